@@ -11,6 +11,7 @@ pub(crate) mod git;
 pub(crate) mod going;
 pub(crate) mod item_trees;
 pub(crate) mod merge;
+mod merge_error;
 mod model;
 pub(crate) mod not_passed;
 mod order;

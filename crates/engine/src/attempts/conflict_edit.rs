@@ -2,6 +2,7 @@
 //!
 //! The folder is in that of the attempt that found the conflict. It is there only if every file in conflict can be settled in this way.
 
+use super::merge_error::MergeError;
 use envoi_kernel::flow::EditedFile;
 use envoi_tree::{Comes, Entry, InConflict, NotRestored, Order, Shelf, Tree, What, lay_conflicts};
 use std::{collections::BTreeMap, path::Path};
@@ -74,7 +75,7 @@ pub(super) fn edited<'f>(
     stands: &Tree,
     theirs: &[&Tree],
     files: &'f [EditedFile],
-) -> Result<Edited<'f>, String> {
+) -> Result<Edited<'f>, MergeError> {
     let digest = |entry: Option<&Entry>| entry.and_then(Entry::content).map(|(digest, _)| digest);
     let mut edited = Vec::new();
     for file in files {
@@ -87,7 +88,8 @@ pub(super) fn edited<'f>(
         let entry = match file.content {
             None => None,
             Some(digest) => {
-                let content = shelf.read(&digest).map_err(|error| format!("`{}`: {error}", file.path))?;
+                let unread = |source| MergeError::Edited { path: file.path.clone(), source };
+                let content = shelf.read(&digest).map_err(unread)?;
                 let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
                 let all = [stands].into_iter().chain(theirs.iter().copied());
                 let is_file = |entry: &&Entry| matches!(entry.what, What::File { .. });
@@ -105,9 +107,9 @@ pub(super) fn edited<'f>(
 ///
 /// # Errors
 /// They cannot stand in one list.
-pub(super) fn with(tree: &Tree, edited: &Edited<'_>) -> Result<Tree, String> {
+pub(super) fn with(tree: &Tree, edited: &Edited<'_>) -> Result<Tree, MergeError> {
     let stays = |entry: &&Entry| !edited.iter().any(|(path, _)| path.as_bytes() == entry.path);
     let others = tree.entries().iter().filter(stays).cloned();
     let comes = edited.iter().filter_map(|(_, entry)| entry.clone());
-    Tree::new(others.chain(comes).collect()).map_err(|error| error.to_string())
+    Ok(Tree::new(others.chain(comes).collect())?)
 }

@@ -6,6 +6,7 @@
 use super::{
     conflict_edit::{self, Edited},
     item_trees,
+    merge_error::{MergeError, SnapshotError},
     shared::Shared,
 };
 use crate::{model::runner::Job, query::snapshots};
@@ -45,7 +46,7 @@ const MOST_NAMED: usize = 20;
 const MOST_LATE: usize = 100;
 
 /// The most bytes of what the report says of files in conflict.
-const MOST_TOLD_BYTES: usize = 8 * 1024;
+const MOST_NAMED_BYTES: usize = 8 * 1024;
 
 /// What is to be merged, and where.
 #[derive(Serialize, Deserialize)]
@@ -112,18 +113,17 @@ struct Done {
     text: String,
 }
 
-fn read(place: &Path) -> Result<Order, String> {
-    let failed = |error: &dyn core::fmt::Display| format!("`{}`: {error}", place.display());
-    let bytes = plain::read(place, MOST_BYTES).map_err(|error| failed(&error))?;
-    serde_json::from_slice(&bytes).map_err(|error| failed(&error))
+fn read(place: &Path) -> Result<Order, MergeError> {
+    let failed = |source| MergeError::Order { path: place.to_owned(), source };
+    let bytes = plain::read(place, MOST_BYTES).map_err(failed)?;
+    serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))
 }
 
-fn merge(order: &Order) -> Result<Done, String> {
+fn merge(order: &Order) -> Result<Done, MergeError> {
     let mut text = String::new();
     let mut late = Vec::new();
     let puts_off = order.call.on_conflict.puts_off();
-    let failed = |error: &dyn core::fmt::Display| error.to_string();
-    let look = || envoi_tree::keep(&order.workspace, &order.snapshots).map_err(|error| failed(&error));
+    let look = || envoi_tree::keep(&order.workspace, &order.snapshots);
     let mut stands = look()?.tree;
     for _ in 0..TRIES {
         let tip = tip(order, stands.clone(), &mut text)?;
@@ -132,9 +132,8 @@ fn merge(order: &Order) -> Result<Done, String> {
             return Ok(Done { fits: false, text });
         }
         // With files that git ignores in the run's tree, and that an item has left.
-        let stood = envoi_tree::stand(&order.workspace, &order.snapshots, &tip.tree);
-        let stood = stood.map_err(|error| failed(&error))?;
-        tell_late(&stood.found, &mut text);
+        let stood = envoi_tree::stand(&order.workspace, &order.snapshots, &tip.tree)?;
+        note_late(&stood.found, &mut text);
         late.extend(stood.found);
         if stood.kept.tree != stands {
             stands = stood.kept.tree;
@@ -142,9 +141,8 @@ fn merge(order: &Order) -> Result<Done, String> {
             continue;
         }
         // A file that has changed since the snapshot is left as it is.
-        let changed = envoi_tree::change(&order.workspace, &order.snapshots, &stands, &tip.tree);
-        let changed = changed.map_err(|error| failed(&error))?;
-        tell_late(&changed.late, &mut text);
+        let changed = envoi_tree::change(&order.workspace, &order.snapshots, &stands, &tip.tree)?;
+        note_late(&changed.late, &mut text);
         late.extend(changed.late);
         if changed.newer.is_empty() {
             if !tip.conflicts.is_empty() || !late.is_empty() {
@@ -160,9 +158,7 @@ fn merge(order: &Order) -> Result<Done, String> {
         );
         stands = look()?.tree;
     }
-    Err(format!(
-        "{text}files of the run's tree have changed {TRIES} times while items were merged into it; nothing is lost, and `envoi resume` merges again"
-    ))
+    Err(MergeError::KeepsChanging { text, tries: TRIES })
 }
 
 /// What the run's tree becomes, and the items that do not fit.
@@ -171,7 +167,7 @@ struct Tip<'o> {
     conflicts: Vec<Conflict<'o>>,
 }
 
-fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>, String> {
+fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>, MergeError> {
     let all: Vec<&MergeItem> = order.call.items.iter().collect();
     let edited = edited(order, &stands, &all, text)?;
     let stands = conflict_edit::with(&stands, &edited)?;
@@ -191,11 +187,11 @@ fn edited<'o>(
     stands: &Tree,
     items: &[&MergeItem],
     text: &mut String,
-) -> Result<Edited<'o>, String> {
+) -> Result<Edited<'o>, MergeError> {
     let Some(MergeDecision::Edited(files)) = &order.call.decided else { return Ok(Vec::new()) };
     let theirs: Vec<Tree> =
-        items.iter().map(|item| tree(order, &item.theirs)).collect::<Result<_, String>>()?;
-    let shelf = order.snapshots.contents.shelf().map_err(|error| error.to_string())?;
+        items.iter().map(|item| tree(order, &item.theirs)).collect::<Result<_, MergeError>>()?;
+    let shelf = order.snapshots.contents.shelf()?;
     let edited = conflict_edit::edited(&shelf, stands, &theirs.iter().collect::<Vec<_>>(), files)?;
     for file in files {
         let comes = edited.iter().any(|(path, _)| *path == file.path);
@@ -206,7 +202,7 @@ fn edited<'o>(
 }
 
 /// Says which contents a program wrote to a file while the merge replaced it. They are in the store.
-fn tell_late(late: &[Late], text: &mut String) {
+fn note_late(late: &[Late], text: &mut String) {
     for Late { path, digest, .. } in late {
         let path = String::from_utf8_lossy(path);
         let _ = match digest {
@@ -258,7 +254,7 @@ fn one_after_the_other<'o>(
     items: &[&'o MergeItem],
     edited: &Edited<'_>,
     text: &mut String,
-) -> Result<(Tree, Vec<Conflict<'o>>), String> {
+) -> Result<(Tree, Vec<Conflict<'o>>), MergeError> {
     let mut conflicts = Vec::new();
     let prefer = match (&order.call.decided, order.call.on_conflict) {
         (Some(MergeDecision::Ours), _) | (None, OnConflict::Ours) => Some(Side::Ours),
@@ -279,7 +275,7 @@ fn one_after_the_other<'o>(
                 let _ = writeln!(text, "item {}: conflict in {}", item.item, paths.join(", "));
                 conflicts.push(Conflict { item, base, theirs, paths });
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok((tip, conflicts))
@@ -298,30 +294,33 @@ fn take_away(order: &Order, item: &MergeItem) -> Vec<String> {
     (1..=order.visit.visit).filter_map(of_visit).collect()
 }
 
-fn tree(order: &Order, digest: &Digest) -> Result<Tree, String> {
-    let failed = |error: &dyn core::fmt::Display| format!("the snapshot {digest} cannot be read: {error}");
-    let shelf = order.snapshots.contents.shelf().map_err(|error| failed(&error))?;
-    let bytes = shelf.read(digest).map_err(|error| failed(&error))?;
-    Tree::parse(&bytes).map_err(|error| failed(&error))
+fn tree(order: &Order, digest: &Digest) -> Result<Tree, MergeError> {
+    let read = || -> Result<Tree, SnapshotError> {
+        let bytes = order.snapshots.contents.shelf()?.read(digest)?;
+        Ok(Tree::parse(&bytes)?)
+    };
+    read().map_err(|source| MergeError::Snapshot { digest: *digest, source })
 }
 
 /// An item that adds an ignore rule does not delete the files that the rule matches.
-fn with_ignored(order: &Order, base: &Tree, theirs: &Tree) -> Result<Tree, String> {
-    let failed = |error: &dyn core::fmt::Display| format!("a snapshot cannot be read: {error}");
-    let shelf = order.snapshots.contents.shelf().map_err(|error| failed(&error))?;
-    let found = envoi_tree::with_ignored(&shelf, base, theirs, Later::Snapshot);
-    found.map(|(tree, _)| tree).map_err(|error| failed(&error))
+fn with_ignored(order: &Order, base: &Tree, theirs: &Tree) -> Result<Tree, MergeError> {
+    let read = || -> Result<Tree, SnapshotError> {
+        let shelf = order.snapshots.contents.shelf()?;
+        let (tree, _) = envoi_tree::with_ignored(&shelf, base, theirs, Later::Snapshot)?;
+        Ok(tree)
+    };
+    read().map_err(MergeError::Ignored)
 }
 
 /// Leaves the conflicts as the report of the attempt, and names what is in the store. If the other items are merged, the attempt still succeeds.
-fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), String> {
+fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), MergeError> {
     let Tip { tree, conflicts } = tip;
     let fits = conflicts.is_empty() || order.call.on_conflict.puts_off();
     let mut data = Object::default();
     if !conflicts.is_empty() {
         let numbers = conflicts.iter().map(|conflict| Value::from(conflict.item.item)).collect();
         data.insert("in_conflict", Value::Array(numbers));
-        let (named, all) = told(conflicts, tree);
+        let (named, all) = named_files(conflicts, tree);
         data.insert("conflicts", Value::Array(named));
         if all
             && fits
@@ -350,11 +349,11 @@ fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), String> {
         ]);
         report.insert("error", Value::Object(error));
     }
-    plain::write(&order.report, Value::Object(report).compact().as_bytes()).map_err(|error| error.to_string())
+    Ok(plain::write(&order.report, Value::Object(report).compact().as_bytes())?)
 }
 
 /// Lays the files in conflict where a person can edit them, and says where that is in the folder of the run. `None`: not all of them can be edited.
-fn to_edit(order: &Order, tip: &Tree, conflicts: &[Conflict<'_>]) -> Result<Option<String>, String> {
+fn to_edit(order: &Order, tip: &Tree, conflicts: &[Conflict<'_>]) -> Result<Option<String>, MergeError> {
     let changes: Vec<conflict_edit::Changes<'_>> = conflicts
         .iter()
         .map(|conflict| conflict_edit::Changes {
@@ -364,8 +363,7 @@ fn to_edit(order: &Order, tip: &Tree, conflicts: &[Conflict<'_>]) -> Result<Opti
             paths: &conflict.paths,
         })
         .collect();
-    let is_there = conflict_edit::lay(&order.edit, &order.snapshots, tip, &changes)
-        .map_err(|error| error.to_string())?;
+    let is_there = conflict_edit::lay(&order.edit, &order.snapshots, tip, &changes)?;
     let run_base = order.store.join("runs").join(order.run.as_str());
     let place = order.edit.strip_prefix(run_base).unwrap_or(&order.edit);
     Ok(is_there.then(|| place.to_string_lossy().into_owned()))
@@ -373,8 +371,8 @@ fn to_edit(order: &Order, tip: &Tree, conflicts: &[Conflict<'_>]) -> Result<Opti
 
 /// The files of each item that both sides have changed, with what each has there, as far as there is room in an event; and whether these
 /// are all of them.
-fn told(conflicts: &[Conflict<'_>], tip: &Tree) -> (Vec<Value>, bool) {
-    let mut room = MOST_TOLD_BYTES;
+fn named_files(conflicts: &[Conflict<'_>], tip: &Tree) -> (Vec<Value>, bool) {
+    let mut room = MOST_NAMED_BYTES;
     let mut all = Vec::new();
     let mut is_complete = true;
     for Conflict { item, base, theirs, paths } in conflicts {

@@ -61,7 +61,7 @@ pub(crate) fn backtest(home: &Home, args: &BacktestArgs) -> Result<u8, Failure> 
     if home.json {
         output::row(&found)?;
     } else {
-        output::data(&diff::lines(&told(&found)))?;
+        output::data(&diff::lines(&described(&found)))?;
     }
     if code == NOTHING_TOLD {
         messages::say("no decision could be compared: nothing is known of how the changed flow would decide");
@@ -141,7 +141,7 @@ fn what(lead: &Lead) -> String {
     text
 }
 
-fn told(found: &Backtest) -> String {
+fn described(found: &Backtest) -> String {
     let mut text = String::new();
     for BacktestRun { run, decisions, unknown, differences } in &found.runs {
         let all = counted(usize::try_from(*decisions).unwrap_or(usize::MAX), "decision");
