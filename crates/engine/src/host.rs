@@ -17,6 +17,7 @@ use crate::{
         clock,
         crash_point::Point,
         message::{EngineError, Message},
+        protocol::Standing,
         runner::{Clock, Log, StoreGone},
     },
     observe::{file_projector::FileProjector, followers::Followers, placing::Placing},
@@ -78,7 +79,7 @@ pub struct Settings {
 pub struct Host {
     commands: Commands,
     mailbox: Sender<Message>,
-    closing: Sender<()>,
+    closing: Sender<Option<RunId>>,
     thread: JoinHandle<Option<EngineError>>,
     dispatcher: DeliveryLoop,
     socket: socket::Listener,
@@ -213,13 +214,14 @@ impl Host {
     }
 
     /// Ends when nothing is under way any more: live attempts of all runs and the requests that were taken are waited for, notices
-    /// that are due are tried for a moment unless the engine was stopped (other requests are taken meanwhile), then the writer finishes and the lock is given back.
+    /// that are due are tried for a moment unless the engine was stopped, then the writer finishes and the lock is given back. Other requests are
+    /// taken during that moment. `own` is the run of the command that ends: if it goes on after an answer, that moment begins anew at its rest.
     /// Returns why the loop had stopped by itself, if it had.
     #[must_use]
-    pub fn close(self) -> Option<EngineError> {
+    pub fn close(self, own: Option<&RunId>) -> Option<EngineError> {
         let Self { commands, mailbox, closing, thread, dispatcher, socket, stopping: _, lease } = self;
         // A loop that has stopped by itself receives neither.
-        let _ = closing.send(());
+        let _ = closing.send(own.cloned());
         let _ = mailbox.send(Message::Wake);
         let panicked = || EngineError::Stopping { reason: "the loop panicked".into() };
         let stopped = thread.join().unwrap_or_else(|_| Some(panicked()));
@@ -240,6 +242,9 @@ impl Host {
 /// How long an engine that has nothing else to do tries to send notices. The next engine sends what a receiver that
 /// hangs has missed.
 const DISPATCH_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The message while an engine whose last moment is over works for another command.
+const WORKS_FOR_OTHERS: &str = "another command has begun work with this engine meanwhile: waiting for it";
 
 /// One try of a commit while another process keeps the store locked.
 const LOCKED_TRY: Duration = Duration::from_secs(2);
@@ -277,7 +282,7 @@ fn git_stop(stopping: &Stopping) -> Stop {
 struct Parts {
     commands: Commands,
     mailbox: Sender<Message>,
-    closing: Sender<()>,
+    closing: Sender<Option<RunId>>,
     thread: JoinHandle<Option<EngineError>>,
     dispatcher: DeliveryLoop,
     socket: socket::Listener,
@@ -288,7 +293,7 @@ struct Parts {
 struct Channels {
     mailbox: Sender<Message>,
     inbox: Receiver<Message>,
-    closed: Receiver<()>,
+    closed: Receiver<Option<RunId>>,
 }
 
 fn start_loop(
@@ -321,6 +326,7 @@ fn start_loop(
         .with_points(settings.reached)
         .with_placing(placing.clone());
     let jobs = settings.jobs;
+    let print_line = settings.print_line;
     let dispatcher = log.dispatcher.clone();
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let world = World {
@@ -330,8 +336,9 @@ fn start_loop(
             observer: Box::new(projector),
         };
         let engine = Engine::new(world, jobs).with_outbox(outbox).with_closed(accounts);
-        let notices = move |told: Told| dispatcher.tell_when_done(DISPATCH_PATIENCE, told);
-        run_loop(engine, (&inbox, &wake), &closed, (&followers, &placing, &under_way), &notices)
+        let notices = move |patience, callback: Callback| dispatcher.call_when_done(patience, callback);
+        let last = LastMoment { patience: DISPATCH_PATIENCE, notices: &notices, print_line };
+        run_loop(engine, (&inbox, &wake), &closed, (&followers, &placing, &under_way), &last)
     })?;
     Ok(thread)
 }
@@ -341,23 +348,72 @@ fn start_loop(
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Called when the notices that are due have been tried.
-pub(crate) type Told = Box<dyn FnOnce() + Send>;
+pub(crate) type Callback = Box<dyn FnOnce() + Send>;
 
-/// Runs until the engine stops by itself, or is closed and has nothing under way. `notices` calls back when those that are due have been tried:
-/// until then the engine takes requests as before, because a notice command may send an answer. Returns why the engine has stopped by itself.
+/// What an engine does that is closed and has nothing else to do.
+pub(crate) struct LastMoment<'m> {
+    /// How long it takes: one time, whatever is committed meanwhile.
+    pub(crate) patience: Duration,
+    /// Calls back when the notices that are due have been tried, after this time at the latest.
+    pub(crate) notices: &'m dyn Fn(Duration, Callback),
+    /// Takes a line for the person who waits for the end.
+    pub(crate) print_line: fn(&str),
+}
+
+/// The end of an engine that is closed.
+pub(crate) struct Ending {
+    /// The run that its command is about.
+    pub(crate) own: Option<RunId>,
+    /// When its last moment is over. `None`: something else was under way up to now.
+    pub(crate) until: Option<Instant>,
+    /// Whether the person knows that it works for others.
+    pub(crate) is_announced: bool,
+}
+
+impl Ending {
+    /// Whether the last moment is over, which begins here if nothing is under way. The command's own run, which an answer may have let go on, has
+    /// no such bound.
+    pub(crate) fn is_over(&mut self, engine: &Engine, patience: Duration) -> bool {
+        let own = self.own.as_ref().and_then(|own| engine.run(own));
+        if own.is_some_and(|run| Standing::of(&run.status()).is_none()) {
+            self.until = None;
+        } else if engine.is_idle() {
+            self.until.get_or_insert_with(|| Instant::now() + patience);
+        }
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+
+    /// Says once that work of others is waited for. A command that has no run of its own is there for that.
+    fn announce(&mut self, print_line: fn(&str)) {
+        if self.own.is_some() && !self.is_announced {
+            print_line(WORKS_FOR_OTHERS);
+            self.is_announced = true;
+        }
+    }
+}
+
+/// Runs until the engine stops by itself, or is closed and has nothing under way. Its last moment begins when it first has nothing to do: it
+/// takes requests as before, because a notice command may send an answer. What was taken is finished, because nobody may follow it; the person is
+/// told so, and then it ends at once. Returns why the engine has stopped by itself.
 pub(crate) fn run_loop(
     mut engine: Engine,
     (inbox, mailbox): (&Receiver<Message>, &Sender<Message>),
-    closed: &Receiver<()>,
+    closed: &Receiver<Option<RunId>>,
     (followers, placing, under_way): (&Followers, &Placing, &UnderWay),
-    notices: &dyn Fn(Told),
+    last: &LastMoment<'_>,
 ) -> Option<EngineError> {
-    let mut closing = false;
+    let mut ending: Option<Ending> = None;
     // Whether the notices have been tried; none while that is not waited for.
     let mut tried: Option<Arc<AtomicBool>> = None;
     while engine.stopped().is_none() {
-        closing = closing || closed.try_recv().is_ok();
-        if (closing || engine.is_draining()) && engine.is_idle() {
+        ending = ending
+            .or_else(|| closed.try_recv().ok().map(|own| Ending { own, until: None, is_announced: false }));
+        let is_over = ending.as_mut().is_some_and(|ending| ending.is_over(&engine, last.patience));
+        if let Some(ending) = ending.as_mut().filter(|_| is_over && !engine.is_idle()) {
+            ending.announce(last.print_line);
+        }
+        let until = ending.as_ref().and_then(|ending| ending.until).filter(|_| !is_over);
+        if (ending.is_some() || engine.is_draining()) && engine.is_idle() {
             // A follower learns that a run is over when its files are in their places. A run whose files cannot be
             // placed is set aside before the loop ends, or it would pass for one that is whole.
             placing.wait_for_all();
@@ -366,18 +422,20 @@ pub(crate) fn run_loop(
                 continue;
             }
             let waits_for = tried.get_or_insert_with(|| {
-                let tried = Arc::new(AtomicBool::new(engine.is_draining()));
-                if !engine.is_draining() {
+                let is_left_out = engine.is_draining() || is_over;
+                let tried = Arc::new(AtomicBool::new(is_left_out));
+                if !is_left_out {
                     let (done, wake) = (Arc::clone(&tried), mailbox.clone());
-                    notices(Box::new(move || {
+                    let callback = move || {
                         done.store(true, Ordering::SeqCst);
                         let _ = wake.send(Message::Wake);
-                    }));
+                    };
+                    (last.notices)(left(until).unwrap_or(last.patience), Box::new(callback));
                 }
                 tried
             });
-            if !waits_for.load(Ordering::SeqCst) && !engine.is_draining() {
-                match inbox.recv_timeout(until_next(&engine)) {
+            if !waits_for.load(Ordering::SeqCst) && !engine.is_draining() && !is_over {
+                match inbox.recv_timeout(until_next(&engine, until)) {
                     Ok(message) => {
                         // What a request has led to may be told too.
                         tried = tried.filter(|_| !matches!(message, Message::Committed { .. }));
@@ -402,7 +460,7 @@ pub(crate) fn run_loop(
         } else {
             tried = None;
         }
-        match inbox.recv_timeout(until_next(&engine)) {
+        match inbox.recv_timeout(until_next(&engine, until)) {
             Ok(message) => engine.handle(message),
             Err(RecvTimeoutError::Timeout) => engine.handle(Message::Wake),
             Err(RecvTimeoutError::Disconnected) => break,
@@ -415,8 +473,14 @@ pub(crate) fn run_loop(
     stopped
 }
 
-fn until_next(engine: &Engine) -> Duration {
-    engine.wakes_in().unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+/// How long nothing has to be done, at the longest up to `until`.
+fn until_next(engine: &Engine, until: Option<Instant>) -> Duration {
+    let longest = left(until).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
+    engine.wakes_in().unwrap_or(longest).min(longest)
+}
+
+fn left(until: Option<Instant>) -> Option<Duration> {
+    until.map(|until| until.saturating_duration_since(Instant::now()))
 }
 
 struct WriterLog {

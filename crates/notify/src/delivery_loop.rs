@@ -124,17 +124,17 @@ enum Request {
     Close { until: Instant },
     /// Once it is to be closed, wait for nothing.
     Hurry,
-    /// Tell when nothing that is due is left to do, or at that time.
-    Tell { until: Instant, told: Told },
+    /// Call back when nothing that is due is left to do, or at that time.
+    CallBack { until: Instant, callback: Callback },
 }
 
-/// Calls the callback, at the latest on drop, so that no caller waits for a loop that has ended.
-struct Told(Option<Box<dyn FnOnce() + Send>>);
+/// Is called on drop, so that no caller waits for a loop that has ended.
+struct Callback(Option<Box<dyn FnOnce() + Send>>);
 
-impl Drop for Told {
+impl Drop for Callback {
     fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
-            tell();
+        if let Some(call) = self.0.take() {
+            call();
         }
     }
 }
@@ -154,9 +154,10 @@ impl Waker {
         (self.0)(Request::Hurry);
     }
 
-    /// Calls `told` once nothing that is due is left to do, after `patience` at the latest, and at once if the loop has ended. The loop goes on.
-    pub fn tell_when_done(&self, patience: Duration, told: impl FnOnce() + Send + 'static) {
-        (self.0)(Request::Tell { until: Instant::now() + patience, told: Told(Some(Box::new(told))) });
+    /// Calls `callback` once nothing that is due is left to do, after `patience` at the latest, and at once if the loop has ended. The loop goes on.
+    pub fn call_when_done(&self, patience: Duration, callback: impl FnOnce() + Send + 'static) {
+        let callback = Callback(Some(Box::new(callback)));
+        (self.0)(Request::CallBack { until: Instant::now() + patience, callback });
     }
 }
 
@@ -258,7 +259,7 @@ impl<D: Deliveries> LoopState<D> {
     fn go(mut self, inbox: &Receiver<Signal<D>>) {
         let mut closing = None::<Closing>;
         let mut in_haste = false;
-        let mut to_tell: Vec<(Instant, Told)> = Vec::new();
+        let mut callbacks: Vec<(Instant, Callback)> = Vec::new();
         loop {
             let left =
                 closing.as_ref().map(|closing| closing.until.saturating_duration_since(Instant::now()));
@@ -272,15 +273,17 @@ impl<D: Deliveries> LoopState<D> {
             }
             let at = Instant::now();
             let is_done = in_haste || self.turns.is_empty();
-            to_tell.retain(|(until, _)| !is_done && *until > at);
-            let next_told = to_tell.iter().map(|(until, _)| until.saturating_duration_since(at)).min();
+            callbacks.retain(|(until, _)| !is_done && *until > at);
+            let next_callback = callbacks.iter().map(|(until, _)| until.saturating_duration_since(at)).min();
             let wait = left.unwrap_or(idle);
-            match inbox.recv_timeout(next_told.map_or(wait, |told| told.min(wait))) {
+            match inbox.recv_timeout(next_callback.map_or(wait, |callback| callback.min(wait))) {
                 Ok(Signal::Request(Request::Close { until })) => {
                     closing = Some(Closing { until, now: self.deliveries.now() });
                 }
                 Ok(Signal::Request(Request::Hurry)) => in_haste = true,
-                Ok(Signal::Request(Request::Tell { until, told })) => to_tell.push((until, told)),
+                Ok(Signal::Request(Request::CallBack { until, callback })) => {
+                    callbacks.push((until, callback))
+                }
                 Ok(Signal::Request(Request::Look)) | Err(_) => {}
                 Ok(Signal::Tried { item, outcome }) => self.tried(item, outcome),
                 Ok(Signal::Recorded { key, result }) => {
@@ -291,7 +294,7 @@ impl<D: Deliveries> LoopState<D> {
                 }
             }
         }
-        drop(to_tell);
+        drop(callbacks);
         self.cut_short(inbox);
     }
 

@@ -132,7 +132,7 @@ pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Fail
     let (host, telemetry) =
         engine_client::start(&store, lease, None, jobs, envoi_engine::PerAttempt::default())?;
     host.wait_for_request(UNASKED);
-    let stopped = host.close();
+    let stopped = host.close(None);
     telemetry.end(engine_client::LAST_SPANS);
     match stopped {
         None => Ok(0),

@@ -30,7 +30,7 @@ use envoi_engine::{
     retention::{CollectRequest, Collected},
 };
 use envoi_flow::config::Config;
-use envoi_journal::{CommitError, Holder, Layout, Lease, ReadError, RunFilter, Store, Taken};
+use envoi_journal::{CommitError, Holder, Layout, Lease, ReadError, RunFilter, RunRow, Store, Taken};
 use envoi_kernel::ids::RunId;
 use envoi_step::Launcher;
 use std::{
@@ -381,7 +381,7 @@ fn leave(
     if host.requests_under_way()() > 0 {
         printer.note(FINISHING);
     }
-    let stopped = host.close();
+    let stopped = host.close(run);
     telemetry.end(LAST_SPANS);
     note_undelivered(setup.store, run, printer);
     let outcome = match (outcome, run) {
@@ -465,7 +465,7 @@ pub(crate) fn collect(store: &Arc<Store>, request: &CollectRequest) -> Result<Co
         host.commands().serve(request, &client);
         drop(client);
         let collected = responses.into_iter().find_map(collected);
-        let stopped = host.close();
+        let stopped = host.close(None);
         telemetry.end(LAST_SPANS);
         return match (collected, stopped) {
             (Some(collected), _) => collected,
@@ -600,14 +600,38 @@ fn note_undelivered(store: &Arc<Store>, run: Option<&RunId>, printer: &mut Print
     }
 }
 
+/// Whether a step of the run may run in this engine. A run that is set aside is not waited for.
+fn may_be_running(row: &RunRow) -> bool {
+    row.live_attempts > 0 && row.aside.is_none()
+}
+
 fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, printer: &mut Printer) {
     let unfinished = RunFilter { unfinished: true, limit: None };
     let Ok(rows) = store.reader().and_then(|reader| reader.runs(unfinished)) else { return };
-    let others = rows.iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
+    let others = rows.iter().filter(|row| may_be_running(row) && Some(&row.run) != own).count();
     if others > 0 {
         let runs = if others == 1 { "another run" } else { &format!("{others} other runs") };
         printer.note(&format!(
             "waiting for the steps of this engine: {runs} of this store may still be running"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::{digest::Digest, time::Timestamp};
+    use envoi_journal::Aside;
+    use envoi_kernel::ids::FlowId;
+
+    #[test]
+    fn a_run_that_is_set_aside_is_not_waited_for() {
+        let (run, flow) = (RunId::new("run_1").unwrap(), FlowId::new("shop").unwrap());
+        let row = RunRow::begun(run, flow, Digest::of(b""), Timestamp::from_millis(0));
+        let live = RunRow { live_attempts: 1, ..row.clone() };
+        let (code, none) = ("STORE_FAILED".to_owned(), String::new());
+        let why = Aside { since: Timestamp::from_millis(0), code, reason: none.clone(), evidence: none };
+        let aside = RunRow { aside: Some(why), ..live.clone() };
+        assert_eq!([row, live, aside].each_ref().map(may_be_running), [false, true, false]);
     }
 }

@@ -150,7 +150,7 @@ fn who_waits_for_what_is_due_is_told_when_it_is_done_or_its_patience_is_over_and
     let (tell, told) = mpsc::channel();
     let ask = |patience: Duration| {
         let tell = tell.clone();
-        delivering.waker().tell_when_done(patience, move || tell.send(()).unwrap());
+        delivering.waker().call_when_done(patience, move || tell.send(()).unwrap());
     };
     ask(AMPLE);
     told.recv_timeout(AMPLE).unwrap();
@@ -166,7 +166,7 @@ fn who_waits_for_what_is_due_is_told_when_it_is_done_or_its_patience_is_over_and
     assert_eq!(desk.recorded(), [tried(1)]);
     let waker = delivering.waker();
     delivering.close(AMPLE);
-    waker.tell_when_done(AMPLE, move || tell.send(()).unwrap());
+    waker.call_when_done(AMPLE, move || tell.send(()).unwrap());
     told.recv_timeout(AMPLE).unwrap();
 }
 

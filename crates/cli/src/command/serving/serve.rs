@@ -381,7 +381,7 @@ fn leave(host: Host) -> Result<u8, Failure> {
     let under_way = host.requests_under_way();
     let (signals, inbox) = mpsc::channel();
     let closing = thread::Builder::new().name("closing".to_owned()).spawn(move || {
-        let _ = signals.send(host.close());
+        let _ = signals.send(host.close(None));
     });
     closing.map_err(|error| Failure::machine("a thread", error))?;
     let mut is_announced = false;

@@ -3,12 +3,15 @@
 use super::*;
 use crate::{
     commands::under_way::UnderWay,
-    host::run_loop,
+    host::{Callback, Ending, LastMoment, run_loop},
     observe::{followers::Followers, placing::Placing},
 };
 use envoi_contract::code::Code;
 use envoi_journal::{Layout, Reader, Store};
-use std::sync::mpsc;
+use std::{
+    sync::mpsc,
+    time::{Duration, Instant},
+};
 
 type Received = Arc<Mutex<Option<Result<(), EngineError>>>>;
 
@@ -20,6 +23,11 @@ fn reply() -> (Received, Reply) {
 
 fn taken(received: &Received) -> Option<Result<(), EngineError>> {
     received.lock().unwrap().take()
+}
+
+/// No time for anything but what is due.
+fn last<'n>(notices: &'n dyn Fn(Duration, Callback)) -> LastMoment<'n> {
+    LastMoment { patience: Duration::ZERO, notices, print_line: |_| {} }
 }
 
 fn noted(note: Note) -> Message {
@@ -285,7 +293,7 @@ fn a_loop_that_is_closed_ends_when_a_run_whose_files_are_missing_is_set_aside() 
     });
     placing.push(&id("a"), fails).unwrap();
     let (close, closed) = mpsc::channel();
-    close.send(()).unwrap();
+    close.send(None).unwrap();
     let waits = placing.clone();
     let disk = std::thread::spawn(move || {
         go.send(()).unwrap();
@@ -298,12 +306,69 @@ fn a_loop_that_is_closed_ends_when_a_run_whose_files_are_missing_is_set_aside() 
         (&inbox, &wake),
         &closed,
         (&Followers::default(), &placing, &UnderWay::default()),
-        &|told| told(),
+        &last(&|_, callback| callback()),
     );
     drop(disk.join());
     let expected =
         ["run_a is set aside: RUN_FILES_FAILED", "run_a is shown as set aside: RUN_FILES_FAILED: no room"];
     assert_eq!(doings.take(), expected);
+}
+
+std::thread_local! {
+    static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What an engine says that is closed by the command of `own` and then gets these messages, and how often it has notices tried. It has no time for
+/// anything that is not due.
+fn closed_by(own: Option<&str>, messages: Vec<Message>) -> (Vec<String>, usize) {
+    let (engine, _doings) = engine(1);
+    let root = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(Layout::new(root.path().join("store"))).unwrap());
+    let epoch = store.take_epoch().unwrap();
+    let (mailbox, inbox) = mpsc::channel();
+    let placing = Placing::new(store, epoch, mpsc::channel().0);
+    let (close, closed) = mpsc::channel();
+    close.send(own.map(id)).unwrap();
+    messages.into_iter().for_each(|message| mailbox.send(message).unwrap());
+    drop(mailbox);
+    let wake = mpsc::channel().0;
+    let seen = (&Followers::default(), &placing, &UnderWay::default());
+    let tries = Cell::new(0);
+    let notices = |_, callback: Callback| {
+        tries.set(tries.get() + 1);
+        callback();
+    };
+    let print_line = |line: &str| SAID.with_borrow_mut(|said| said.push(line.to_owned()));
+    let last = LastMoment { patience: Duration::ZERO, notices: &notices, print_line };
+    run_loop(engine, (&inbox, &wake), &closed, seen, &last);
+    (SAID.take(), tries.get())
+}
+
+#[test]
+fn an_engine_whose_last_moment_is_over_waits_for_no_more_notices_and_says_once_that_it_works_for_others() {
+    let work = || vec![begin("b"), durable("b"), settled("b", "only.1.1"), durable("b")];
+    let meanwhile = "another command has begun work with this engine meanwhile: waiting for it";
+    assert_eq!(closed_by(Some("a"), Vec::new()), (vec![], 0));
+    assert_eq!(closed_by(Some("a"), work()), (vec![meanwhile.to_owned()], 0));
+    assert_eq!(closed_by(None, work()), (vec![], 0), "an engine in the background is there for others");
+}
+
+#[test]
+fn the_last_moment_of_an_engine_begins_once_and_not_while_its_own_run_goes_on() {
+    let long = Duration::from_secs(3_600);
+    let ending = |own: &str| Ending { own: Some(id(own)), until: None, is_announced: false };
+    let (busy, _) = running("b");
+    let mut of_other = ending("a");
+    assert!(!of_other.is_over(&busy, Duration::ZERO), "what is under way was begun before");
+    of_other.until = Some(Instant::now());
+    assert!(of_other.is_over(&busy, long), "what was begun since changes nothing");
+    let mut own = Ending { until: Some(Instant::now()), ..ending("b") };
+    assert!(!own.is_over(&busy, Duration::ZERO) && own.until.is_none(), "an answer has let it go on");
+    let (idle, _) = engine(1);
+    let mut first = ending("a");
+    assert!(!first.is_over(&idle, long));
+    let until = first.until;
+    assert!(!first.is_over(&idle, long) && until.is_some() && first.until == until);
 }
 
 #[test]
