@@ -1,4 +1,4 @@
-//! Copies of files that other programs made, with their holes.
+//! Copies of files that other programs made, with their holes, and what such a file weighs.
 //!
 //! Disks of virtual machines and databases may say that they are hundreds of gigabytes long, and hold few. A copy that wrote every zero would
 //! fill the disk.
@@ -8,9 +8,13 @@ use rustix::{
     io::Errno,
 };
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
 };
+
+/// The unit in which the system counts what a file takes of a disk.
+const BLOCK: u64 = 512;
 
 /// Copies the content of `from` into the empty file `to`. What was never written there is not written here either, as far as the file system
 /// says so. Not synced.
@@ -50,14 +54,17 @@ fn next_data(file: &File, place: u64) -> io::Result<Option<(u64, Option<u64>)>> 
     }
 }
 
+/// The bytes of a file that take room: all of it, but for its holes.
+#[must_use]
+pub fn without_holes(file: &Metadata) -> u64 {
+    file.len().min(file.blocks().saturating_mul(BLOCK))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
 mod tests {
     use super::*;
-    use std::{
-        fs,
-        os::unix::fs::{FileExt as _, MetadataExt as _},
-    };
+    use std::{fs, os::unix::fs::FileExt as _};
 
     /// Where it stands, and what.
     type Piece<'p> = (u64, &'p [u8]);

@@ -21,7 +21,7 @@ mod publish;
 mod regular;
 mod temporary;
 
-pub use copied::copy_content;
+pub use copied::{copy_content, without_holes};
 pub use folder::{create_folders, parent, sync_file_system, sync_files, sync_folder};
 pub use mounts::mount_below;
 pub use plain::read_plain;

@@ -5,7 +5,7 @@ mod readable;
 
 pub(crate) use readable::MOST_BYTES_OF_RULES;
 pub use {
-    bounded::{Finished, LONGEST_WORK, Limits, NotFinished, finish},
+    bounded::{Finished, LONGEST_WORK, Limits, NotFinished, end_all, finish},
     readable::check_readable,
 };
 

@@ -89,6 +89,7 @@ pub struct Restored {
 /// # Errors
 /// [`NotRestored::NotKept`], [`NotRestored::InTheWay`], [`NotRestored::NotStaged`].
 pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRestored> {
+    refuse_link(folder)?;
     let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
     let found = aside::sweep(&place, order).map_err(|source| staged(&place, source))?;
     let kept = keep::keep_with(folder, order, Some(target))?;
@@ -186,6 +187,19 @@ pub fn write_into(folder: &Path, order: &Order, target: &Tree) -> Result<Restore
 pub fn lay(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, NotRestored> {
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
     place::write_new(folder, &shelf, target)
+}
+
+/// A link may stand where the folder was: what it leads to is another folder, whose files nobody has named.
+fn refuse_link(folder: &Path) -> Result<(), NotRestored> {
+    // A path with a slash at its end is looked at behind a link.
+    let plain: PathBuf = folder.components().collect();
+    match fs::symlink_metadata(&plain).is_ok_and(|found| found.is_symlink()) {
+        true => {
+            let what = format!("`{}` is a link now, and what it leads to is left alone", plain.display());
+            Err(NotRestored::InTheWay { paths: vec![what] })
+        }
+        false => Ok(()),
+    }
 }
 
 fn staged(path: &Path, source: io::Error) -> NotRestored {

@@ -6,11 +6,11 @@
 
 use crate::process::{
     failure::{Failure, STOPPED},
-    invocation, messages, terminal,
+    invocation, messages, pager, terminal,
 };
 use envoi_kernel::ids::RunId;
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM},
     flag,
     iterator::Signals,
 };
@@ -109,6 +109,24 @@ fn install() -> std::io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// Until the process ends, a signal that ends it ends the git too that it waits for: that one is in a group of its own, which a terminal sends
+/// nothing. For commands that heed no signal otherwise. A failure to listen leaves things as they are without it.
+pub(crate) fn end_git_with_this_process() {
+    let ending: &[i32] = if ignores_ctrl_c() { &[SIGTERM, SIGHUP] } else { &[SIGINT, SIGTERM, SIGHUP] };
+    let Ok(mut signals) = Signals::new(ending) else { return };
+    let listen = move || {
+        for signal in signals.forever() {
+            // A pager is in front, and Ctrl-C is for that.
+            if signal == SIGINT && pager::is_shown() {
+                continue;
+            }
+            envoi_tree::git::end_all();
+            signal_hook::low_level::emulate_default_handler(signal).ok();
+        }
+    };
+    thread::Builder::new().name("ending".to_owned()).spawn(listen).ok();
 }
 
 /// Whether this process was started with SIGINT ignored. Without `/proc` this cannot be read without unsafe code, and Ctrl-C

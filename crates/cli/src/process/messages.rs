@@ -1,7 +1,6 @@
 //! Messages to the person at the terminal, on stderr. A live view prints them above its picture.
 
 use crate::process::stderr;
-use crate::text::diff;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A view that owns the terminal for now.
@@ -23,7 +22,7 @@ pub(crate) fn print_through(screen: Weak<dyn MessageArea>) {
 /// Prints a message on stderr: above the picture if there is one. `text` may have several lines.
 pub(crate) fn say(text: &str) {
     if !screen().is_some_and(|screen| screen.print_above(text)) {
-        stderr::line(format_args!("{}", diff::lines(text)));
+        stderr::line(format_args!("{text}"));
     }
 }
 
@@ -32,7 +31,7 @@ pub(crate) fn say_last(text: &str) {
     if let Some(screen) = screen() {
         screen.close();
     }
-    stderr::line(format_args!("{}", diff::lines(text)));
+    stderr::line(format_args!("{text}"));
 }
 
 fn screen() -> Option<Arc<dyn MessageArea>> {

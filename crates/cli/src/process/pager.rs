@@ -7,7 +7,10 @@ use signal_hook::{consts::SIGINT, flag};
 use std::{
     io::{self, IsTerminal as _, Write as _},
     process::{Command, Stdio},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// Whether a pager has shown the text. It is to be printed otherwise.
@@ -21,6 +24,7 @@ pub(crate) fn shows(text: &str) -> bool {
         return false;
     }
     // Ctrl-C is for the pager; this process waits until it ends.
+    SHOWN.store(true, Ordering::SeqCst);
     let heeded = flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
     let mut command = Command::new("sh");
     command
@@ -30,7 +34,10 @@ pub(crate) fn shows(text: &str) -> bool {
         // Leaves at once what fits, shows colours, and leaves the text on the terminal.
         command.env("LESS", "FRX");
     }
-    let Ok(mut child) = command.spawn() else { return false };
+    let Ok(mut child) = command.spawn() else {
+        SHOWN.store(false, Ordering::SeqCst);
+        return false;
+    };
     if let Some(mut stdin) = child.stdin.take() {
         // Who leaves the pager early does not read the rest.
         let _ = stdin.write_all(text.as_bytes());
@@ -39,7 +46,15 @@ pub(crate) fn shows(text: &str) -> bool {
     if let Ok(id) = heeded {
         signal_hook::low_level::unregister(id);
     }
+    SHOWN.store(false, Ordering::SeqCst);
     shown
+}
+
+static SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a pager is in front.
+pub(super) fn is_shown() -> bool {
+    SHOWN.load(Ordering::SeqCst)
 }
 
 /// What the shell exits with if there is no such pager.

@@ -1,6 +1,9 @@
 //! The form of a question: from options of a command line, or field by field on a terminal.
 
-use crate::process::{failure::Failure, files};
+use crate::{
+    process::{failure::Failure, files},
+    text::diff,
+};
 use envoi_contract::{
     code::Code,
     json::{Object, Value},
@@ -78,7 +81,8 @@ fn ask_field(field: &Field, input: &mut dyn BufRead, output: &mut dyn Write) -> 
         writeln!(output, "  {description}")?;
     }
     loop {
-        let prompt = format!("  {} ({}{}): ", field.title, field.expects(), presumed(field));
+        let prompt =
+            format!("  {} ({}{}): ", diff::printable(&field.title), field.expects(), presumed(field));
         let Some(line) = line(&prompt, input, output)? else { return Ok(FieldInput::Ended) };
         if line.is_empty() {
             match &field.default {

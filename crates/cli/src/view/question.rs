@@ -149,7 +149,12 @@ impl Question {
 
     fn who_and_when(&self, text: &mut String) -> std::fmt::Result {
         let row = &self.row;
-        let title = self.run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {title}"));
+        let title = self
+            .run
+            .flow()
+            .title
+            .as_deref()
+            .map_or_else(String::new, |title| format!(": {}", diff::printable(title)));
         writeln!(text, "question   {} ({})", row.interrupt, stands(row, self.now))?;
         writeln!(text, "run        {} of {}{title}", row.run, self.run.flow().id)?;
         writeln!(text, "step       {}, which asks for {}", row.visit, a_kind(row))?;

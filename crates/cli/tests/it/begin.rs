@@ -131,3 +131,18 @@ fn a_file_in_the_place_of_a_folder_is_named_as_the_mistake_that_it_is() {
     }
     assert_eq!(stage.read("file"), "theirs");
 }
+
+#[test]
+fn the_store_of_another_user_gets_nothing_from_init() {
+    let stage = Stage::new();
+    stage.write("flow.yaml", "flow: f\nsteps: [{ id: s, run: 'true' }]\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    fs::remove_file(stage.path("flow.yaml")).unwrap();
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(stage.store().join("envoi.db"), Some(65534), None).is_err() {
+        return;
+    }
+    let refused = stage.expect(8, &["init"]);
+    assert!(refused.err.contains("belongs to user 65534"), "{refused:?}");
+    assert!(!stage.path("flow.yaml").exists() && !stage.store().join("flow.schema.json").exists());
+}

@@ -2,7 +2,7 @@
 
 use crate::{
     files::{FORKED, stage, work},
-    stage::{Dice, Process, Stage, text, wait_until},
+    stage::{Dice, Process, Stage, lives, text, wait_until},
 };
 use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -717,6 +717,55 @@ fn a_removal_that_was_killed_when_git_had_forgotten_the_tree_is_ended_with_its_b
     let rows = gc(&stage, &[]);
     assert!(rows[0].1 && rows[0].3.is_empty() && trees(&stage) == 0, "{rows:?}");
     assert_eq!(git(&stage, &["branch", "--list", "envoi/*"]), "");
+}
+
+#[test]
+fn a_branch_that_a_lock_of_git_has_kept_goes_with_the_next_removal() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let lock = format!("work/.git/refs/heads/envoi/{}.lock", stage.run_id());
+    stage.write(&lock, "");
+    let rows = gc(&stage, &[]);
+    assert!(rows[0].1 && rows[0].3.contains("stays"), "{rows:?}");
+    assert_ne!(git(&stage, &["branch", "--list", "envoi/*"]), "");
+    fs::remove_file(stage.path(&lock)).unwrap();
+    let rows = gc(&stage, &[]);
+    assert!(rows.len() == 1 && rows[0].1 && rows[0].3.is_empty(), "{rows:?}");
+    assert_eq!(git(&stage, &["branch", "--list", "envoi/*"]), "");
+    assert!(gc(&stage, &[]).is_empty() && trees(&stage) == 0);
+}
+
+#[test]
+fn what_is_to_be_brought_needs_a_tree_and_no_second_word_where_the_flow_has_one() {
+    let isolated = stage(&APART.replace("work\n", "{ folder: work, isolate: tree }\n"));
+    in_git(&isolated);
+    isolated.expect(0, &["run", "flow.yaml", "--bring", "secret", "--from-head"]);
+    assert_eq!(isolated.read(&format!("{}/secret", tree(&isolated))), "hush\n");
+    let plain = stage(APART);
+    in_git(&plain);
+    for option in [&["--bring", "secret"][..], &["--from-head"], &["--trees", "x"]] {
+        let refused = plain.expect(2, &[&["run", "flow.yaml"], option].concat());
+        assert!(refused.err.contains("`--isolate`") && plain.runs().is_empty(), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_git_that_hangs_ends_with_the_command_that_waits_for_it() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let hanging = git_is(
+        &stage,
+        "#!/bin/sh\necho $$ > ../pid.new; mv ../pid.new ../pid; while :; do sleep 0.05; done\n",
+    );
+    let asks = hanging(&["diff", &stage.run_id(), "start..now"]);
+    wait_until("git is asked", || stage.path("pid").exists());
+    asks.signal(Signal::INT);
+    let done = asks.done();
+    assert_eq!(done.code, None, "{done:?}");
+    let pid: u32 = stage.read("pid").trim().parse().unwrap();
+    wait_until("git has ended", || !lives(pid));
 }
 
 #[test]

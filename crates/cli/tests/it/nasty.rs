@@ -160,3 +160,35 @@ fn an_artifact_whose_place_another_one_has_is_named() {
     assert!(shown.contains(&warned("g.1.1", "d", "d/f")), "{shown}");
     assert!(!shown.contains("`d/g` of an earlier step"), "{shown}");
 }
+
+#[test]
+fn nothing_in_a_name_or_a_title_moves_the_cursor_or_breaks_a_line_of_ours() {
+    const ESC: &str = "\u{1b}[31mred";
+    let folder = format!("at {ESC}");
+    let stage = Stage::new();
+    stage.write(&format!("{folder}/flow.yaml"), "flow: f\ntitle: \"one\\nstatus     lies\\u001b[2J\"\nsteps: [{ id: s, run: 'true' }, { id: q, ask: 'ok?' }]\n");
+    stage.write(&format!("{folder}/bad.yaml"), "flow: f\nsteps: [{ id: s, rnu: 'true' }]\n");
+    stage.write(
+        &format!("{folder}/warned.yaml"),
+        "flow: f\nenv_file: none.env\nsteps: [{ id: s, run: 'true' }]\n",
+    );
+    stage.write(&format!("{folder}/worse.yaml"), format!("flow: f # {ESC}\nsteps: []\n"));
+    let [flow, bad, warned, home, missing] =
+        ["flow.yaml", "bad.yaml", "warned.yaml", ".envoi", "none"].map(|name| format!("{folder}/{name}"));
+    let silent = |code: i32, arguments: &[&str]| {
+        let done = stage.expect(code, arguments);
+        for said in [&done.out, &done.err] {
+            assert!(!said.contains('\u{1b}'), "{arguments:?}: {done:?}");
+        }
+        done
+    };
+    silent(0, &["check", &flow]);
+    silent(2, &["check", &bad]);
+    silent(2, &["run", &bad]);
+    silent(2, &["check", &format!("{folder}/worse.yaml")]);
+    silent(0, &["check", &warned]);
+    silent(2, &["check", &missing]);
+    silent(3, &["--home", &home, "run", &flow]);
+    let shown = silent(0, &["--home", &home, "show"]);
+    assert!(!shown.out.lines().any(|line| line.starts_with("status     lies")), "{shown:?}");
+}

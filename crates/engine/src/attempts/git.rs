@@ -47,6 +47,15 @@ pub(crate) struct Repository {
     pub(crate) head: Option<String>,
 }
 
+/// What git still has of a worktree that is gone.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// For a person.
+    pub(crate) what: String,
+    /// Another try would leave it too.
+    pub(crate) is_final: bool,
+}
+
 /// Why git did not do something.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GitError {
@@ -214,15 +223,17 @@ impl<'s> Git<'s> {
         Ok((!is_none_lost).then(|| "commits that were made there are on no branch".to_owned()))
     }
 
-    /// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left, for a person.
+    /// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left.
     pub(crate) fn forget_worktree(
         self,
         folder: &Path,
         place: &Path,
         branch: &str,
         head: Option<&str>,
-    ) -> Option<String> {
-        let stays = |error: &GitError| Some(format!("branch `{branch}` stays: {error}"));
+    ) -> Option<Left> {
+        let stays = |error: &GitError| {
+            Some(Left { what: format!("branch `{branch}` stays: {error}"), is_final: false })
+        };
         let unlocked = self.run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]);
         if let Err(error) = answer(unlocked) {
             return stays(&error);
@@ -235,7 +246,7 @@ impl<'s> Git<'s> {
             Err(error) => return stays(&error),
         };
         if head != Some(commit.as_str()) {
-            return Some(format!("branch `{branch}` has commits, and stays"));
+            return Some(Left { what: format!("branch `{branch}` has commits, and stays"), is_final: true });
         }
         // A removal that was killed may have done that already; the branch can be deleted if so.
         if let Err(error) = answer(removed) {

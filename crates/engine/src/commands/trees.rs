@@ -194,8 +194,22 @@ pub fn remove(
     };
     item_trees::remove_every(&tree.isolated, layout.root())
         .map_err(|source| NotRemoved::Left { aside: items, source })?;
-    remove_all(&aside).map_err(|source| NotRemoved::Left { aside, source })?;
-    Ok(left)
+    let is_done = left.as_ref().is_none_or(|left| left.is_final);
+    let removed = if is_done { remove_all(&aside) } else { empty(&aside) };
+    removed.map_err(|source| NotRemoved::Left { aside, source })?;
+    Ok(left.map(|left| left.what))
+}
+
+/// Removes what is in a folder. By the folder the next removal finds what was not done.
+fn empty(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => remove_all(&entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
 }
 
 /// Who needs the tree of a run, whatever is in it.
@@ -342,9 +356,4 @@ pub(super) fn weight(folder: PathBuf, bytes_of: impl Fn(&fs::Metadata) -> u64) -
 /// The bytes that a file takes of the disk.
 fn on_disk(file: &fs::Metadata) -> u64 {
     file.blocks().saturating_mul(512)
-}
-
-/// The bytes of a file, but for its holes.
-pub(super) fn without_holes(file: &fs::Metadata) -> u64 {
-    file.len().min(on_disk(file))
 }

@@ -45,6 +45,14 @@ pub struct Store {
 }
 
 impl Store {
+    /// Refuses the store of another user: what this process would make in it, that user could not change. One that is not there yet is nobody's.
+    ///
+    /// # Errors
+    /// [`OpenError::OfAnother`].
+    pub fn check_owner(layout: &Layout) -> Result<(), OpenError> {
+        schema::refuse_of_another(&layout.db(), geteuid().as_raw(), schema::owner_of_new)
+    }
+
     /// Makes the folder and the database where they are missing, brings the schema up to date, and remembers where the store
     /// lies.
     ///
@@ -73,7 +81,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], but for [`OpenError::Copied`].
     pub fn open_any(layout: Layout) -> Result<Self, OpenError> {
-        schema::refuse_of_another(&layout.db(), geteuid().as_raw(), schema::owner_of_new)?;
+        Self::check_owner(&layout)?;
         layout
             .create()
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;

@@ -10,10 +10,12 @@ use rustix::{
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
 };
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::{self, Read as _},
     os::{fd::OwnedFd, unix::process::CommandExt as _},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -35,6 +37,9 @@ const LAST_MOMENT: Duration = Duration::from_micros(100);
 
 /// How long to wait for a process after TERM, and again after KILL.
 const END: Duration = Duration::from_secs(2);
+
+/// How long a git has to end when this process ends.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// What git may take.
 #[derive(Debug)]
@@ -90,9 +95,9 @@ pub fn finish(
     if limits.stop.is_wanted() {
         return Err(NotFinished::Stopped);
     }
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn();
-    let mut child = child.map_err(NotFinished::NotStarted)?;
-    let group = Pid::from_child(&child);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let (mut child, at_work) = AtWork::spawned(command).map_err(NotFinished::NotStarted)?;
+    let group = at_work.group;
     limits.memory.into_iter().for_each(|most| bound_memory(group, most));
     let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
     let mut pipes = pipes.map(|pipe| Pipe { from: pipe.map(File::from), bytes: Vec::new() });
@@ -104,10 +109,59 @@ pub fn finish(
     }
     // It was not reaped, so that the number of its group is still its own. What it has left behind ends with it.
     kill_process_group(group, Signal::KILL).ok();
-    let code = if has_ended_in(END, group)? { child.wait()?.code() } else { None };
+    let has_ended = has_ended_in(END, group)?;
+    // Before it is reaped, after which the number may be another's.
+    drop(at_work);
+    let code = if has_ended { child.wait()?.code() } else { None };
     waited?;
     let [stdout, stderr] = pipes.map(|pipe| pipe.bytes);
     Ok(Finished { code, stdout, stderr })
+}
+
+/// The groups of git that this process waits for.
+static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Ends every git that this process waits for, with all that it has started. To be called when the process is to end at once: a git in a group
+/// of its own gets no Ctrl-C from the terminal.
+pub fn end_all() {
+    // Held to the end: none is reaped meanwhile, so that each number is still its own.
+    let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    end(&groups.iter().filter_map(|group| Pid::from_raw(*group)).collect::<Vec<_>>());
+}
+
+fn end(groups: &[Pid]) {
+    for signal in [Signal::TERM, Signal::KILL] {
+        for group in groups {
+            kill_process_group(*group, signal).ok();
+        }
+        for group in groups {
+            // This process ends, whatever becomes of it.
+            has_ended_in(LAST_WORDS, *group).ok();
+        }
+    }
+}
+
+/// A group that is to be ended with this process.
+struct AtWork {
+    group: Pid,
+}
+
+impl AtWork {
+    fn spawned(command: &mut Command) -> io::Result<(Child, Self)> {
+        // Held over the start: none is missed by `end_all`.
+        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = command.spawn()?;
+        let group = Pid::from_child(&child);
+        groups.insert(group.as_raw_nonzero().get());
+        Ok((child, Self { group }))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.remove(&self.group.as_raw_nonzero().get());
+    }
 }
 
 struct Pipe {
@@ -282,6 +336,34 @@ mod tests {
         let stop = Stop::when(move || asked.swap(true, Ordering::Relaxed));
         let ended = ask(place.path(), LONGEST_WORK, &stop);
         assert!(matches!(ended, Err(NotFinished::Stopped)), "{ended:?}");
+    }
+
+    #[test]
+    fn a_process_that_ends_at_once_ends_the_git_that_it_waits_for() {
+        let place = hanging();
+        let own = fs::canonicalize(place.path()).unwrap();
+        let is_own = |group: &Pid| {
+            fs::read_link(format!("/proc/{}/cwd", group.as_raw_nonzero())).is_ok_and(|cwd| cwd == own)
+        };
+        let waits = thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                let limits = Limits { longest: LONGEST_WORK, stop: &Stop::default(), memory: None };
+                finish(crate::git::command(place.path()).args(["rev-parse", "HEAD"]), &limits, || Ok(()))
+            });
+            // Not those of the other tests.
+            while !waits.is_finished() {
+                let groups = GROUPS.lock().unwrap();
+                end(&groups
+                    .iter()
+                    .filter_map(|group| Pid::from_raw(*group))
+                    .filter(is_own)
+                    .collect::<Vec<_>>());
+                drop(groups);
+                thread::yield_now();
+            }
+            waits.join().unwrap()
+        });
+        assert!(matches!(waits, Ok(Finished { code: None, .. })), "{waits:?}");
     }
 
     #[test]

@@ -57,6 +57,30 @@ fn files_come_go_and_change_and_what_stood_there_can_be_brought_back() {
     assert_eq!(fs::read(place.path("is-file/inside")).unwrap(), b"a folder now");
 }
 
+#[test]
+fn a_link_in_the_place_of_the_folder_is_refused_and_what_it_leads_to_is_as_it_was() {
+    let place = Place::new();
+    place.write("work/a", "then");
+    let work = place.path("work");
+    let then = envoi_tree::keep(&work, &place.order).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("a"), "another's").unwrap();
+    fs::remove_dir_all(&work).unwrap();
+    std::os::unix::fs::symlink(other.path(), &work).unwrap();
+    let with_slash = work.join("");
+    for folder in [&work, &with_slash] {
+        let refused =
+            [stand(folder, &place.order, &then.tree).err(), restore(folder, &place.order, &then.tree).err()];
+        for refused in refused {
+            assert!(
+                matches!(&refused, Some(NotRestored::InTheWay { paths }) if paths[0].contains("is a link now")),
+                "{refused:?}"
+            );
+        }
+    }
+    assert_eq!(fs::read(other.path().join("a")).unwrap(), b"another's");
+}
+
 /// What can stand at one name.
 const KINDS: [&str; 6] = ["nothing", "file", "link", "empty folder", "folder", "pipe"];
 

@@ -10,11 +10,12 @@ use crate::{
     command::gc::alone,
     process::{args::ImportArgs, environment, failure::Failure, files, output},
     store::home::Home,
+    text::diff,
 };
 use envoi_api::bundle::ImportedRun;
 use envoi_bundle::{ImportError, Opened, Wrong};
 use envoi_contract::code::Code;
-use envoi_journal::{Imported, Lease, Store, Taken};
+use envoi_journal::{BlobError, CommitError, Imported, Lease, Store, Taken};
 use std::{
     fs::File,
     io::{self, BufReader, Read as _, Seek as _},
@@ -77,7 +78,8 @@ pub(crate) fn bring(home: &Home, file: &Path, args: &ImportArgs) -> Result<u8, F
     }
     let what = if is_new { "imported" } else { "the store has it: there is nothing to do" };
     let envoi_bundle::Manifest { run, flow, status, head, .. } = manifest;
-    output::data(&format!("run {run} of flow {flow}, {status}: {what}\nhead {head}\n")).map(|()| 0)
+    output::data(&diff::lines(&format!("run {run} of flow {flow}, {status}: {what}\nhead {head}\n")))
+        .map(|()| 0)
 }
 
 /// Alone in the store: no engine is at work there, and nothing is collected.
@@ -114,6 +116,15 @@ fn not_imported(error: ImportError, name: &str) -> Failure {
             .hint("nothing was imported; another store takes it: `--home DIR`"),
         ImportError::NotOver { .. } => Failure::new(Code::RequestInvalid, message)
             .hint("nothing was imported; export the run again when it is over"),
-        error => Failure::store(error),
+        // Of a bundle that is no other since it was verified, no journal would have written this.
+        ImportError::Store(CommitError::Malformed { .. })
+        | ImportError::Content(BlobError::Mismatch { .. }) => {
+            Failure::new(Code::BundleDamaged, message).hint("nothing was imported")
+        }
+        ImportError::Io(_) | ImportError::Files(_) => Failure::new(Code::MachineFailed, message)
+            .hint("import it again when that is mended: it goes on with what is missing"),
+        ImportError::Store(_) | ImportError::Read(_) | ImportError::Content(_) => {
+            Failure::new(Code::StoreFailed, message)
+        }
     }
 }

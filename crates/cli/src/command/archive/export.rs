@@ -3,6 +3,7 @@
 use crate::{
     process::{args::ExportArgs, failure::Failure, messages, output, ssh_keygen},
     store::{home::Home, select},
+    text::diff::printable,
 };
 use envoi_api::bundle::Exported;
 use envoi_bundle::{ExportError, LeftOut, Manifest, Sign, Wanted};
@@ -66,7 +67,7 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
     }
     output::data(&format!(
         "{}: {} events, {} contents, {bytes} bytes\nhead {}\n",
-        file.display(),
+        printable(&file.display().to_string()),
         manifest.events,
         manifest.contents,
         manifest.head

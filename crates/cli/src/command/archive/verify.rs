@@ -1,9 +1,12 @@
 //! `envoi verify`: whether a file of `envoi export` is whole, and its events follow from its flow.
 
-use crate::process::{
-    failure::Failure,
-    files, output,
-    ssh_keygen::{self, Signer},
+use crate::{
+    process::{
+        failure::Failure,
+        files, output,
+        ssh_keygen::{self, Signer},
+    },
+    text::diff::printable,
 };
 use envoi_api::bundle::Verified;
 use envoi_bundle::{LeftOut, Whole, Wrong};
@@ -49,8 +52,8 @@ pub(crate) fn verify(
         })?;
     } else {
         output::data(&match &found {
-            Ok(whole) => confirmation(&name, whole, wanted.is_some(), signer.as_deref()),
-            Err(wrong) => format!("{name} is not whole\n{wrong}\n"),
+            Ok(whole) => confirmation(&printable(&name), whole, wanted.is_some(), signer.as_deref()),
+            Err(wrong) => format!("{} is not whole\n{}\n", printable(&name), printable(&wrong.to_string())),
         })?;
     }
     Ok(u8::from(found.is_err()))

@@ -214,7 +214,7 @@ pub(crate) fn workspace_use(copy: bool, share: bool) -> WorkspaceUse {
 pub(crate) fn isolate(args: &IsolationArgs, flow: Option<&Flow>) -> Result<Option<Isolate>, Failure> {
     let by_flow = flow.and_then(|flow| flow.isolation.as_ref());
     if !args.isolate && by_flow.is_none() {
-        return Ok(None);
+        return check_no_tree(args).map(|()| None);
     }
     let named = args.trees.as_deref().map(std::path::absolute).transpose().map_err(Failure::store)?;
     let trees = named.or_else(environment::trees_folder).ok_or_else(|| {
@@ -228,6 +228,23 @@ pub(crate) fn isolate(args: &IsolationArgs, flow: Option<&Flow>) -> Result<Optio
         bring_if_there: by_flow.iter().flat_map(|isolation| &isolation.bring).map(PathBuf::from).collect(),
         too_wide: environment::home_folder().into_iter().collect(),
     }))
+}
+
+/// What is only for a tree of its own is not passed over where there is none.
+pub(crate) fn check_no_tree(args: &IsolationArgs) -> Result<(), Failure> {
+    let named = [
+        ("--from-head", args.from_head),
+        ("--bring", !args.bring.is_empty()),
+        ("--trees", args.trees.is_some()),
+    ];
+    match named.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => {
+            let message = format!("`{option}` is for a tree of its own, and this run has none");
+            Err(Failure::new(Code::RequestInvalid, message)
+                .hint("add `--isolate`, or `isolate: tree` to the `workspace` of the flow"))
+        }
+    }
 }
 
 /// The step that `--from` names. Whether the flow has it is checked by the engine.

@@ -5,11 +5,14 @@ use crate::process::{
     failure::Failure,
     invocation, output, stderr,
 };
-use crate::{store::home::Home, text::shell};
+use crate::{
+    store::home::{self, Home},
+    text::shell,
+};
 use clap::ValueEnum as _;
 use envoi_api::output::{Initialized, Titled};
 use envoi_contract::code::Code;
-use envoi_journal::Layout;
+use envoi_journal::{Layout, Store};
 use std::{
     fs::{self, File},
     io::{self, Write as _},
@@ -46,6 +49,7 @@ pub(crate) fn init(home: &Home, args: &InitArgs) -> Result<u8, Failure> {
     let failed = |error| Failure::folder(dir, error);
     fs::create_dir_all(dir).map_err(failed)?;
     let store = home.given().unwrap_or_else(|| dir.join(".envoi"));
+    Store::check_owner(&Layout::new(&store)).map_err(|error| home::cannot_open(&store, &error))?;
     Layout::new(&store).create().map_err(|error| Failure::machine(store.display(), error))?;
     let flow = dir.join("flow.yaml");
     let text = args.template.text().replace(".envoi/flow.schema.json", &schema_of(home, dir, &store));

@@ -228,7 +228,8 @@ fn overview(
 ) -> Result<String, Failure> {
     let id = &row.run;
     let mut text = String::new();
-    let title = run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {title}"));
+    let title =
+        run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {}", diff::printable(title)));
     let started = run
         .started()
         .map(|started| (started.workspace.clone(), started.run_base.clone(), started.by.clone()));

@@ -9,6 +9,7 @@ use crate::{
         invocation, output,
     },
     store::{home::Home, select, waiting},
+    text::diff,
 };
 use envoi_api::{
     run::SetAside,
@@ -59,7 +60,7 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     let exit_code = if report.is_whole() && left.is_empty() { 0 } else { MACHINE };
     match home.json {
         true => output::row(&report_row(report, left))?,
-        false => output::data(&as_text(&report, &left))?,
+        false => output::data(&diff::lines(&as_text(&report, &left)))?,
     }
     Ok(exit_code)
 }
@@ -99,7 +100,7 @@ pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
     };
     match home.json {
         true => output::row(&seen.row())?,
-        false => output::data(&seen.as_text())?,
+        false => output::data(&diff::lines(&seen.as_text()))?,
     }
     Ok(if seen.is_well() { 0 } else { MACHINE })
 }

@@ -6,10 +6,12 @@ use crate::{
         home::{self, Home},
         waiting,
     },
+    text::diff::printable,
 };
 use envoi_api::store::Adopted;
 use envoi_contract::code::Code;
 use envoi_journal::{AdoptError, Layout, Lease, Reader, RunFilter, RunRow, Store, Taken};
+use std::path::Path;
 
 pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> {
     let dir = home.existing()?;
@@ -47,19 +49,24 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
         Some(of) => format!(
             "{} is a store of its own now, no longer a copy of {}\n{} unfinished runs: each can go on here and there; steps that \
              ran when the copy was made are in doubt here\n",
-            dir.display(),
-            of.display(),
+            shown(&dir),
+            shown(of),
             unfinished.len()
         ),
-        None => format!("{} is no copy: nothing to adopt\n", dir.display()),
+        None => format!("{} is no copy: nothing to adopt\n", shown(&dir)),
     };
     for row in apart {
         text.push_str(&format!(
             "run {} does not go on: its workspace `{}` was not copied; --share-workspaces lets it work there\n",
-            row.run, row.workspace
+            row.run,
+            printable(&row.workspace)
         ));
     }
     output::data(&text).map(|()| 0)
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 fn of_original(reader: &Reader, row: &RunRow) -> bool {

@@ -1,7 +1,7 @@
 //! `envoi diff`: what differs between two states of a run's workspace.
 
 use crate::{
-    process::{environment, failure::Failure, invocation, messages, output, pager},
+    process::{environment, failure::Failure, interrupts, invocation, messages, output, pager},
     store::{
         home::Home,
         points::{self, Point},
@@ -31,6 +31,7 @@ pub(crate) fn diff(
     range: Option<&str>,
     view: &View<'_>,
 ) -> Result<u8, Failure> {
+    interrupts::end_git_with_this_process();
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run).map_err(|failure| match run {
         Some(states) if range.is_none() && states.contains("..") => {

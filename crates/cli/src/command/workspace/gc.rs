@@ -4,7 +4,7 @@ mod archive;
 mod print;
 
 use crate::{
-    process::{args::GcArgs, environment, failure::Failure, messages},
+    process::{args::GcArgs, environment, failure::Failure, interrupts, messages},
     session::engine_client,
     store::{config, home::Home, select},
 };
@@ -30,6 +30,7 @@ use std::{
 const TRASH_MS: u64 = 3_600_000;
 
 pub(crate) fn gc(home: &Home, wanted: &GcArgs) -> Result<u8, Failure> {
+    interrupts::end_git_with_this_process();
     let (store, reader) = home.store()?;
     let configured = config::load(store.layout())?.retention;
     // Another one of this store ends first: it would remove what this one counts.

@@ -14,7 +14,7 @@ use crate::{
         failure::Failure,
         files,
         git::{self, At},
-        messages, output,
+        interrupts, messages, output,
     },
     store::{
         home::Home,
@@ -49,6 +49,7 @@ pub(crate) fn patch(
     form: &Form<'_>,
     why: Option<&str>,
 ) -> Result<u8, Failure> {
+    interrupts::end_git_with_this_process();
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     let loaded = envoi_engine::load_run(&reader, &id)?;

@@ -261,5 +261,5 @@ fn is_applied(records: &[Record]) -> bool {
 
 /// Regular files below a folder, and their bytes but for holes: those take no room, and would name runs of others to be deleted.
 fn below(folder: PathBuf) -> (u64, u64) {
-    trees::weight(folder, trees::without_holes)
+    trees::weight(folder, envoi_durable::without_holes)
 }

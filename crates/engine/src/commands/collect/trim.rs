@@ -83,7 +83,10 @@ fn below(
         if kind.is_dir() {
             folders.push(entry.path());
         } else if kind.is_file() && is_kept(&entry.path()) {
-            *all = (all.0.saturating_add(1), all.1.saturating_add(trees::without_holes(&entry.metadata()?)));
+            *all = (
+                all.0.saturating_add(1),
+                all.1.saturating_add(envoi_durable::without_holes(&entry.metadata()?)),
+            );
             if does {
                 fs::remove_file(entry.path())?;
             }

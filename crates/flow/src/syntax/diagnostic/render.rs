@@ -20,13 +20,13 @@ fn own(report: &Report, colour: Colour, text: &mut String) {
         Colour::Never => Renderer::plain(),
         Colour::Always => Renderer::styled(),
     };
+    let file = name(&report.file);
     for diagnostic in &report.diagnostics {
-        text.push_str(&renderer.render(&[group(report, diagnostic)]));
+        text.push_str(&renderer.render(&[group(report, &file, diagnostic)]));
         text.push_str("\n\n");
     }
     text.push_str(&format!(
-        "{}: {} found",
-        report.file,
+        "{file}: {} found",
         count(report.diagnostics.len().saturating_add(report.beyond))
     ));
     if report.beyond > 0 {
@@ -35,14 +35,25 @@ fn own(report: &Report, colour: Colour, text: &mut String) {
     text.push('\n');
 }
 
-fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
+/// A name of a file, without what a terminal would obey.
+fn name(file: &str) -> String {
+    file.chars().fold(String::with_capacity(file.len()), |mut name, scalar| {
+        match scalar.is_control() {
+            true => name.extend(scalar.escape_default()),
+            false => name.push(scalar),
+        }
+        name
+    })
+}
+
+fn group<'a>(report: &'a Report, file: &'a str, diagnostic: &'a Diagnostic) -> Group<'a> {
     let title = Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
     let window = Window::around(&report.text, diagnostic);
     let group = if window.text.len() <= LONGEST_SNIPPET {
-        title.element(snippet(report, diagnostic, &window))
+        title.element(snippet(file, diagnostic, &window))
     } else {
         let LineColumn { line, column } = report.place(diagnostic);
-        title.element(Origin::path(report.file.as_str()).line(line).char_column(column))
+        title.element(Origin::path(file).line(line).char_column(column))
     };
     match &diagnostic.help {
         Some(help) => group.element(Level::HELP.message(help.as_str())),
@@ -50,11 +61,7 @@ fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
     }
 }
 
-fn snippet<'a>(
-    report: &'a Report,
-    diagnostic: &Diagnostic,
-    window: &Window<'a>,
-) -> Snippet<'a, Annotation<'a>> {
+fn snippet<'a>(file: &'a str, diagnostic: &Diagnostic, window: &Window<'a>) -> Snippet<'a, Annotation<'a>> {
     let primary = window.annotation(AnnotationKind::Primary, diagnostic.span, expected(diagnostic));
     let others = diagnostic
         .labels
@@ -62,7 +69,7 @@ fn snippet<'a>(
         .map(|Label { span, text }| window.annotation(AnnotationKind::Context, *span, Some(text.clone())));
     Snippet::source(window.text)
         .line_start(window.first_line)
-        .path(report.file.as_str())
+        .path(file)
         .annotation(primary)
         .annotations(others)
 }

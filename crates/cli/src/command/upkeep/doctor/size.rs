@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::process::invocation;
 use envoi_journal::Store;
-use std::{fs, io, os::unix::fs::MetadataExt as _, path::PathBuf};
+use std::{fs, io, path::PathBuf};
 
 /// A store of this size, or larger, is a warning.
 const LARGE_BYTES: u64 = 5 << 30;
@@ -51,7 +51,7 @@ fn below(mut folders: Vec<PathBuf>) -> u64 {
             match entry.metadata() {
                 Ok(found) if found.is_dir() => folders.push(entry.path()),
                 Ok(found) if found.is_file() => {
-                    bytes = bytes.saturating_add(found.len().min(found.blocks().saturating_mul(512)));
+                    bytes = bytes.saturating_add(envoi_durable::without_holes(&found));
                 }
                 _ => {}
             }
