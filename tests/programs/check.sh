@@ -4,7 +4,7 @@
 # Then calls through the bridge: a budget, a limit of the run and one of the provider, each exact. With Claude Code also calls of tools that a
 # person decides, and a kill in the midst of one. At last the examples with agents.
 #
-#   tests/programs/check.sh [NAME ...]           NAME: claude, codex, examples
+#   tests/programs/check.sh [NAME ...]           NAME: claude, codex, examples (these three if none is named), gemini
 #   tests/programs/check.sh --kills N [SEED]     N kills at random moments with each program (kills.py)
 #
 # The programs are installed from npm, in these versions, into a folder that is kept: $ENVOI_PROGRAMS, or envoi/programs in the cache of
@@ -15,6 +15,7 @@ envoi=${ENVOI:-$(cd ../.. && pwd)/target/debug/envoi}
 cache=${ENVOI_PROGRAMS:-${XDG_CACHE_HOME:-$HOME/.cache}/envoi/programs}
 CLAUDE=2.1.330
 CODEX=0.169.0
+GEMINI=0.61.0
 case $(uname -sm) in
     "Linux x86_64") platform=linux-x64 ;;
     "Linux aarch64") platform=linux-arm64 ;;
@@ -22,13 +23,28 @@ case $(uname -sm) in
 esac
 [ -x "$envoi" ] || { echo "tests/programs/check.sh: $envoi is missing; build it: cargo build --bin envoi" >&2; exit 1; }
 
-folder=$cache/$platform-$CLAUDE-$CODEX
-if [ ! -e "$folder/whole" ]; then
-    command -v npm >/dev/null || { echo "tests/programs/check.sh: npm is missing; install it and call again" >&2; exit 1; }
+# Install these packages into a folder of the cache, unless they are there whole. No script of them is run.
+installed() {
+    local folder=$cache/$1
+    shift
+    [ ! -e "$folder/whole" ] || return 0
+    command -v npm >/dev/null || { echo "tests/programs/check.sh: npm is missing; install it and call again" >&2; return 1; }
     rm -rf "$folder" && mkdir -p "$folder"
-    # The packages of the platform have the binaries; no script is run, and no other Node is needed.
-    npm install --loglevel=error --ignore-scripts --no-audit --no-fund --prefix "$folder" \
-        "@anthropic-ai/claude-code-$platform@$CLAUDE" "@openai/codex@$CODEX-$platform"
+    npm install --loglevel=error --ignore-scripts --no-audit --no-fund --prefix "$folder" "$@"
     touch "$folder/whole"
-fi
-exec python3 -B story.py "$envoi" "$folder" "$@"
+}
+
+light=()
+for name in "$@"; do
+    case $name in
+        gemini)
+            installed "gemini-$GEMINI" "@google/gemini-cli@$GEMINI"
+            python3 -B story.py "$envoi" "$cache/gemini-$GEMINI" gemini
+            ;;
+        *) light+=("$name") ;;
+    esac
+done
+if [ $# -gt 0 ] && [ ${#light[@]} = 0 ]; then exit; fi
+# The packages of the platform have the binaries, and no other Node is needed.
+installed "$platform-$CLAUDE-$CODEX" "@anthropic-ai/claude-code-$platform@$CLAUDE" "@openai/codex@$CODEX-$platform"
+exec python3 -B story.py "$envoi" "$cache/$platform-$CLAUDE-$CODEX" "${light[@]}"

@@ -30,6 +30,12 @@ def step(kind, base, home):
         variables = {"ANTHROPIC_BASE_URL": base, "CLAUDE_CODE_OAUTH_TOKEN": "stub", "CLAUDE_CONFIG_DIR": str(home),
                      "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_API_KEY": ""}
         return [], variables
+    if kind == "gemini":
+        # With another address than its own it reads from its settings how it signs in.
+        settings = home / ".gemini/settings.json"
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}))
+        return ["-m", "stub-model"], {"GOOGLE_GEMINI_BASE_URL": base, "GEMINI_API_KEY": "stub"}
     provider = (f'model_providers.stub={{name="stub",base_url="{base}",env_key="STUB_KEY",wire_api="responses",'
                 "request_max_retries=1,stream_max_retries=1}")
     arguments = ["-m", "stub-model", "--disable", "plugins", "-c", "model_provider=stub", "-c", provider]
@@ -38,7 +44,9 @@ def step(kind, base, home):
 
 ACCOUNT = "stub"
 # What a store has as a file, and masks.
-KEYS = ("CLAUDE_CODE_OAUTH_TOKEN", "STUB_KEY")
+KEYS = ("CLAUDE_CODE_OAUTH_TOKEN", "STUB_KEY", "GEMINI_API_KEY")
+# Of the others nothing says when a limit is over.
+STATE_RESETS = ("claude", "codex")
 
 
 def config(kind, binary, base, home):
@@ -104,7 +112,11 @@ class Story:
         engine.communicate()
         wait = row["waits_for"]
         stated = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(RESETS_AT))
-        assert wait["account"] == f"{self.kind}/{ACCOUNT}" and (wait["resets_at"] or "").startswith(stated), f"{wait}, and not {stated}"
+        if self.kind not in STATE_RESETS:
+            stated = None
+        resets_at = wait["resets_at"]
+        assert wait["account"] == f"{self.kind}/{ACCOUNT}", wait
+        assert resets_at is None if stated is None else (resets_at or "").startswith(stated), f"{wait}, and not {stated}"
         assert stub.Stub.calls == {**stub.Stub.calls, self.run_name: 1}, "one call was refused, and none made after it"
         run = row["run"]
         assert self.json("show", run)["used"]["agent_hops"] == 0, "a refused attempt uses up nothing"
@@ -115,12 +127,15 @@ class Story:
         started = [event for event in events if event["event"]["type"] == "attempt_started"] if "event" in events[0] else [
             {"event": event} for event in events if event["type"] == "attempt_started"]
         calls = [event["event"]["command"]["agent"] for event in started]
-        sessions = {call.get("session") for call in calls[1:]}
+        sessions = {call.get("session") for call in calls[1 if self.kind in STATE_RESETS else 2:]}
         assert len(calls) == 3 and len(sessions) == 1 and None not in sessions, calls
+        # A session of `gemini` that has come to no answer cannot be resumed.
+        begins_anew = self.kind == "gemini"
+        assert ("is not there any more: a new one begins" in self.call("logs", run)) == begins_anew, self.call("logs", run)
         assert [call.get("resumes", False) for call in calls] == [False, True, True], calls
         assert stub.Stub.calls[self.run_name] == 3, stub.Stub.calls
         assert "Hello from the stub." in self.call("logs", run)
-        print(f"{self.kind}: refused, waited for until {stated}, resumed twice; {time.monotonic() - began:.1f} s", flush=True)
+        print(f"{self.kind}: refused, waited for {f'until {stated}' if stated else 'by tries'}, resumed twice; {time.monotonic() - began:.1f} s", flush=True)
 
 
 # In the place of Git; the program itself calls it, too.
@@ -378,18 +393,25 @@ def run_examples(envoi, binaries, port):
             shutil.rmtree(example.place, ignore_errors=True)
 
 
+# What each program can do.
+TOLD = {"claude": (Story, Bridged, Forked, Questions, Expired), "codex": (Story, Bridged), "gemini": (Story, )}
+
+
 def main():
     envoi, folder, *wanted = sys.argv[1:]
     modules = pathlib.Path(folder) / "node_modules"
-    binaries = {"claude": next(modules.glob("@anthropic-ai/claude-code-*/claude")),
-                "codex": next(modules.glob("@openai/codex/vendor/*/bin/codex"))}
+    places = {"claude": "@anthropic-ai/claude-code-*/claude", "codex": "@openai/codex/vendor/*/bin/codex",
+              "gemini": "@google/gemini-cli/bundle/gemini.js"}
+    binaries = {kind: binary for kind, place in places.items() for binary in modules.glob(place)}
+    missing = [name for name in wanted if name in places and name not in binaries]
+    assert binaries and not missing, f"not installed in {folder}: {missing or 'any program'}"
     _, port = stub.start()
     if wanted[:1] == ["--kills"]:
         rounds, seed = int(wanted[1]), wanted[2] if len(wanted) > 2 else str(time.time_ns())
         return killed(envoi, binaries, rounds, seed, port)
     for kind, binary in binaries.items():
         if not wanted or kind in wanted:
-            for told in (Story, Bridged, Forked, Questions, Expired) if kind == "claude" else (Story, Bridged):
+            for told in TOLD[kind]:
                 story = told(envoi, kind, binary, port)
                 try:
                     story.tell()

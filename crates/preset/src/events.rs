@@ -3,3 +3,4 @@
 
 pub(crate) mod claude;
 pub(crate) mod codex;
+pub(crate) mod gemini;

@@ -117,6 +117,7 @@ impl Invocation<'_> {
         match preset {
             Preset::Claude => self.of_claude(),
             Preset::Codex => self.of_codex(),
+            Preset::Gemini => self.of_gemini(),
         }
     }
 
@@ -178,6 +179,26 @@ impl Invocation<'_> {
         }
         // The prompt is on standard input.
         all.push("-".to_owned());
+        all
+    }
+
+    fn of_gemini(&self) -> Vec<String> {
+        // A folder that nobody has trusted is refused otherwise. Without `-p` the prompt is standard input alone.
+        let mut all = words(&["-o", "stream-json", "--skip-trust"]);
+        match self.session {
+            Resume::New(None) => {}
+            // It cannot begin a session with what another one had come to.
+            Resume::New(Some(id)) | Resume::Fork { id, .. } => all.extend(words(&["--session-id", id])),
+            Resume::From(id) => all.extend(words(&["-r", id])),
+        }
+        // Without a terminal there is nobody to ask: what is not allowed is not offered to the model.
+        all.extend(words(match self.may {
+            May::Read => &["--approval-mode", "default"],
+            May::Edit => &["--approval-mode", "auto_edit"],
+            May::Run => &["--approval-mode", "auto_edit", "--allowed-tools", "run_shell_command"],
+        }));
+        all.extend(self.model.iter().flat_map(|model| words(&["-m", model])));
+        all.extend_from_slice(self.args);
         all
     }
 }
@@ -262,6 +283,18 @@ mod tests {
                 May::Read,
                 "exec --json --skip-git-repo-check -c sandbox_mode=\"read-only\" -c analytics.enabled=false -m m \
                  --output-schema /f --extra resume id -",
+            ),
+            (
+                Preset::Gemini,
+                Resume::New(Some("id")),
+                May::Run,
+                "-o stream-json --skip-trust --session-id id --approval-mode auto_edit --allowed-tools run_shell_command -m m --extra",
+            ),
+            (
+                Preset::Gemini,
+                Resume::From("id"),
+                May::Read,
+                "-o stream-json --skip-trust -r id --approval-mode default -m m --extra",
             ),
         ] {
             assert_eq!(arguments(preset, session, may), expected);

@@ -1,7 +1,7 @@
 //! Members of the events of programs: texts, counts, ids, and texts as people are shown them.
 
 use core::fmt;
-use envoi_contract::json::Value;
+use envoi_contract::json::{Object, Value};
 
 /// The longest part of a line that is shown to people.
 const MAX_SHOWN_CHARS: usize = 300;
@@ -61,6 +61,23 @@ pub(crate) fn unusable_count<'v>(usage: &'v Value, name: &str) -> Option<&'v Val
     }
 }
 
+/// What stands in these two members that are to be counts of tokens and are none, as members of `metrics` (contract 4).
+pub(crate) fn unusable_counts(usage: &Value, tokens_in: &str, tokens_out: &str) -> Object {
+    let figures = [("tokens_in", tokens_in), ("tokens_out", tokens_out)];
+    let stated = figures.map(|(figure, name)| (figure, unusable_count(usage, name)));
+    stated.into_iter().filter_map(|(figure, value)| Some((figure.to_owned(), value?.clone()))).collect()
+}
+
+/// The data of a text that is one JSON document, alone or in a fenced block: a model that is to write JSON likes to mark it as such.
+pub(crate) fn data_in(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let fenced = || {
+        let (mark, rest) = text.strip_prefix("```")?.strip_suffix("```")?.split_once('\n')?;
+        ["", "json"].contains(&mark.trim()).then(|| rest.trim())
+    };
+    Value::parse_str(text).ok().or_else(|| Value::parse_str(fenced()?).ok())
+}
+
 /// The value at a path of members.
 pub(crate) fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, name| value.get(name))
@@ -78,5 +95,18 @@ mod tests {
             assert!(!line.contains("hu") && line.ends_with('…'), "{line}");
         }
         assert_eq!(one_line("a\n  b", Masking::default()), "a b");
+    }
+
+    #[test]
+    fn data_stands_alone_or_in_one_fenced_block() {
+        let data = |text: &str| data_in(text).map(|data| data.compact());
+        for text in ["{\"a\":1}", " {\"a\": 1}\n", "```json\n{\"a\":1}\n```\n", "```\n{\"a\":1}\n```"] {
+            assert_eq!(data(text).as_deref(), Some("{\"a\":1}"), "{text}");
+        }
+        for text in
+            ["", "Here it is: {}", "```json\n{}\n``` as said", "```yaml\n{}\n```", "```json\n{}\n{}\n```"]
+        {
+            assert_eq!(data(text), None, "{text}");
+        }
     }
 }

@@ -16,11 +16,13 @@ pub enum Preset {
     Claude,
     /// The Codex CLI.
     Codex,
+    /// The Gemini CLI.
+    Gemini,
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Claude, Self::Codex];
+    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Gemini];
 
     /// Its name in a flow file.
     #[must_use]
@@ -28,6 +30,7 @@ impl Preset {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -48,8 +51,18 @@ impl Preset {
     #[must_use]
     pub const fn takes_session_id(self) -> bool {
         match self {
-            Self::Claude => true,
+            Self::Claude | Self::Gemini => true,
             Self::Codex => false,
+        }
+    }
+
+    /// Whether a new session may have the id of one that cannot be resumed. One that has come to no answer cannot be resumed in some programs, and
+    /// still has its id; then the program chooses the new one, and reports it.
+    #[must_use]
+    pub const fn frees_lost_id(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Codex | Self::Gemini => false,
         }
     }
 
@@ -58,7 +71,7 @@ impl Preset {
     pub const fn bounds_turns(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex => false,
+            Self::Codex | Self::Gemini => false,
         }
     }
 
@@ -67,7 +80,7 @@ impl Preset {
     pub const fn can_ask(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex => false,
+            Self::Codex | Self::Gemini => false,
         }
     }
 
@@ -82,8 +95,8 @@ impl Preset {
                 "--permission-prompts",
                 "--dangerously-skip-permissions",
             ],
-            // It cannot ask.
-            Self::Codex => &[],
+            // They cannot ask.
+            Self::Codex | Self::Gemini => &[],
         }
     }
 
@@ -92,7 +105,7 @@ impl Preset {
     pub const fn reports_calls(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex => false,
+            Self::Codex | Self::Gemini => false,
         }
     }
 
@@ -101,16 +114,27 @@ impl Preset {
     pub const fn reports_cost(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex => false,
+            Self::Codex | Self::Gemini => false,
         }
     }
 
-    /// The protocol in which it calls its models.
+    /// Whether it is given the schema of its data, and keeps to it. Otherwise the prompt has the schema, and the data is what the agent's last
+    /// text says.
     #[must_use]
-    pub const fn protocol(self) -> Protocol {
+    pub const fn takes_schema(self) -> bool {
         match self {
-            Self::Claude => Protocol::Messages,
-            Self::Codex => Protocol::Responses,
+            Self::Claude | Self::Codex => true,
+            Self::Gemini => false,
+        }
+    }
+
+    /// The protocol in which it calls its models, if the bridge has it.
+    #[must_use]
+    pub const fn protocol(self) -> Option<Protocol> {
+        match self {
+            Self::Claude => Some(Protocol::Messages),
+            Self::Codex => Some(Protocol::Responses),
+            Self::Gemini => None,
         }
     }
 
@@ -145,6 +169,8 @@ impl Preset {
                     .collect()
             }
             Self::Codex => vec![(BRIDGE_KEY, token.to_owned())],
+            // It has no protocol of the bridge.
+            Self::Gemini => Vec::new(),
         }
     }
 
@@ -167,6 +193,21 @@ impl Preset {
             Self::Codex => {
                 &["CODEX_API_KEY", "CODEX_HOME", "HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PATH"]
             }
+            Self::Gemini => &[
+                "GEMINI_API_KEY",
+                "GEMINI_CLI_HOME",
+                "GEMINI_CLI_USE_COMPUTE_ADC",
+                "GOOGLE_API_KEY",
+                "GOOGLE_APPLICATION_CREDENTIALS",
+                "GOOGLE_CLOUD_ACCESS_TOKEN",
+                "GOOGLE_CLOUD_PROJECT",
+                "GOOGLE_GEMINI_BASE_URL",
+                "GOOGLE_GENAI_USE_GCA",
+                "GOOGLE_GENAI_USE_VERTEXAI",
+                "GOOGLE_VERTEX_BASE_URL",
+                "HOME",
+                "PATH",
+            ],
         }
     }
 
@@ -175,13 +216,13 @@ impl Preset {
     #[must_use]
     pub const fn limits_in(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::Claude => None,
+            Self::Claude | Self::Gemini => None,
             Self::Codex => Some(("CODEX_HOME", ".codex")),
         }
     }
 
     /// Variables that are set for the program, unless the flow sets them: it asks no other host than that of its model, and does
-    /// not replace itself while it runs.
+    /// not replace itself while it runs, nor start itself a second time, so that the process that is ended is the one that works.
     #[must_use]
     pub const fn variables(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -189,6 +230,7 @@ impl Preset {
                 &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"), ("DISABLE_AUTOUPDATER", "1")]
             }
             Self::Codex => &[],
+            Self::Gemini => &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         }
     }
 
@@ -198,6 +240,7 @@ impl Preset {
         match self {
             Self::Claude => (Version(2, 1, 197), Version(2, 1, 330)),
             Self::Codex => (Version(0, 169, 0), Version(0, 169, 0)),
+            Self::Gemini => (Version(0, 61, 0), Version(0, 61, 0)),
         }
     }
 
@@ -263,6 +306,7 @@ mod tests {
         let place = |preset| match preset {
             Preset::Claude => 0,
             Preset::Codex => 1,
+            Preset::Gemini => 2,
         };
         assert!(Preset::ALL.into_iter().map(place).eq(0..Preset::ALL.len()));
     }
@@ -275,6 +319,8 @@ mod tests {
             (Preset::Claude, "1.0.0", Support::Older),
             (Preset::Codex, "codex-cli 0.169.0", Support::Tried),
             (Preset::Codex, "codex-cli 0.170.0-alpha.1", Support::Newer),
+            (Preset::Gemini, "0.61.0", Support::Tried),
+            (Preset::Gemini, "0.60.9", Support::Older),
         ] {
             assert_eq!(preset.support(Version::find(version).unwrap()), support, "{version}");
         }

@@ -1,7 +1,7 @@
 //! From what a program writes to what it came to.
 
 use crate::{
-    events::{claude, codex},
+    events::{claude, codex, gemini},
     failure::{Class, Failure},
     lines::{Lines, MAX_LINE_BYTES},
     member::{Masking, one_line},
@@ -35,6 +35,7 @@ pub struct Reading<'m> {
 enum Events {
     Claude(claude::Events),
     Codex(codex::Events),
+    Gemini(gemini::Events),
 }
 
 impl<'m> Reading<'m> {
@@ -44,6 +45,7 @@ impl<'m> Reading<'m> {
         let events = match preset {
             Preset::Claude => Events::Claude(claude::Events::default()),
             Preset::Codex => Events::Codex(codex::Events::default()),
+            Preset::Gemini => Events::Gemini(gemini::Events::default()),
         };
         Self { lines: Lines::default(), events, masking, read: 0, unread: 0 }
     }
@@ -72,6 +74,7 @@ impl<'m> Reading<'m> {
         match &self.events {
             Events::Claude(events) => events.session.as_deref(),
             Events::Codex(events) => events.session.as_deref(),
+            Events::Gemini(events) => events.session.as_deref(),
         }
     }
 
@@ -80,7 +83,7 @@ impl<'m> Reading<'m> {
     pub fn calls(&self) -> Option<u64> {
         match &self.events {
             Events::Claude(events) => Some(events.calls()),
-            Events::Codex(_) => None,
+            Events::Codex(_) | Events::Gemini(_) => None,
         }
     }
 
@@ -90,6 +93,7 @@ impl<'m> Reading<'m> {
         match &self.events {
             Events::Claude(events) => events.usage(),
             Events::Codex(events) => events.usage(),
+            Events::Gemini(events) => events.usage(),
         }
     }
 
@@ -98,7 +102,7 @@ impl<'m> Reading<'m> {
     pub fn version(&self) -> Option<&str> {
         match &self.events {
             Events::Claude(events) => events.version.as_deref(),
-            Events::Codex(_) => None,
+            Events::Codex(_) | Events::Gemini(_) => None,
         }
     }
 
@@ -117,6 +121,7 @@ impl<'m> Reading<'m> {
         let outcome = match self.events {
             Events::Claude(events) => events.finish(exit, stderr, self.masking),
             Events::Codex(events) => events.finish(exit, stderr, wants_data, self.masking),
+            Events::Gemini(events) => events.finish(exit, stderr, wants_data, self.masking),
         };
         let skipped = self.lines.skipped;
         let mut outcome = Outcome { unread: self.unread.saturating_add(skipped), ..outcome };
@@ -143,6 +148,7 @@ impl<'m> Reading<'m> {
                 match &mut self.events {
                     Events::Claude(events) => events.read(&event, self.masking),
                     Events::Codex(events) => events.read(&event, self.masking),
+                    Events::Gemini(events) => events.read(&event, self.masking),
                 }
             }
             Ok(_) | Err(_) => {
@@ -179,7 +185,7 @@ mod tests {
     #[test]
     fn an_event_is_an_object_that_names_its_type_or_is_too_long_to_be_read() {
         let mask = |text: &str| text.to_owned();
-        for preset in [Preset::Claude, Preset::Codex] {
+        for preset in Preset::ALL {
             let mut reading = Reading::of(preset, Masking::with(&mask));
             let mut events = |bytes: &[u8]| {
                 let before = reading.events();

@@ -76,9 +76,33 @@ const CODEX: &[(&str, Option<Class>)] = &[
     ("ended", Some(Class::Crashed)),
 ];
 
+const GEMINI: &[(&str, Option<Class>)] = &[
+    ("hello", None),
+    ("resume", None),
+    ("tool", None),
+    ("data", None),
+    ("busy-once", None),
+    ("denied", Some(Class::Denied)),
+    ("no-data", Some(Class::Schema)),
+    ("limit", Some(Class::Throttled)),
+    ("busy", Some(Class::Throttled)),
+    ("overloaded", Some(Class::Overloaded)),
+    ("unauthorized", Some(Class::Auth)),
+    ("forbidden", Some(Class::Auth)),
+    ("no-login", Some(Class::Auth)),
+    ("no-model", Some(Class::Model)),
+    ("credit", Some(Class::Billing)),
+    ("too-long", Some(Class::TooLong)),
+    ("no-network", Some(Class::Network)),
+    ("lost", Some(Class::Crashed)),
+    ("taken", Some(Class::Crashed)),
+    ("ended", Some(Class::Crashed)),
+];
+
 fn all() -> impl Iterator<Item = (Preset, &'static str, Option<Class>)> {
     let claude = CLAUDE.iter().map(|(name, class)| (Preset::Claude, *name, *class));
-    claude.chain(CODEX.iter().map(|(name, class)| (Preset::Codex, *name, *class)))
+    let codex = CODEX.iter().map(|(name, class)| (Preset::Codex, *name, *class));
+    claude.chain(codex).chain(GEMINI.iter().map(|(name, class)| (Preset::Gemini, *name, *class)))
 }
 
 fn wants_data(name: &str) -> bool {
@@ -179,6 +203,11 @@ fn a_resumed_session_is_charged_with_what_is_new() {
     let used = second.since(&first.after(&Default::default()));
     assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(100), Some(10), None));
     assert_eq!(second.llm_calls, None, "it does not say how many calls it made");
+
+    let (first, second) =
+        (read(Preset::Gemini, "hello", false).usage, read(Preset::Gemini, "resume", false).usage);
+    let used = second.since(&first.after(&Default::default()));
+    assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(100), Some(10), None));
 }
 
 #[test]
@@ -191,16 +220,16 @@ fn a_process_that_was_ended_is_charged_with_what_its_calls_were_given() {
 fn data_denials_limits_and_versions_are_found() {
     let expected = Value::parse_str(r#"{"verdict":"good","score":7}"#).unwrap();
     assert_eq!(read(Preset::Claude, "data", true).data, Some(expected.clone()));
-    let of_codex = read(Preset::Codex, "data", true).data.unwrap();
-    assert_eq!(of_codex.compact(), expected.compact());
-    assert_eq!(
-        read(Preset::Codex, "data", false).data,
-        None,
-        "text that looks like data is text where none is wanted"
-    );
+    for preset in [Preset::Codex, Preset::Gemini] {
+        assert_eq!(read(preset, "data", true).data.unwrap().compact(), expected.compact());
+        let unwanted = read(preset, "data", false).data;
+        assert_eq!(unwanted, None, "text that looks like data is text where none is wanted");
+    }
 
     let denied = read(Preset::Claude, "denied", false);
     assert!(denied.denied[0].starts_with("Bash python3 -c"), "{:?}", denied.denied);
+    let denied = read(Preset::Gemini, "denied", false);
+    assert!(denied.denied[0].starts_with("run_shell_command python3 -c"), "{:?}", denied.denied);
     assert_eq!(read(Preset::Claude, "limit", false).throttled_until, Some(1_795_369_512));
     assert_eq!(read(Preset::Claude, "busy", false).throttled_until, None);
     assert_eq!(read(Preset::Claude, "hello", false).version.as_deref(), Some("2.1.330"));
@@ -222,6 +251,16 @@ fn people_are_shown_what_the_agent_says_and_does() {
     let codex = shown(Preset::Codex, "tool");
     assert!(codex.iter().any(|line| line == "> /bin/bash -lc 'echo made > out.txt'"), "{codex:?}");
     assert!(codex.iter().any(|line| line == "STATUS: VERIFIED"), "{codex:?}");
+    assert_eq!(
+        shown(Preset::Gemini, "tool"),
+        [
+            "gemini, model stub-model",
+            "> run_shell_command echo made > out.txt",
+            "STATUS: VERIFIED",
+            "Done.",
+            "end: success"
+        ]
+    );
     assert!(shown(Preset::Claude, "busy-once").contains(&"retry 1 of 10: rate_limit (429)".to_owned()));
 }
 
@@ -292,6 +331,8 @@ fn what_looks_like_an_option_is_no_id_of_a_session() {
         let done = r#"{"type":"turn.completed","usage":{}}"#;
         assert_eq!(heard(Preset::Codex, &[&started, done]).session, None, "{id}");
         assert_eq!(heard(Preset::Claude, &[&INIT.replace("s-1", id)]).session, None, "{id}");
+        let began = format!(r#"{{"type":"init","session_id":"{id}"}}"#);
+        assert_eq!(heard(Preset::Gemini, &[&began]).session, None, "{id}");
     }
 }
 
@@ -335,6 +376,55 @@ fn what_a_success_has_cost_is_charged_whatever_follows_it() {
         let outcome = heard(Preset::Claude, &lines);
         assert!(outcome.failure.is_some(), "{lines:?}");
         assert_eq!(outcome.usage.process.cost, charged, "{lines:?}");
+    }
+}
+
+#[test]
+fn a_text_in_pieces_is_that_of_the_last_turn_and_shown_in_whole_lines() {
+    let said =
+        |text: &str| format!(r#"{{"type":"message","role":"assistant","content":"{text}","delta":true}}"#);
+    let tool = r#"{"type":"tool_use","tool_name":"read_file","tool_id":"1","parameters":{"file_path":"a"}}"#;
+    let end = r#"{"type":"result","status":"success","stats":{}}"#;
+    let lines =
+        [&said("I lo"), &said("ok at\\nit."), tool, &said("Fou"), &said("nd"), &said(" it.\\nBye."), end];
+    let mut reading = Reading::of(Preset::Gemini, Masking::default());
+    let heard = reading.push(format!("{}\n", lines.join("\n")).as_bytes());
+    let shown: Vec<String> = heard.into_iter().flat_map(|line| line.shown).collect();
+    assert_eq!(shown, ["I look at", "it.", "> read_file a", "Found it.", "Bye.", "end: success"]);
+    assert_eq!(reading.finish(Exit::Code(0), "", false).text, "Found it.\nBye.");
+}
+
+#[test]
+fn a_name_of_a_tool_that_the_model_made_up_is_no_refusal() {
+    let end = r#"{"type":"result","status":"success","stats":{}}"#;
+    for (tool, kind, counts) in [
+        ("run_shell_command", "tool_not_registered", true),
+        ("make_coffee", "tool_not_registered", false),
+        ("make_coffee", "policy_violation", true),
+        ("run_shell_command", "shell_execute_error", false),
+    ] {
+        let call = format!(r#"{{"type":"tool_use","tool_name":"{tool}","tool_id":"1","parameters":{{}}}}"#);
+        let done = format!(
+            r#"{{"type":"tool_result","tool_id":"1","status":"error","error":{{"type":"{kind}","message":"m"}}}}"#
+        );
+        let outcome = heard(Preset::Gemini, &[&call, &done, end]);
+        assert_eq!(!outcome.denied.is_empty(), counts, "{tool} {kind}");
+    }
+}
+
+#[test]
+fn an_exit_code_that_is_a_status_modulo_256_gives_the_class_where_the_words_do_not() {
+    for (code, class) in [
+        (145, Class::Auth),
+        (173, Class::Throttled),
+        (247, Class::Overloaded),
+        (1, Class::Crashed),
+        (53, Class::Crashed),
+    ] {
+        let mut reading = Reading::of(Preset::Gemini, Masking::default());
+        reading.push(br#"{"type":"result","status":"error","error":{"type":"unknown","message":"no"}}"#);
+        let outcome = reading.finish(Exit::Code(code), "", false);
+        assert_eq!(outcome.failure.map(|failure| failure.class), Some(class), "{code}");
     }
 }
 

@@ -79,12 +79,12 @@ impl Work<'_> {
         let order = self.order;
         let answer = order.answer.as_deref().filter(|_| order.resumes);
         let feedback = order.feedback.as_deref().map(files::text).transpose()?;
-        let prompt = prompt::compose(
-            &order.prompt,
-            prompt::Before::of(order),
-            order.failure.as_deref(),
-            feedback.as_deref(),
-        );
+        let task = match order.schema.as_ref().filter(|_| !self.preset.takes_schema()) {
+            Some(schema) => &prompt::with_schema(&order.prompt, &schema.compact()),
+            None => &order.prompt,
+        };
+        let prompt =
+            prompt::compose(task, prompt::Before::of(order), order.failure.as_deref(), feedback.as_deref());
         // The call that a person has decided is all that it goes on with.
         put_prompt(order, if answer.is_some() { "" } else { &prompt })?;
         if let Some(schema) = &order.schema {
@@ -105,7 +105,7 @@ impl Work<'_> {
             ]);
             let before = prompt::Before::CutOff;
             let feedback = feedback.as_deref();
-            let prompt = prompt::compose(&order.prompt, before, order.failure.as_deref(), feedback);
+            let prompt = prompt::compose(task, before, order.failure.as_deref(), feedback);
             put_prompt(order, &prompt)?;
             first = self.run(Resume::From(id), None)?;
         }
@@ -115,7 +115,7 @@ impl Work<'_> {
             _ => return Ok(first),
         };
         put_prompt(order, &prompt)?;
-        let new = id.filter(|_| self.preset.takes_session_id());
+        let new = id.filter(|_| self.preset.frees_lost_id());
         if let (Resume::From(_), Resume::Fork { of, .. }) = (session, self.beginning(new)) {
             // It was cut off before it had begun.
             let again = self.run(self.beginning(new), None)?;
@@ -547,6 +547,50 @@ mod tests {
                 outcome.failure.is_some_and(|failure| failure.message.contains("no event for 0.3")),
                 "{line}"
             );
+        }
+    }
+
+    #[test]
+    fn a_session_that_cannot_be_resumed_begins_anew_under_an_id_that_is_free() {
+        for (preset, new) in [("claude", "--session-id s-1"), ("gemini", "")] {
+            let folder = tempfile::tempdir().unwrap();
+            let lost = match preset {
+                "claude" => {
+                    r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: s-1"]}"#
+                }
+                _ => "",
+            };
+            let first = format!(
+                "echo \"$*\" >> started\ncase \"$*\" in *-r*) echo '{lost}'; echo 'Error resuming session: Invalid session identifier.' >&2; exit 42 ;; esac"
+            );
+            let mut order = attempt(folder.path(), &first, None);
+            order.preset = preset.to_owned();
+            order.ask = Vec::new();
+            order.session = Some("s-1".to_owned());
+            order.resumes = true;
+            let _code = crate::run(&order, &Plain);
+            let started = std::fs::read_to_string(folder.path().join("started")).unwrap();
+            let starts: Vec<&str> = started.lines().collect();
+            assert_eq!(starts.len(), 2, "{preset}: {starts:?}");
+            assert!(
+                starts[1].contains(new) && starts[1].contains("s-1") != new.is_empty(),
+                "{preset}: {starts:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_that_takes_no_schema_reads_it_in_its_prompt() {
+        for (preset, is_in_prompt) in [("claude", false), ("codex", false), ("gemini", true)] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut order = attempt(folder.path(), "", None);
+            order.preset = preset.to_owned();
+            order.ask = Vec::new();
+            order.schema = Some(Value::parse_str(r#"{"type":"object"}"#).unwrap());
+            let _code = crate::run(&order, &Plain);
+            let prompt = std::fs::read_to_string(folder.path().join(PROMPT_FILE)).unwrap();
+            assert!(prompt.starts_with("Say hello."), "{prompt}");
+            assert_eq!(prompt.contains(r#"{"type":"object"}"#), is_in_prompt, "{preset}: {prompt}");
         }
     }
 

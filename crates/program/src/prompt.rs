@@ -6,6 +6,7 @@
 //! | a limit of the account stopped it | before it: that this happened, and that it goes on |
 //! | an earlier attempt was cut off | before it: that this happened, and that the last action may have taken effect |
 //! | the files were set back (`files: restore`) | before it: that its changes of files are undone |
+//! | the program takes no schema, and the step has `outputs` | behind it: how the last message is to look, and the schema |
 //! | a try before it failed | after it: the error |
 //! | a critic or a person sent the run back | after it: their words |
 
@@ -20,6 +21,15 @@ const THROTTLED: &str = "You have worked on this task before, and a limit of the
 
 const SET_BACK: &str = "You have worked on this task before. The files are now as they were when you began: your changes of files are \
                         undone. What you did elsewhere may have taken effect. The task is unchanged:\n\n";
+
+/// What an agent program is to do, which is not given the schema of its data in another way.
+pub(crate) fn with_schema(prompt: &str, schema: &str) -> String {
+    format!(
+        "{}\n\nWhen you are done, let your last message be one JSON document and nothing else. It has to fit this JSON Schema:\n\n\
+         {schema}\n",
+        prompt.trim_end()
+    )
+}
 
 /// What came before, beside what failed and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::{
 use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-/// A stage with a `claude` and a `codex` that note how they were started, and write the transcript that `next` names, else
+/// A stage with a `claude`, a `codex` and a `gemini` that note how they were started, and write the transcript that `next` names, else
 /// `hello`, with the id of the session that they were given. Where there is a file `leaves`, they leave a process that holds their output. A transcript `wait` writes its first line and waits until it is ended.
 fn stage(steps: &str) -> Stage {
     let stage = Stage::new();
@@ -16,7 +16,7 @@ fn stage(steps: &str) -> Stage {
     let script = format!(
         r#"#!/bin/sh
 kind=${{0##*/}}
-id=$(echo "$*" | sed -n 's/.*\(--session-id\|resume\) \([^ ]*\).*/\2/p')
+id=$(echo "$*" | sed -n 's/.*\(--session-id\|resume\| -r\) \([^ ]*\).*/\2/p')
 as_named() {{
   if [ -s {root}/resets ]; then sed 's/"resetsAt":[0-9]*/"resetsAt":'"$(cat {root}/resets)"'/g'; else cat; fi | named
 }}
@@ -45,7 +45,7 @@ exit $(sed -n 's/^# exit //p' {transcripts}/$kind/$name.jsonl)
         root = stage.path("").display(),
         transcripts = transcripts.display()
     );
-    for kind in ["claude", "codex"] {
+    for kind in ["claude", "codex", "gemini"] {
         stage.write(&format!("bin/{kind}"), &script);
         fs::set_permissions(bin.join(kind), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -167,9 +167,14 @@ fn a_failure_has_its_class_and_is_tried_again_only_where_that_helps() {
 #[test]
 fn data_is_what_outputs_say_or_the_step_has_failed() {
     let outputs = "    outputs: { type: object, required: [verdict] }\n  - id: tell\n    run: [echo, '${{ steps.fix.data.verdict }}']\n";
-    for (kind, transcript, code) in
-        [("claude", "data", 0), ("claude", "no-data", 1), ("codex", "data", 0), ("codex", "hello", 1)]
-    {
+    for (kind, transcript, code) in [
+        ("claude", "data", 0),
+        ("claude", "no-data", 1),
+        ("codex", "data", 0),
+        ("codex", "hello", 1),
+        ("gemini", "data", 0),
+        ("gemini", "no-data", 1),
+    ] {
         let step = format!("  - id: fix\n    agent: {{ use: {kind}, prompt: p }}\n{outputs}");
         let stage = stage(&step);
         stage.write("next", format!("{transcript}\n"));
@@ -303,7 +308,7 @@ fn an_agent_that_nobody_can_know_about_is_ended_asked_about_and_resumed() {
 
 #[test]
 fn an_adopted_copy_begins_sessions_anew_and_the_original_goes_on_with_its_own() {
-    for kind in ["claude", "codex"] {
+    for kind in ["claude", "codex", "gemini"] {
         let stage = stage(&format!("  - id: fix\n    agent: {{ use: {kind}, prompt: 'Say hello.' }}\n"));
         stage.write("next", "wait\n");
         let engine = stage.start(&["run", "flow.yaml"]);
@@ -327,7 +332,8 @@ fn an_adopted_copy_begins_sessions_anew_and_the_original_goes_on_with_its_own() 
         let started = stage.lines("started");
         assert_eq!(started.len(), 3, "{started:?}");
         assert!(!started[1].contains("resume") && !started[1].contains(&id), "{kind}: {started:?}");
-        assert!(started[2].contains(&format!("resume {id}")), "{kind}: {started:?}");
+        let resumes = if kind == "gemini" { "-r" } else { "resume" };
+        assert!(started[2].contains(&format!("{resumes} {id}")), "{kind}: {started:?}");
     }
 }
 
@@ -681,7 +687,7 @@ fn a_program_that_is_missing_is_marked_for_people_and_is_no_fault() {
     let mut command = stage.command(&["doctor"]);
     let done = Process::spawn(command.env("PATH", stage.path("bin"))).done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    for program in ["claude", "codex"] {
+    for program in ["claude", "codex", "gemini"] {
         let row = done.out.lines().find(|line| line.contains(&format!("agent program {program}"))).unwrap();
         assert!(row.starts_with("- ") && row.contains("not found in PATH"), "{row}");
     }

@@ -75,7 +75,7 @@ fn of_account(config: &Config, program: &str, account: &str) -> Option<String> {
 fn of_bridge(config: &Config, program: &str, model: &str) -> Option<String> {
     let Some(offer) = config.models.offer.get(model) else { return of_model(config, model) };
     let provider = config.models.providers.get(&offer.provider)?;
-    let protocol = Preset::named(program)?.protocol();
+    let protocol = Preset::named(program)?.protocol()?;
     (provider.protocol != protocol).then(|| {
         format!(
             "model `{model}` is called in the protocol `{}`, and `{program}` calls models in `{}`",

@@ -74,6 +74,9 @@ pub(crate) fn read(
     let ask = asks(&fields, preset, session.is_none(), problems);
     let account = account(&fields, problems);
     let by_bridge = by_bridge(&fields, problems);
+    if let (Some(preset), true) = (preset, by_bridge) {
+        speaks_to_bridge(preset, &fields, problems);
+    }
     let bridged = by_bridge.then(|| model.as_ref().map(|model| model.0.as_str())).flatten();
     let idle_ms = step.get("idle").and_then(|node| read::duration(node, "`idle`", problems));
     let on_throttled = step.get("on_throttled").and_then(|node| {
@@ -141,6 +144,17 @@ fn by_bridge(fields: &Fields<'_>, problems: &mut Problems) -> bool {
     };
     model_of_bridge(model, problems);
     true
+}
+
+/// The other end of a call has to have its protocol.
+fn speaks_to_bridge(preset: Preset, fields: &Fields<'_>, problems: &mut Problems) {
+    let Some((key, _)) = fields.pair("bridge").or(fields.pair("use")).filter(|_| preset.protocol().is_none())
+    else {
+        return;
+    };
+    let message = format!("`{}` calls its models in a protocol that the bridge does not have", preset.name());
+    let help = "leave `bridge` out: it then uses its own login, or a key that the flow gives it";
+    problems.add(Diagnostic::invalid(key.span, message).help(help));
 }
 
 /// The name of a model of the configuration.
@@ -382,6 +396,7 @@ fn other(
     let account = account(fields, problems);
     let model = fields.pair("model").and_then(|(_, node)| read::token(node, "`model`", problems));
     if own.by_bridge {
+        speaks_to_bridge(preset, fields, problems);
         match (fields.get("model"), fields.pair("account")) {
             (Some(node), None) => model_of_bridge(node, problems),
             (_, Some((key, _))) => {

@@ -132,6 +132,7 @@ fn through_the_bridge_the_account_is_that_of_a_model_of_the_configuration() {
         ),
         (then("{ use: codex, model: small }"), 3, "use", closed),
         (then("{ use: codex }"), 3, "use", "has no `model`"),
+        (then("{ use: gemini, model: large }"), 3, "use", "a protocol that the bridge does not have"),
         (then("{ use: codex, model: large, account: work }"), 3, "account", "goes through the bridge, too"),
     ]);
 }
@@ -160,6 +161,7 @@ fn what_cannot_be_asked_is_told() {
     let with = |keys: &str| agent(&format!("use: claude, prompt: p, {keys}"));
     each_is_told(vec![
         (agent("use: codex, prompt: p, ask: [Bash]"), 4, "ask", "`codex` has no way to ask"),
+        (agent("use: gemini, prompt: p, ask: [Bash]"), 4, "ask", "`gemini` has no way to ask"),
         (with("ask: [Bash], session: fresh"), 4, "ask", "goes on with the session that was stopped"),
         (with("ask: []"), 4, "[]", "a list of calls of tools"),
         (with("ask: Bash"), 4, "Bash", "a list of calls of tools"),
@@ -243,6 +245,13 @@ fn a_program_that_cannot_be_started_is_told() {
         (agent("use: claude, prompt: p, may: all"), 4, "all", "`may`"),
         (agent("use: claude, prompt: p, turns: 0"), 4, "0", "`turns`"),
         (agent("use: codex, prompt: p, turns: 3"), 4, "turns", "`codex` has no bound on its turns"),
+        (agent("use: gemini, prompt: p, turns: 3"), 4, "turns", "`gemini` has no bound on its turns"),
+        (
+            agent("use: gemini, prompt: p, bridge: true, model: m"),
+            4,
+            "bridge",
+            "a protocol that the bridge does not have",
+        ),
         (agent("use: claude, prompt: p, session: Work It"), 4, "Work It", "is not an id"),
         (agent("use: claude, prompt: p, args: -x"), 4, "-x", "`args`: expected a list"),
         (agent("use: claude, prompt: '${{ steps.c.summary }}'"), 4, "steps.c", "there is no step `c`"),

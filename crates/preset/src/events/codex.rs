@@ -6,11 +6,11 @@
 
 use crate::{
     failure::{Class, Failure, of_wording},
-    member::{Masking, at, count, one_line, session_id, text, unusable_count},
+    member::{Masking, at, count, one_line, session_id, text, unusable_counts},
     outcome::{Exit, Outcome, without_end},
     usage::{Figures, Usage},
 };
-use envoi_contract::json::{Object, Value};
+use envoi_contract::json::Value;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -100,7 +100,8 @@ impl Events {
             (None, Some(_)) => None,
             (None, None) => Some(without_end(exit, stderr, masking)),
         };
-        let unusable = self.completed.as_ref().map(unusable).unwrap_or_default();
+        let counts = |usage| unusable_counts(usage, "input_tokens", "output_tokens");
+        let unusable = self.completed.as_ref().map(counts).unwrap_or_default();
         let usage = self.usage();
         Outcome {
             text: self.last_text,
@@ -114,13 +115,6 @@ impl Events {
             ..Outcome::default()
         }
     }
-}
-
-/// See [`Outcome::unusable`].
-fn unusable(usage: &Value) -> Object {
-    let figures = [("tokens_in", "input_tokens"), ("tokens_out", "output_tokens")];
-    let stated = figures.map(|(figure, name)| (figure, unusable_count(usage, name)));
-    stated.into_iter().filter_map(|(figure, value)| Some((figure.to_owned(), value?.clone()))).collect()
 }
 
 fn started(event: &Value, masking: Masking<'_>) -> Option<String> {

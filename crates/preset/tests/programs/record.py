@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Records the golden transcripts from the real programs against the stub.
 
-    npm install --ignore-scripts --prefix FOLDER @anthropic-ai/claude-code-linux-x64@2.1.330 @openai/codex@0.169.0-linux-x64
+    npm install --ignore-scripts --prefix FOLDER @anthropic-ai/claude-code-linux-x64@2.1.330 @openai/codex@0.169.0-linux-x64 \
+        @google/gemini-cli@0.61.0
     ./record.py FOLDER [NAME ...]
 
-A transcript is what a program wrote on its standard output, below a line with its exit code and lines with what it wrote to its
+Only the programs that are in the folder are recorded. A transcript is what a program wrote on its standard output, below a line with its exit code and lines with what it wrote to its
 standard error. It is shortened: lists that only fill a line, and what differs from run to run, are left out.
 """
 import json
@@ -72,12 +73,38 @@ CODEX_RUNS = {
     "no-login": ("hello", [], {"STUB_KEY": None}),
     "ended": ("slow", ["-c", 'sandbox_mode="danger-full-access"'], {}),
 }
-
-
-def binaries(folder):
-    modules = pathlib.Path(folder) / "node_modules"
-    return (modules / "@anthropic-ai/claude-code-linux-x64/claude",
-            next(modules.glob("@openai/codex/vendor/*/bin/codex")))
+# `FEW` stands for a setting with which it gives up sooner.
+GEMINI = ["-o", "stream-json", "--skip-trust", "-m", "stub-model"]
+GEMINI_EDIT = ["--approval-mode", "auto_edit"]
+GEMINI_RUN = [*GEMINI_EDIT, "--allowed-tools", "run_shell_command"]
+GEMINI_RUNS = {
+    "hello": ("hello", ["--session-id", SESSION], {}),
+    "resume": ("hello", ["-r", SESSION], {}),
+    "taken": ("hello", ["--session-id", SESSION], {}),
+    "lost": ("hello", ["-r", UNKNOWN], {}),
+    "tool": ("tool", GEMINI_RUN, {}),
+    "denied": ("denied", GEMINI_EDIT, {}),
+    "data": ("data", [], {}),
+    "no-data": ("hello", [], {}),
+    "limit": ("limit", [], {}),
+    "busy": ("busy", [], {"FEW": "2"}),
+    "busy-once": ("busy-once", [], {}),
+    "overloaded": ("overloaded", [], {"FEW": "2"}),
+    "unauthorized": ("unauthorized", [], {}),
+    "forbidden": ("forbidden", [], {}),
+    "no-model": ("no-model", [], {}),
+    "credit": ("credit", [], {}),
+    "too-long": ("too-long", [], {}),
+    "no-login": ("hello", [], {"GEMINI_API_KEY": None}),
+    "no-network": (None, [], {"FEW": "2"}),
+    "ended": ("slow", GEMINI_RUN, {}),
+}
+# Where each is in the folder, and what is recorded of it.
+PROGRAMS = {
+    "claude": ("@anthropic-ai/claude-code-*/claude", CLAUDE_RUNS),
+    "codex": ("@openai/codex/vendor/*/bin/codex", CODEX_RUNS),
+    "gemini": ("@google/gemini-cli/bundle/gemini.js", GEMINI_RUNS),
+}
 
 
 def run(program, arguments, folder, variables, ends):
@@ -110,18 +137,28 @@ def smaller(value):
 
 def transcript(code, out, err, folder):
     text = [f"# exit {code}"]
-    text += [f"# stderr {line}" for line in err.splitlines() if line.strip()]
+    # Where a program dumps an object or its stack, the lines are indented.
+    text += [f"# stderr {line}" for line in err.splitlines() if line.strip() and not line.startswith((" ", "}"))]
     text += [json.dumps(smaller(json.loads(line)), ensure_ascii=False, separators=(",", ":")) for line in out.splitlines()]
     return "\n".join(text).replace(str(folder), "FOLDER") + "\n"
 
 
 def record(kind, name, program, port, folder, thread):
-    scenario, arguments, variables = (CLAUDE_RUNS if kind == "claude" else CODEX_RUNS)[name]
+    scenario, arguments, variables = PROGRAMS[kind][1][name]
     base = f"http://127.0.0.1:{port}/{kind}-{name}--{scenario}" if scenario else "http://127.0.0.1:9/none"
     if kind == "claude":
         arguments = CLAUDE + arguments
         own = {"ANTHROPIC_BASE_URL": base, "ANTHROPIC_AUTH_TOKEN": "stub", "CLAUDE_CONFIG_DIR": str(folder / "claude"),
                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+    elif kind == "gemini":
+        arguments = GEMINI + arguments
+        settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
+        if few := variables.pop("FEW", None):
+            settings["general"] = {"maxAttempts": int(few)}
+        place = folder / ".gemini/settings.json"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(json.dumps(settings))
+        own = {"GOOGLE_GEMINI_BASE_URL": base, "GEMINI_API_KEY": "stub", "GEMINI_CLI_NO_RELAUNCH": "true", "TMPDIR": str(folder)}
     else:
         schema = folder / "schema.json"
         schema.write_text(json.dumps(SCHEMA))
@@ -146,7 +183,10 @@ def record(kind, name, program, port, folder, thread):
 def main():
     folder, *wanted = sys.argv[1:]
     _, port = stub.start()
-    for kind, program, runs in zip(("claude", "codex"), binaries(folder), (CLAUDE_RUNS, CODEX_RUNS)):
+    for kind, (place, runs) in PROGRAMS.items():
+        program = next((pathlib.Path(folder) / "node_modules").glob(place), None)
+        if not program:
+            continue
         home = pathlib.Path(tempfile.mkdtemp(prefix="transcripts-", dir=folder))
         thread = None
         try:

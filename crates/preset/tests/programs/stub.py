@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stub of three model protocols on the loopback: Anthropic Messages, OpenAI Responses and OpenAI chat completions. The first two have streams too.
+"""A stub of four model protocols on the loopback: Anthropic Messages, OpenAI Responses, OpenAI chat completions and Gemini's generateContent. Each has streams too.
 
 The first part of a request's path names the scenario, after any text and `--`, so one stub serves many runs at once and counts the
 calls of each (`GET /calls`): `ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/one--tool`. Where `STUB_LOG` names a file, each call is a line of JSON
@@ -53,6 +53,21 @@ OPENAI_ERRORS = {
     "busy": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "1"}),
     "soon": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "18"}),
     "overloaded": (503, {"message": "Overloaded", "type": "server_error"}, {}),
+}
+
+RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
+QUOTA_FAILURE = "type.googleapis.com/google.rpc.QuotaFailure"
+GEMINI_ERRORS = {
+    "unauthorized": (401, "UNAUTHENTICATED", "Request had invalid authentication credentials.", []),
+    "forbidden": (403, "PERMISSION_DENIED", "Permission denied.", []),
+    "no-model": (404, "NOT_FOUND", "models/nothing is not found for API version v1beta.", []),
+    "credit": (400, "FAILED_PRECONDITION", "Billing is not enabled for this project.", []),
+    "too-long": (400, "INVALID_ARGUMENT", "The input token count (3000000) exceeds the maximum number of tokens allowed (1048576).", []),
+    "limit": (429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", [
+        {"@type": QUOTA_FAILURE, "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel", "quotaMetric": "requests"}]},
+        {"@type": RETRY_INFO, "retryDelay": "7200s"}]),
+    "busy": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted.", [{"@type": RETRY_INFO, "retryDelay": "1s"}]),
+    "overloaded": (503, "UNAVAILABLE", "The model is overloaded.", []),
 }
 
 
@@ -157,6 +172,10 @@ class Stub(http.server.BaseHTTPRequestHandler):
             return self.openai(scenario, number, request)
         if place.endswith("chat/completions"):
             return self.chat(scenario, number, request)
+        if place.endswith("countTokens"):
+            return self.reply(200, {"totalTokens": 10})
+        if "GenerateContent" in place or "generateContent" in place:
+            return self.gemini(scenario, number, request, place)
         self.reply(404, {"error": {"message": "no such path"}})
 
     def reply(self, status, body, headers=()):
@@ -201,11 +220,36 @@ class Stub(http.server.BaseHTTPRequestHandler):
             return self.reply(status, {"error": error}, {"x-request-id": f"req_{number}", **headers})
         if scenario == "silent":
             return time.sleep(3600)
+        if request.get("stream"):
+            return self.chat_stream(scenario, number, request)
         message = {"role": "assistant", "content": self.answer(scenario, number)}
         reason = {"length": "length", "filter": "content_filter"}.get(scenario, "stop")
         usage = {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 20}, "completion_tokens": 10, "total_tokens": 110}
         self.whole(scenario, number, {"id": f"chat_{number}", "object": "chat.completion", "model": request.get("model"),
                                       "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage})
+
+    def chat_stream(self, scenario, number, request):
+        last = request.get("messages", [{}])[-1]
+        answered = last.get("role") == "tool"
+        tools = {tool.get("function", {}).get("name") for tool in request.get("tools", [])}
+        delta = {"role": "assistant", "content": "STATUS: VERIFIED\nDone." if answered else self.answer(scenario, number)}
+        command = command_of(scenario)
+        reason = "stop"
+        # A tool that is not offered is called all the same: the program refuses it. A request without tools is for a title.
+        if command and tools and not answered:
+            given = json.dumps({"command": command, "description": "work"})
+            call = {"index": 0, "id": f"call_{number}", "type": "function", "function": {"name": "bash", "arguments": given}}
+            delta, reason = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
+        usage = {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 20}, "completion_tokens": 10, "total_tokens": 110}
+        base = {"id": f"chat_{number}", "object": "chat.completion.chunk", "created": 1, "model": request.get("model")}
+        chunks = [{**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+                  {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage}]
+        data = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data.encode())
 
     def stream(self, events):
         self.send_response(200)
@@ -325,6 +369,38 @@ class Stub(http.server.BaseHTTPRequestHandler):
             {"type": "response.output_item.done", "output_index": 0, "item": item},
             {"type": "response.completed", "response": done},
         ])
+
+    def gemini(self, scenario, number, request, place):
+        failure = GEMINI_ERRORS.get(scenario)
+        if scenario.endswith("-once") and number == 1:
+            failure = GEMINI_ERRORS.get(scenario.removesuffix("-once"))
+        if failure:
+            status, kind, message, details = failure
+            return self.reply(status, {"error": {"code": status, "message": message, "status": kind, "details": details}})
+        if scenario == "silent":
+            return time.sleep(3600)
+        last = request.get("contents", [{}])[-1].get("parts", [])
+        answered = any("functionResponse" in part for part in last)
+        names = {function.get("name") for tool in request.get("tools", []) for function in tool.get("functionDeclarations", [])}
+        text = "STATUS: VERIFIED\nDone." if answered else "Hello from the stub."
+        if scenario == "data":
+            text = '{"verdict": "good", "score": 7}'
+        part = {"text": text}
+        command = command_of(scenario)
+        # A tool that is not offered is called all the same: the program refuses it.
+        if command and not answered and names:
+            part = {"functionCall": {"name": "run_shell_command", "args": {"command": command, "description": "work"}}}
+        usage = {"promptTokenCount": 100, "cachedContentTokenCount": 20, "candidatesTokenCount": 10, "totalTokenCount": 110}
+        body = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+                "usageMetadata": usage, "modelVersion": "stub-model", "responseId": f"resp_{number}"}
+        if "streamGenerateContent" not in place:
+            return self.reply(200, body)
+        data = f"data: {json.dumps(body)}\r\n\r\n".encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
 
 class Server(http.server.ThreadingHTTPServer):

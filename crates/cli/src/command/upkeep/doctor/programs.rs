@@ -61,6 +61,7 @@ fn of(preset: Preset) -> Finding {
     let what = match preset {
         Preset::Claude => "agent program claude",
         Preset::Codex => "agent program codex",
+        Preset::Gemini => "agent program gemini",
     };
     Finding { what, ok: true, detail, agent: Some(agent), is_warning: false }
 }

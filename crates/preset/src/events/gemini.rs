@@ -1,0 +1,213 @@
+//! The events of the Gemini CLI (`gemini -o stream-json`).
+//!
+//! Facts that decide here, all seen with the real program. The text comes in pieces; each turn has its own. A success is `result` with
+//! `status: success`; a program that was ended exits with 0 and writes none. A failure has a message and no kind: the provider's error
+//! stands in it as JSON, and the exit code is the HTTP status modulo 256. A tool that would need a person is not there at all, so
+//! that a call of it is one of a tool that is not registered. Figures are of this process. What it cost, and how many calls it made, it
+//! does not say.
+
+use crate::{
+    failure::{Class, Failure, of_status, of_wording},
+    member::{Masking, at, count, data_in, one_line, session_id, text, unusable_counts},
+    outcome::{Exit, Outcome, without_end},
+    usage::{Figures, Usage},
+};
+use envoi_contract::json::Value;
+
+/// Tools that a step gets, or does not get, by its `may`. A model that calls another unknown name has made that name up.
+const BY_PERMISSION: &[&str] =
+    &["run_shell_command", "write_file", "replace", "web_fetch", "google_web_search", "activate_skill"];
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    pub(crate) session: Option<String>,
+    /// The text of the last turn that had one.
+    last_text: String,
+    /// How much of it has been shown.
+    shown: usize,
+    /// The next piece begins a turn.
+    begins: bool,
+    denied: Vec<String>,
+    /// The calls of tools whose result has not come: id, and what they are to do.
+    calls: Vec<(String, String)>,
+    /// The closing event.
+    result: Option<Value>,
+}
+
+impl Events {
+    /// Takes one event, and returns what it says to people.
+    pub(crate) fn read(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
+        match text(event, &["type"]) {
+            Some("init") => {
+                self.session = session_id(event, &["session_id"]);
+                let model = text(event, &["model"]).unwrap_or("unknown");
+                vec![format!("gemini, model {}", one_line(model, masking))]
+            }
+            Some("message") if text(event, &["role"]) == Some("assistant") => {
+                self.result = None;
+                if core::mem::take(&mut self.begins) {
+                    (self.last_text, self.shown) = (String::new(), 0);
+                }
+                self.last_text.push_str(text(event, &["content"]).unwrap_or_default());
+                self.whole_lines()
+            }
+            Some("tool_use") => {
+                self.result = None;
+                let mut shown = self.rest_of_text();
+                let call = called(event, masking);
+                shown.push(format!("> {call}"));
+                self.calls.push((text(event, &["tool_id"]).unwrap_or_default().to_owned(), call));
+                shown
+            }
+            Some("tool_result") => self.done(event, masking),
+            Some("error") => {
+                vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or_default(), masking))]
+            }
+            Some("result") => {
+                let mut shown = self.rest_of_text();
+                self.result = Some(event.clone());
+                shown.push(match failed(event) {
+                    None => "end: success".to_owned(),
+                    Some(message) => format!("end: {}", one_line(&Stated::of(message).message, masking)),
+                });
+                shown
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn done(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
+        let id = text(event, &["tool_id"]).unwrap_or_default();
+        let place = self.calls.iter().position(|(call, _)| call == id);
+        let what = place.map(|place| self.calls.swap_remove(place).1).unwrap_or_default();
+        if text(event, &["status"]) != Some("error") {
+            return Vec::new();
+        }
+        let is_named = || BY_PERMISSION.contains(&what.split(' ').next().unwrap_or_default());
+        let is_denied = match text(event, &["error", "type"]) {
+            Some("policy_violation") => true,
+            Some("tool_not_registered") => is_named(),
+            _ => false,
+        };
+        if is_denied {
+            self.denied.push(what.clone());
+            return vec![format!("refused: {what}")];
+        }
+        let message = text(event, &["error", "message"]).or(text(event, &["output"])).unwrap_or_default();
+        vec![format!("! {}", one_line(message, masking))]
+    }
+
+    /// The lines of the text that are whole and were not shown.
+    fn whole_lines(&mut self) -> Vec<String> {
+        let new = self.last_text.get(self.shown..).unwrap_or_default();
+        let Some(end) = new.rfind('\n') else { return Vec::new() };
+        let lines = new.get(..end).unwrap_or_default().lines().map(str::to_owned).collect();
+        self.shown = self.shown.saturating_add(end).saturating_add(1);
+        lines
+    }
+
+    /// What of the text was not shown; its turn is over.
+    fn rest_of_text(&mut self) -> Vec<String> {
+        self.begins = true;
+        let rest = self.last_text.get(self.shown..).unwrap_or_default();
+        let lines = rest.lines().map(str::to_owned).collect();
+        self.shown = self.last_text.len();
+        lines
+    }
+
+    /// See [`crate::Reading::usage`].
+    pub(crate) fn usage(&self) -> Usage {
+        let stats = self.result.as_ref().and_then(|result| at(result, &["stats"]));
+        let process = stats.map(|stats| Figures {
+            tokens_in: count(stats, &["input_tokens"]),
+            tokens_out: count(stats, &["output_tokens"]),
+            cost: None,
+        });
+        Usage { process: process.unwrap_or_default(), ..Usage::default() }
+    }
+
+    /// See [`crate::Reading::finish`].
+    pub(crate) fn finish(self, exit: Exit, stderr: &str, wants_data: bool, masking: Masking<'_>) -> Outcome {
+        let failure = match &self.result {
+            None => Some(not_begun(exit, stderr, masking)),
+            Some(result) => failed(result).map(|message| Stated::of(message).failure(exit, masking)),
+        };
+        let stats = self.result.as_ref().and_then(|result| at(result, &["stats"]));
+        let unusable = stats.map(|stats| unusable_counts(stats, "input_tokens", "output_tokens"));
+        let is_unknown = |line: &str| {
+            line.contains("Invalid session identifier") || line.contains("No previous sessions found")
+        };
+        let usage = self.usage();
+        Outcome {
+            data: data_in(&self.last_text).filter(|_| wants_data),
+            text: self.last_text,
+            lost: self.session.is_none() && stderr.lines().any(is_unknown),
+            session: self.session,
+            usage,
+            unusable: unusable.unwrap_or_default(),
+            denied: self.denied,
+            failure,
+            ..Outcome::default()
+        }
+    }
+}
+
+/// The tool, and what it is to do.
+fn called(event: &Value, masking: Masking<'_>) -> String {
+    let tool = text(event, &["tool_name"]).unwrap_or("a tool");
+    let about = ["command", "file_path", "path", "url", "pattern", "query"];
+    let about = about.into_iter().find_map(|name| text(event, &["parameters", name]));
+    one_line(&format!("{tool} {}", about.unwrap_or_default()), masking)
+}
+
+/// The message of a closing event that is no success.
+fn failed(result: &Value) -> Option<&str> {
+    let is_success = text(result, &["status"]) == Some("success");
+    (!is_success).then(|| text(result, &["error", "message"]).unwrap_or("it does not say why"))
+}
+
+/// The program ended without a closing event. What it wrote on standard error begins with the reason.
+fn not_begun(exit: Exit, stderr: &str, masking: Masking<'_>) -> Failure {
+    let reason = stderr.lines().map(str::trim).find(|line| line.starts_with("Error"));
+    let failure = without_end(exit, reason.unwrap_or(stderr), masking);
+    match exit {
+        Exit::Code(41) => Failure { class: Class::Auth, ..failure },
+        _ => failure,
+    }
+}
+
+/// What the message of a failure states.
+struct Stated {
+    message: String,
+    status: Option<u64>,
+}
+
+impl Stated {
+    /// `[API Error: {"error":{"code":401,"message":"…"}}]`, or plain words in the brackets.
+    fn of(message: &str) -> Self {
+        let body = message.find('{').zip(message.rfind('}')).and_then(|(from, to)| message.get(from..=to));
+        let error = body.and_then(|body| Value::parse_str(body).ok());
+        let plain = || Self { message: message.to_owned(), status: None };
+        error.as_ref().and_then(|error| at(error, &["error"])).map_or_else(plain, |error| Self {
+            message: text(error, &["message"]).unwrap_or(message).to_owned(),
+            status: count(error, &["code"]),
+        })
+    }
+
+    /// The wording says more than the status: 400 is both a prompt that is too long and a missing payment.
+    fn failure(&self, exit: Exit, masking: Masking<'_>) -> Failure {
+        let class = of_wording(&self.message)
+            .or_else(|| self.status.or_else(|| status_of(exit)).and_then(of_status))
+            .unwrap_or(Class::Crashed);
+        Failure::new(class, one_line(&self.message, masking))
+    }
+}
+
+/// The HTTP status of a failure that ends with it, modulo 256. Its own exit codes end below 144, which is 400.
+fn status_of(exit: Exit) -> Option<u64> {
+    match exit {
+        Exit::Code(code @ 144..=255) => u64::try_from(code).ok().map(|code| code.saturating_add(256)),
+        Exit::Code(_) | Exit::Signal(_) => None,
+    }
+}
