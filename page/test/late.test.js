@@ -43,8 +43,6 @@ steps:
     run: echo c >> did.txt; test -e good
 `;
 
-const events = async (stage, run, type) => (await stage.ask("GET", `runs/${run}/events?limit=200`)).events.filter(({ event }) => event.type === type);
-
 /** What happens after the page has been told to send a request, and before the server has it. */
 async function meanwhile(page, path, act) {
   let times = 0;
@@ -149,7 +147,7 @@ test("what is sent again, because no answer came, is done once: raise, resume, c
   await page.getByRole("row", { name: /c.*changed: run.*runs again/ }).waitFor();
   await lost("correct", () => page.getByRole("button", { name: "Go on as it says there" }).click());
   await stage.until(run, "succeeded");
-  assert.equal((await events(stage, run, "flow_corrected")).length, 1);
+  assert.equal((await stage.events(run, "flow_corrected")).length, 1);
   await person.done();
   await stage.close();
 });

@@ -34,8 +34,6 @@ steps:
 
 const PROBLEM = (status, code) => JSON.stringify({ type: `urn:envoi:error:${code}`, title: code, status, detail: "busy", code, hint: null, request_id: "req_1" });
 
-const answers = async (stage, run) => (await stage.ask("GET", `runs/${run}/events?limit=200`)).events.filter(({ event }) => event.type === "interrupt_answered");
-
 test("a server that is busy is left alone as long as it says, and counts down meanwhile: one answer", async () => {
   const stage = await Stage.open();
   const person = await Person.at(stage, PHONE);
@@ -63,7 +61,7 @@ test("a server that is busy is left alone as long as it says, and counts down me
     await person.shot(page, "busy-phone");
     await page.getByText(/Approve, by ann at/).waitFor();
     await stage.until(run, "succeeded");
-    assert.deepEqual([(await answers(stage, run)).length, keys.length, new Set(keys).size], [1, 2, 1], "sent twice under one key");
+    assert.deepEqual([(await stage.answers(run)).length, keys.length, new Set(keys).size], [1, 2, 1], "sent twice under one key");
     assert.equal(await waits.count(), 0);
     await page.unroute(/\/answer$/);
   }
@@ -228,7 +226,7 @@ test("who answers second is told who was first, and one answer counts", async ()
   await his.getByText(/was answered .*approve by ann/).waitFor();
   await his.getByText("Your answer was not recorded.", { exact: false }).waitFor();
   await bob.accessible(his);
-  assert.equal((await answers(stage, run)).length, 1);
+  assert.equal((await stage.answers(run)).length, 1);
   // Once it is known to be closed, that stays beside what ann has answered.
   await his.unroute(/\/v1\/(stream|questions\/[^/]*)$/);
   await his.getByText(/Approve, by ann at/).waitFor();

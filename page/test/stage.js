@@ -99,6 +99,16 @@ export class Stage {
     return eventually("a question", async () => (await this.ask("GET", `questions?run=${run}`)).questions[0]);
   }
 
+  /** The events of one type among the first ones of a run. */
+  async events(run, type) {
+    return (await this.ask("GET", `runs/${run}/events?limit=200`)).events.filter(({ event }) => event.type === type);
+  }
+
+  /** The answers that a run has recorded. */
+  async answers(run) {
+    return this.events(run, "interrupt_answered");
+  }
+
   async until(run, status) {
     return eventually(`${run} is ${status}`, async () => {
       const row = await this.ask("GET", `runs/${run}`);

@@ -16,8 +16,6 @@ steps:
     run: echo sent >> did.txt
 `;
 
-const answers = async (stage, run) => (await stage.ask("GET", `runs/${run}/events?limit=200`)).events.filter(({ event }) => event.type === "interrupt_answered");
-
 
 test("the server is killed while a person answers: one answer, and the page says what is true", async () => {
   const stage = await Stage.open();
@@ -45,7 +43,7 @@ test("the server is killed while a person answers: one answer, and the page says
     await stage.restart();
     await page.getByText(/Approve, by ann at/).waitFor();
     await stage.until(run, "succeeded");
-    assert.equal((await answers(stage, run)).length, 1, moment);
+    assert.equal((await stage.answers(run)).length, 1, moment);
     // What was recorded may also be seen before it is sent again.
     if (moment === "before") assert(tries > 1, "it was sent again");
     await page.getByText("Not live since", { exact: false }).waitFor({ state: "detached" });
@@ -71,7 +69,7 @@ test("the server is killed and stays away: the page does not claim an answer, an
   assert(await page.getByRole("button", { name: "Send: Approve" }).isDisabled(), "actions are off");
   await stage.restart();
   await page.getByText("Not live since", { exact: false }).waitFor({ state: "detached" });
-  assert.equal((await answers(stage, run)).length, 0);
+  assert.equal((await stage.answers(run)).length, 0);
   assert.equal(await page.getByLabel("In words").inputValue(), "dates agree");
   await page.getByRole("button", { name: "Send: Approve" }).click();
   await page.getByText(/Approve, by/).waitFor();
@@ -103,6 +101,47 @@ test("eight tabs: a new question appears in each, and there is one stream", asyn
   // Who signs out in one tab is signed out in all.
   await pages[0].getByRole("button", { name: "Sign out" }).click();
   for (const page of pages) await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await person.done();
+  await stage.close();
+});
+
+test("a tab that is hidden reads no stream, and catches up when it is seen; one that gets no stream asks from time to time", async () => {
+  const stage = await Stage.open();
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 429/);
+  const page = await person.tab(stage.link());
+  await page.getByText("Nothing waits for you.").waitFor();
+  // A browser without a screen hides no tab by itself.
+  const see = (state) => page.evaluate((state) => {
+    Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+  let closed = 0;
+  page.on("requestfailed", (request) => (closed += request.url().endsWith("/v1/stream") ? 1 : 0));
+  const streams = () => person.asked.filter((url) => url.endsWith("/v1/stream")).length;
+  await eventually("a stream", async () => streams() === 1);
+  await see("hidden");
+  await eventually("the stream is closed", async () => closed === 1);
+  const run = await stage.run(ASKS);
+  const { question } = await stage.question(run);
+  assert.equal(await page.getByRole("link", { name: "Publish the notes?" }).count(), 0, "nothing is heard");
+  assert.equal(streams(), 1);
+  await see("visible");
+  await page.getByRole("link", { name: "Publish the notes?" }).waitFor();
+  assert.equal(streams(), 2);
+  // All streams of the token are taken: the page is live all the same.
+  await see("hidden");
+  await eventually("the stream is closed", async () => closed === 2);
+  let refused = 0;
+  await page.route(/\/v1\/stream$/, (route) => {
+    refused += 1;
+    return route.fulfill({ status: 429, headers: { "content-type": "application/problem+json" }, body: JSON.stringify({ type: "about:blank", title: "busy", status: 429, detail: "too many streams", code: "TOO_MANY_REQUESTS", hint: null, request_id: "req_1" }) });
+  });
+  await see("visible");
+  await eventually("a refusal", async () => refused > 0);
+  await stage.ask("POST", `questions/${question}/answer`, { choice: "approve" });
+  await page.getByText("Nothing waits for you.").waitFor();
+  assert.equal(await page.getByText("Not live since", { exact: false }).count(), 0);
   await person.done();
   await stage.close();
 });
