@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{model::runner::Job, query::snapshots};
 use envoi_contract::json::Value;
-use envoi_journal::{FileError, Reader, files, with_causes};
+use envoi_journal::{FileError, files, with_causes};
 use envoi_kernel::{
     event::Command,
     flow::Step,
@@ -211,13 +211,13 @@ fn restored_answer(shared: &Shared, job: &Job, interrupt: &InterruptId) -> std::
 
 /// A hand-off is given to a step only as it was committed: a file that is missing or differs is written again.
 fn restored(shared: &Shared, job: &Job, handoff: &VisitId) -> std::io::Result<PathBuf> {
-    let restore = |reader: &Reader| {
-        files::restore_visit(&shared.layout, reader, &job.run, handoff)?;
+    let restore = || {
+        let reader = shared.store.reader()?;
+        files::restore_visit(&shared.layout, &reader, &job.run, handoff)?;
         let row = reader.handoff_row(&job.run, handoff)?;
         Ok(shared.layout.handoff_visit(&job.run, &row.flow, handoff))
     };
-    let restored = shared.readers.with(&shared.store, restore);
-    restored.map_err(|error: FileError| std::io::Error::other(with_causes(&error)))
+    restore().map_err(|error: FileError| std::io::Error::other(with_causes(&error)))
 }
 
 /// One value a name; the last one counts.

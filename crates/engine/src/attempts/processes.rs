@@ -13,7 +13,7 @@ use super::{
     presence::{Manner, Occupied, Presences},
     secrets::Known,
     settlement::{self, Unsettled},
-    shared::{KeptReaders, LargeSets, Shared},
+    shared::{LargeSets, Shared},
     variables::PerAttempt,
 };
 
@@ -28,7 +28,7 @@ use crate::{
     observe::placing::Placing,
 };
 use envoi_contract::{code::Code, digest::Digest};
-use envoi_journal::{Reader, Store, Writer};
+use envoi_journal::{Store, Writer};
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{
     AttemptDir, Cancelled, Doubt, Given, Launcher, Named, Probe, SpawnError, Start, Starts, end_leftovers,
@@ -73,7 +73,6 @@ impl Processes {
             large: None,
             secret_marks: Mutex::new(None),
             presences,
-            readers: KeptReaders::default(),
             named: AlreadyNamed::default(),
             named_besides: AlreadyNamed::default(),
             named_aside: AlreadyNamed::default(),
@@ -375,7 +374,8 @@ impl Shared {
 
     /// Whether the attempt was announced before the files of the store were copied.
     fn is_of_original(&self, job: &Job) -> Result<bool, trouble::Trouble> {
-        let ask = |reader: &Reader| reader.is_of_original(&job.run, &job.started.attempt);
-        self.readers.with(&self.store, ask).map_err(|error| of_machine(error.to_string()))
+        let reader = self.store.reader();
+        let is_of_original = reader.and_then(|reader| reader.is_of_original(&job.run, &job.started.attempt));
+        is_of_original.map_err(|error| of_machine(error.to_string()))
     }
 }

@@ -3,7 +3,6 @@
 use super::{accounts::AgentAccount, feedback::place_of_feedback, secrets::Known, shared::Shared};
 use crate::model::runner::Job;
 use envoi_contract::json::Value;
-use envoi_journal::Reader;
 use envoi_kernel::event::{Command, ProgramCall, SessionFigures};
 use envoi_preset::Preset;
 use envoi_program::{ARGUMENT, Before, ORDER_VARIABLE, Order, SECRET_VARIABLES, USED_FILE};
@@ -109,8 +108,8 @@ const MAX_USED_BYTES: u64 = 4096;
 /// Whether the session belongs to the store that this one was copied from, which may go on with it too.
 fn is_session_of_original(shared: &Shared, job: &Job, call: &ProgramCall) -> io::Result<bool> {
     let Some(session) = call.session.as_deref() else { return Ok(false) };
-    let ask = |reader: &Reader| reader.is_named_by_original(&job.run, session);
-    shared.readers.with(&shared.store, ask).map_err(io::Error::other)
+    let reader = shared.store.reader();
+    reader.and_then(|reader| reader.is_named_by_original(&job.run, session)).map_err(io::Error::other)
 }
 
 /// The program chooses a session of its own, and reports it.

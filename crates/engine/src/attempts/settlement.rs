@@ -168,9 +168,8 @@ fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult, cause: &str) -
 
 /// The variables that warnings of this run have named that begin so, also under an earlier engine.
 fn earlier(shared: &Shared, job: &Job, before: &[&str]) -> Result<BTreeSet<String>, ReadError> {
-    let settled = shared.readers.with(&shared.store, |reader| {
-        reader.records_before(&job.run, &["attempt_settled"], Seq::MAX, None)
-    })?;
+    let reader = shared.store.reader()?;
+    let settled = reader.records_before(&job.run, &["attempt_settled"], Seq::MAX, None)?;
     let mut named = BTreeSet::new();
     for record in &settled {
         let Event::AttemptSettled(settled) = &record.event else { continue };

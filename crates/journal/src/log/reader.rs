@@ -29,7 +29,11 @@ pub(crate) use runs::is_row_whole;
 
 use crate::{
     folder::{blobs::Blobs, layout::Layout},
-    log::{manifest_index::ManifestIndex, writer},
+    log::{
+        idle_connections::{FileId, IdleConnections, LentConnection},
+        manifest_index::ManifestIndex,
+        writer,
+    },
     model::{
         commit::Epoch,
         error::{CommitError, ReadError},
@@ -46,7 +50,7 @@ use std::{cell::OnceCell, fmt, sync::Arc};
 
 /// A reading connection. One thread at a time; open as many as there are threads that read.
 pub struct Reader {
-    conn: Connection,
+    conn: LentConnection,
     blobs: Blobs,
     manifest_index: ManifestIndex,
     translator: Translator,
@@ -68,14 +72,24 @@ impl Reader {
         access: Access,
         blobs: Blobs,
         manifest_index: ManifestIndex,
+        idle: &IdleConnections,
     ) -> Result<Self, ReadError> {
         let failed = |error| read_error(error, "the store");
-        let conn = schema::connect_as(&layout.db(), access).map_err(failed)?;
-        conn.pragma_update(None, "query_only", true).map_err(failed)?;
-        let identity = Identity::read(&conn).map_err(failed)?;
+        let path = layout.db();
+        let file = FileId::of(&path).map_err(|error| ReadError::Io { source: Arc::new(error) })?;
+        // One that cannot be read any more is closed.
+        let kept = idle.take(file).and_then(|conn| Some((Identity::read(&conn).ok()?, conn)));
+        let (identity, conn) = match kept {
+            Some(kept) => kept,
+            None => {
+                let conn = schema::connect_as(&path, access).map_err(failed)?;
+                conn.pragma_update(None, "query_only", true).map_err(failed)?;
+                (Identity::read(&conn).map_err(failed)?, conn)
+            }
+        };
         let translator = Translator::new(layout, &identity);
         Ok(Self {
-            conn,
+            conn: idle.lend(file, conn),
             blobs,
             manifest_index,
             translator,

@@ -6,6 +6,7 @@ mod network;
 use crate::{
     folder::{beneath::PathBeneath, blobs::Blobs, layout::Layout},
     log::{
+        idle_connections::IdleConnections,
         manifest_index::ManifestIndex,
         reader::Reader,
         writer::{self, Writer},
@@ -39,6 +40,7 @@ pub struct Store {
     blobs: Blobs,
     manifest_index: ManifestIndex,
     conn: Arc<Mutex<Connection>>,
+    idle: IdleConnections,
     access: Access,
     /// Its runs are those of a store elsewhere.
     is_mirror: bool,
@@ -92,6 +94,7 @@ impl Store {
             blobs,
             manifest_index: ManifestIndex::default(),
             conn,
+            idle: IdleConnections::default(),
             access: Access::Full,
             is_mirror: false,
         })
@@ -113,6 +116,7 @@ impl Store {
             blobs,
             manifest_index: ManifestIndex::default(),
             conn: Arc::new(Mutex::new(conn)),
+            idle: IdleConnections::default(),
             access,
             is_mirror: false,
         })
@@ -316,14 +320,20 @@ impl Store {
         Ok(swept)
     }
 
-    /// A connection of its own for reading; sees what was committed before each call.
+    /// A connection of its own for reading; sees what was committed before each call. It is cheap: a connection that an earlier
+    /// reader has given back is used again.
     ///
     /// # Errors
     /// [`ReadError::Io`] when the database cannot be opened.
     pub fn reader(&self) -> Result<Reader, ReadError> {
-        let reader =
-            Reader::open(self.layout.clone(), self.access, self.blobs(), self.manifest_index.clone())?;
+        let (layout, blobs, index) = (self.layout.clone(), self.blobs(), self.manifest_index.clone());
+        let reader = Reader::open(layout, self.access, blobs, index, &self.idle)?;
         Ok(if self.is_mirror { reader.of_mirror() } else { reader })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn idle_connections(&self) -> &IdleConnections {
+        &self.idle
     }
 
     /// For a store that shows the runs of one elsewhere: their places are as their events say, and never translated to where
