@@ -51,8 +51,8 @@ impl Session<'_> {
 
     fn unclear(&self) -> Prompt {
         let preface = format!(
-            "Your answer was sent at {}, and the agent still says what stands below; whether it asks again or has not come to \
-             the answer yet, it does not say. Another answer is sent.",
+            "Your answer was sent at {}, and the agent still sends the text below. It does not say whether it asks again or has \
+             not read your answer yet. If you answer again, that answer is sent.",
             self.sent_at()
         );
         Prompt { preface: Some(preface) }

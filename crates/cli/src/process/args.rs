@@ -124,21 +124,21 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Write the files of a state of a run's workspace into a new folder, or set the workspace back to it
     ///
-    /// The files are kept if the run was started with `--keep-files`. What stands in the workspace is kept before it is set back:
-    /// `--undo` brings it back.
+    /// The files are kept if the run was started with `--keep-files`. The workspace's present files are saved before it is set back:
+    /// `--undo` restores them.
     Restore(RestoreArgs),
     /// Bring what a run has changed in its own tree into the folder that it was made from
     ///
-    /// For runs with `--isolate`. All of it comes, or nothing where both sides changed the same lines. What stands in the folder is kept
-    /// before: `--undo` takes it back. Git is not touched: the changes are there as if you had made them.
+    /// For runs with `--isolate`. All changes are applied, or none if both sides changed the same lines. The folder's present files are saved
+    /// first: `--undo` restores them. Git is not touched: the changes are there as if you had made them.
     Apply(ApplyArgs),
-    /// Remove trees of runs with `--isolate` that nobody needs any more
+    /// Remove the trees of `--isolate` runs that are no longer needed
     ///
-    /// A tree goes if its run has succeeded, nobody works there, and a snapshot has all of its files: `envoi diff` and `envoi apply` work without
-    /// it. Files that git ignores go with it. The other trees are listed with the reason why they stay.
+    /// A tree is removed if its run succeeded, nothing works in it, and a snapshot has all of its files: `envoi diff` and `envoi apply` work without
+    /// it. Files that git ignores are removed with it. The other trees are listed with the reason why they stay.
     ///
-    /// Copies of artifacts that attempts of a run have left go when the run is over. Runs are deleted only by a rule: an option here, or `retention`
-    /// of config.yaml. Rules given here stand in place of those.
+    /// Copies of artifacts that the attempts of a run left behind are removed once the run has ended. Runs are deleted only by a rule: an option here, or
+    /// `retention` of config.yaml. Rules given here replace those.
     Gc(GcArgs),
     /// Write a run into one file that can be handed over and checked
     ///
@@ -167,14 +167,14 @@ pub(crate) enum Command {
     },
     /// List the decisions of recorded runs that a changed flow would make otherwise, and why
     ///
-    /// The texts that decided are read again under the routing of the changed flow. Each decision is looked at by itself, as things stood then.
+    /// The texts that decided are read again under the routing of the changed flow. Each decision is evaluated separately, with the run's state at that time.
     /// Nothing is started. Exit code 0, 1 if a decision would differ, or 6 if none could be compared.
     Backtest(BacktestArgs),
     /// Show the worst case of a flow: attempts, loops, time, calls and cost, and what dominates it
     Plan(PlanArgs),
     /// Bring a run from a file of `envoi export` into the store; or convert files of the swarm dialect to flow files, and list what is lost
     ///
-    /// A file of `envoi export` is verified first. Its run is over in this store: it can be looked at and forked, and never goes on.
+    /// A file of `envoi export` is verified first. In this store its run has ended: it can be read and forked, but never continued.
     Import(ImportArgs),
     /// Make a hand-off (contract 2) of a step's result; a filter
     Handoff {

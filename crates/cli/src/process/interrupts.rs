@@ -176,8 +176,8 @@ fn obey(mode: &Mode, is_first: bool) {
             let run = run.as_ref().map_or("RUN", RunId::as_str);
             messages::say_last(&match cancels {
                 true => format!(
-                    "process {engine} goes on cancelling the run, which is over when its live steps have ended; \
-                     `envoi show {run}` names them"
+                    "process {engine} continues to cancel the run, which ends when its live steps have ended; \
+                     `envoi show {run}` lists them"
                 ),
                 false => format!(
                     "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"

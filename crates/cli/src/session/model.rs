@@ -16,7 +16,7 @@ pub(crate) fn run_attempt() -> ExitCode {
 struct Surroundings(Masked);
 
 /// What does not fit, where only the masked data does.
-const HIDDEN_MISFIT: &str = "what is wrong stands in a secret, which is not shown";
+const HIDDEN_MISFIT: &str = "the invalid part is inside a secret, which is not shown";
 
 impl Around for Surroundings {
     fn mask_text(&self, text: &str) -> String {

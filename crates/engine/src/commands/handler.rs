@@ -108,8 +108,9 @@ impl Commands {
         if self.store.reader()?.imported(run)?.is_none() {
             return Ok(());
         }
-        let message = format!("run `{run}` came with a bundle: it is over here, and never goes on");
-        let hint = format!("`envoi fork {run} --from STEP` starts a new run with what it has lived");
+        let message =
+            format!("run `{run}` was imported from a bundle: in this store it has ended and cannot continue");
+        let hint = format!("`envoi fork {run} --from STEP` starts a new run with its history");
         Err(Refused::new(Code::RunForeign, message, Some(&hint)))
     }
 

@@ -316,7 +316,7 @@ pub(super) fn remarks(restored: &envoi_tree::Restored, names: &Names) -> Vec<Str
     });
     let newer = restored.newer.iter().take(MOST_LEFT);
     let newer =
-        newer.map(|path| format!("`{}` is as it was: somebody changed it meanwhile", names.shown(path)));
+        newer.map(|path| format!("`{}` was left as it was: it was changed meanwhile", names.shown(path)));
     left.chain(late).chain(newer).collect()
 }
 
@@ -351,7 +351,8 @@ pub(super) fn refused(error: &NotRestored, names: &Names) -> Refused {
 pub(super) fn isolated(run: &Run) -> Result<Isolated, Refused> {
     let found = run.started().and_then(|started| started.isolated.as_deref());
     found.cloned().ok_or_else(|| {
-        let message = "the run has no tree of its own: what it changed is where it worked".to_owned();
+        let message =
+            "the run has no tree of its own: its changes are in the folder where it worked".to_owned();
         Refused::new(Code::NotIsolated, message, Some("`envoi run --isolate` gives a run one"))
     })
 }

@@ -211,7 +211,10 @@ fn inputs(
     if open.is_empty() {
         let kind = if in_doubt { "about an attempt in doubt" } else { "that waits for a review" };
         if let Some(attempt) = run.wants().attempts.first().filter(|_| in_doubt) {
-            let message = format!("nobody has looked yet how `{attempt}` of run `{}` ended", request.run);
+            let message = format!(
+                "it is not known yet how `{attempt}` of run `{}` ended: no engine has looked since",
+                request.run
+            );
             let hint = "`envoi resume RUN` looks, and asks if that is not known";
             return Err(Refused::new(Code::WrongAnswer, message, Some(hint)));
         }

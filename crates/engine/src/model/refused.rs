@@ -144,7 +144,7 @@ fn hint_of(refusal: &Refusal) -> Option<&'static str> {
             "`envoi raise RUN` raises it, such as with `--iterations 5`; `--review proceed` goes on without another round",
         ),
         Refusal::NotIsolated { .. } => {
-            Some("`envoi run --isolate` gives it one: nobody's own folder is changed by the run itself")
+            Some("`envoi run --isolate` gives it one: the run itself never changes your own folder")
         }
         _ => None,
     }

@@ -35,7 +35,7 @@ pub(super) fn of(
             step.id.span,
             what,
             "another order of steps",
-            "a step stands after those that go on to it",
+            "each step is listed after the steps that lead to it",
         );
     }
     Some(order)

@@ -184,7 +184,7 @@ fn asks(fields: &Fields<'_>, preset: Option<Preset>, is_fresh: bool, problems: &
         problems.add(Diagnostic::invalid(key.span, message).help(help));
     }
     if is_fresh {
-        let message = "`ask` beside `session: fresh`: an answer goes on with the session that was stopped";
+        let message = "`ask` beside `session: fresh`: an answer continues the session that was stopped";
         problems.add(Diagnostic::invalid(key.span, message).help("remove `session`, or give it a label"));
     }
     let mut calls = Vec::new();

@@ -162,7 +162,7 @@ fn what_cannot_be_asked_is_told() {
     each_is_told(vec![
         (agent("use: codex, prompt: p, ask: [Bash]"), 4, "ask", "`codex` has no way to ask"),
         (agent("use: gemini, prompt: p, ask: [Bash]"), 4, "ask", "`gemini` has no way to ask"),
-        (with("ask: [Bash], session: fresh"), 4, "ask", "goes on with the session that was stopped"),
+        (with("ask: [Bash], session: fresh"), 4, "ask", "continues the session that was stopped"),
         (with("ask: []"), 4, "[]", "a list of calls of tools"),
         (with("ask: Bash"), 4, "Bash", "a list of calls of tools"),
         (with("ask: ['Bash(']"), 4, "'Bash('", "names no call of a tool"),

@@ -157,9 +157,8 @@ impl Attempt {
             }
             None => {
                 if fs::symlink_metadata(&output).is_ok() {
-                    warnings.push(
-                        "what stands at `$ENVOI_OUTPUT` is no regular file: the text is stdout".to_owned(),
-                    );
+                    warnings
+                        .push("`$ENVOI_OUTPUT` is not a regular file: stdout is used as the text".to_owned());
                 }
                 (self.text_of(&self.dir.stdout())?.unwrap_or_default(), Some(stdout.clone()))
             }

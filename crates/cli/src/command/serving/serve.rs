@@ -286,8 +286,7 @@ fn announce(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure
 /// Goes on with what was under way when the last engine went. A run that only waits for a person needs no engine,
 /// unless its time runs out: an engine has to notice that.
 fn go_on(store: &Arc<Store>, desk: &Commands) {
-    let rejected =
-        |error: &dyn core::fmt::Display| messages::say(&format!("runs are not gone on with: {error}"));
+    let rejected = |error: &dyn core::fmt::Display| messages::say(&format!("runs are not resumed: {error}"));
     let reader = match store.reader() {
         Ok(reader) => reader,
         Err(error) => return rejected(&error),
@@ -326,7 +325,7 @@ fn take_up_beside(store: &Arc<Store>, desk: &Commands, row: RunRow) {
             messages::say(&format!("run {run} does not go on: a thread cannot be started: {error}"))
         }
         Ok(_) if inbox.recv_timeout(ITS_TURN) == Err(RecvTimeoutError::Timeout) => messages::say(&format!(
-            "run {run} does not go on yet: what it needs is still being read (is a file system not responding?); other runs go on"
+            "run {run} is not resumed yet: its files are still being read (is a file system not responding?); other runs continue"
         )),
         Ok(_) => {}
     }

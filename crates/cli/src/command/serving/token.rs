@@ -60,7 +60,7 @@ pub(crate) fn failed(error: TokenError) -> Failure {
     match error {
         TokenError::Spelling { .. } => Failure::new(Code::TokenInvalid, message),
         TokenError::Taken { .. } => Failure::new(Code::TokenNameTaken, message)
-            .hint("what was done with that token stands under its name; take another one"),
+            .hint("actions of that token are recorded under its name; choose another name"),
         TokenError::Random(error) => Failure::machine("random bytes", error),
         TokenError::Store(error) => Failure::store(error),
     }

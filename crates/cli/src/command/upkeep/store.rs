@@ -47,8 +47,8 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
     }
     let mut text = match &of {
         Some(of) => format!(
-            "{} is a store of its own now, no longer a copy of {}\n{} unfinished runs: each can go on here and there; steps that \
-             ran when the copy was made are in doubt here\n",
+            "{} is now an independent store, no longer a copy of {}\n{} unfinished runs: each can continue in both stores; steps \
+             that ran when the copy was made are in doubt in this one\n",
             shown(&dir),
             shown(of),
             unfinished.len()

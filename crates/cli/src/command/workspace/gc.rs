@@ -147,7 +147,7 @@ fn check_has_result(layout: &Layout, reader: &Reader, run: &RunId) -> Result<(),
     if is_isolated || fs::symlink_metadata(layout.workspace_copy(run)).is_ok() {
         return Ok(());
     }
-    let message = format!("run `{run}` worked in no folder of its own: there is no result to be dropped");
+    let message = format!("run `{run}` did not work in a tree of its own: there is no result to drop");
     Err(Failure::new(Code::NotIsolated, message).hint("`envoi gc --dry-run` lists all trees"))
 }
 

@@ -219,7 +219,7 @@ fn branch(
     apply.push(&patch);
     at.run(&apply).map_err(|failure| {
         let message = format!(
-            "there is no branch: what the run has changed does not fit the commit {head}: {}",
+            "no branch was made: the changes of the run do not apply to commit {head}: {}",
             failure.message
         );
         let hint = "if the run began with files that were not committed, `--patch FILE` writes a patch that fits those";

@@ -60,7 +60,7 @@ pub(crate) enum Decision {
     Proceed,
     /// Another round
     Again,
-    /// Items in conflict: for the lines in conflict, what is there
+    /// Items in conflict: the lines in conflict stay as they are in the tree of the run
     Ours,
     /// Items in conflict: for the lines in conflict, what the items have
     Theirs,

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 /// `envoi resume`.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// Id of the run, or a unique beginning or end of it [default: the one that is not over, and of several the one that nothing
-    /// works on; at a terminal or with --flow also the newest, if it has not succeeded]
+    /// Id of the run, or a unique beginning or end of it [default: the only unfinished run; of several, the one that no process
+    /// works on; at a terminal or with --flow also the newest run, if it did not succeed]
     pub(crate) run: Option<String>,
     /// What to do about an attempt in doubt
     #[arg(long, value_enum, conflicts_with = "review")]
@@ -55,7 +55,7 @@ pub(crate) enum Review {
     Proceed,
     /// Another round of the loop
     Again,
-    /// Items in conflict: for the lines in conflict, what is there
+    /// Items in conflict: the lines in conflict stay as they are in the tree of the run
     Ours,
     /// Items in conflict: for the lines in conflict, what the items have
     Theirs,

@@ -5,7 +5,7 @@ use clap::Subcommand;
 /// See [`Command::Store`].
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Make a copy a store of its own, so that it can be used beside the original
+    /// Make an independent store of a copy, so that it can be used beside the original
     Adopt {
         /// Runs that the original began may work in its workspaces outside of the project's folder
         #[arg(long)]

@@ -44,7 +44,7 @@ fn a_run_that_cannot_be_taken_up_keeps_neither_the_server_nor_other_runs_from_go
     admin.wait_until_run_is(&runs[1], "succeeded");
     let done = ended(served);
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.err.contains(&format!("run {} does not go on yet", runs[0])), "{done:?}");
+    assert!(done.err.contains(&format!("run {} is not resumed yet", runs[0])), "{done:?}");
     stage.expect(0, &["resume", &runs[0]]);
 }
 

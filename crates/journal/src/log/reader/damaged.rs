@@ -146,7 +146,7 @@ fn checks() -> Vec<Check> {
 
 /// Rows that are made from events are compared with them, run by run; those of no run are found here.
 fn of_no_run(table: &'static str, key: &'static [&'static str]) -> Check {
-    let cure = Some(("", "removed: it stands for nothing"));
+    let cure = Some(("", "removed: it belongs to nothing"));
     let which = "NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = beside.run) \
                  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = beside.run)";
     Check { table, key, beside: "0 AS has_run".to_owned(), which, decode: has_run, cure }
