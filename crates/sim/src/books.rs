@@ -32,6 +32,8 @@ pub(crate) struct Books {
     pub(crate) replayed: Run,
     pub(crate) started: BTreeMap<AttemptId, Arc<AttemptStarted>>,
     settled: BTreeSet<AttemptId>,
+    /// Attempts that a limit of their account refused: each gives its hop back.
+    refused: u64,
     live: BTreeSet<AttemptId>,
     /// Attempts that were given up, and those of them whose end is not recorded yet.
     pub(crate) given_up: BTreeSet<AttemptId>,
@@ -79,6 +81,7 @@ impl Books {
             replayed: Run::new(flow),
             started: BTreeMap::new(),
             settled: BTreeSet::new(),
+            refused: 0,
             live: BTreeSet::new(),
             given_up: BTreeSet::new(),
             ending: BTreeSet::new(),
@@ -315,7 +318,7 @@ impl Books {
             format!("{}: {attempt} begins, and {unverified:?} is to be verified", self.id)
         })?;
         let limits = self.replayed.flow().limits.clone();
-        let hops = u64::try_from(self.started.len()).unwrap_or(u64::MAX);
+        let hops = self.hops();
         let more = &self.raised;
         let below =
             |used: u64, max: Option<u64>, more: u64| max.is_none_or(|max| used < max.saturating_add(more));
@@ -331,6 +334,11 @@ impl Books {
         })?;
         self.uses.reserve(attempt, budget);
         Ok(())
+    }
+
+    /// Attempts that count.
+    fn hops(&self) -> u64 {
+        u64::try_from(self.started.len()).unwrap_or(u64::MAX).saturating_sub(self.refused)
     }
 
     fn call_begins(&mut self, begun: &ModelCallStarted) -> Result<(), Violation> {
@@ -357,6 +365,7 @@ impl Books {
         if settled.late {
             return Ok(());
         }
+        self.refused = self.refused.saturating_add(u64::from(settled.throttled.is_some()));
         let known = self.started.contains_key(attempt) && self.settled.insert(attempt.clone());
         holds(known, "an attempt settles once, after its start", || format!("{}: {attempt}", self.id))?;
         if matches!(settled.outcome, Outcome::InDoubt { .. }) {
@@ -386,7 +395,7 @@ impl Books {
 
     fn ledger_agrees(&self) -> Result<(), Violation> {
         let ledger = self.replayed.ledger();
-        let hops = u64::try_from(self.started.len()).unwrap_or(u64::MAX);
+        let hops = self.hops();
         let kept = (ledger.agent_hops, ledger.iterations, ledger.llm_calls, ledger.wall_time_ms, ledger.cost);
         let uses = &self.uses;
         let expected = (hops, self.iterations, uses.calls(), uses.wall_time_ms(), uses.cost());

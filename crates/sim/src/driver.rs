@@ -13,8 +13,9 @@ use crate::{
     calls::{self, Call, Refusals, Request},
     dice::Dice,
     faults::Faults,
-    instance::{Clocks, Ensured, Errand, Instance, Key},
+    instance::{BEGINNING_MS, Clocks, Ensured, Errand, Instance, Key},
     models::Models,
+    night::{Clock, Night},
     plan::Plan,
     questions::Who,
     store::{Fate, SimStore},
@@ -25,7 +26,7 @@ use envoi_contract::time::Timestamp;
 use envoi_engine::{Adopt, Begin, Caller, Corrected, EngineError, Message, Settlement, Trouble, TroubleKind};
 use envoi_journal::{INLINE_MAX_BYTES, Journal};
 use envoi_kernel::{
-    Event, Input, Refusal, Run, Status,
+    Event, Input, Record, Refusal, Run, Status,
     ids::{CallId, InterruptId, RunId},
     input::AttemptResult,
 };
@@ -36,9 +37,6 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-
-/// Noon of some day, in milliseconds since 1970.
-const BEGINNING_MS: i64 = 1_795_262_400_000;
 
 /// More happenings than any world of these needs: a world that gets there does not end.
 const MOST_HAPPENINGS: u64 = 20_000;
@@ -59,6 +57,8 @@ pub(crate) struct Driver<'p> {
     calls: Vec<Call>,
     /// Calls of models that commands make through the engine.
     models: Models,
+    /// The providers of agents, and what is promised of them, in a night.
+    pub(crate) night: Option<Night>,
     refusals: Refusals,
     /// Answers that the engine has acknowledged.
     taken: BTreeSet<(InterruptId, String)>,
@@ -156,6 +156,7 @@ impl<'p> Driver<'p> {
             asleep: None,
             calls: Vec::new(),
             models: Models::default(),
+            night: plan.is_night.then(|| Night::new(plan.seed)),
             refusals: Refusals::default(),
             taken: BTreeSet::new(),
             mishaps: 0,
@@ -183,6 +184,15 @@ impl<'p> Driver<'p> {
         self.clocks.wall.get()
     }
 
+    fn clock(&self) -> Clock {
+        Clock { wall: self.now(), steady_ms: self.clocks.steady_ms.get() }
+    }
+
+    /// What a clock shows that is never changed. What is outside of the machine goes by it.
+    fn true_now(&self) -> Timestamp {
+        Timestamp::from_millis(BEGINNING_MS).saturating_add_ms(self.clocks.steady_ms.get())
+    }
+
     fn note(&mut self, line: impl Into<String>) {
         let at = self.now().as_millis().saturating_sub(BEGINNING_MS);
         self.trace.push(format!("{at:>6} {}", line.into()));
@@ -197,6 +207,8 @@ impl<'p> Driver<'p> {
         self.tally.engines = self.tally.engines.saturating_add(1);
         let boot_id = self.outside.boot_id();
         self.engine = Some(Instance::new(journal, &self.clocks, boot_id, self.plan.jobs));
+        let clock = self.clock();
+        self.night.iter_mut().for_each(|night| night.watch.comes_up(clock));
     }
 
     /// What happens next: any of what can. Time passes now and then although something else could happen.
@@ -266,7 +278,11 @@ impl<'p> Driver<'p> {
         let wake = wake.and_then(|wait| u64::try_from(wait.as_millis()).ok()).filter(|wait| *wait > 0);
         let wake = wake.map(|wait| now.saturating_add_ms(wait));
         // A command may take no time at all, and still has to end.
-        let end = self.outside.next_end().map(|end| end.max(now));
+        let true_now = self.true_now();
+        let end = self.outside.next_end().map(|end| {
+            let wait_ms = end.as_millis().saturating_sub(true_now.as_millis());
+            now.saturating_add_ms(u64::try_from(wait_ms).unwrap_or(0))
+        });
         let looks = self.plan.runs.iter().filter_map(|planned| {
             let books = self.books.get(&planned.id).filter(|books| !books.open_questions.is_empty())?;
             calls::looks_at(self.plan, planned, books).filter(|at| *at > now)
@@ -290,7 +306,7 @@ impl<'p> Driver<'p> {
                 let passed = u64::try_from(passed).unwrap_or(0);
                 self.clocks.steady_ms.set(self.clocks.steady_ms.get().saturating_add(passed));
                 self.clocks.wall.set(due);
-                self.outside.pass(due);
+                self.outside.pass(self.true_now());
                 Ok(())
             }
             Happening::Close => {
@@ -319,16 +335,21 @@ impl<'p> Driver<'p> {
         if let Some(books) = self.books.get_mut(&run) {
             let before = books.left_out;
             books.enter(&records)?;
+            self.night.iter_mut().for_each(|night| night.watch.durable(&records));
             leaves_out = books.left_out > before;
             if self.dice.permille(50) {
                 books.check_snapshot()?;
             }
         }
+        let refuses = |record: &Record| matches!(&record.event, Event::AttemptSettled(settled) if settled.throttled.is_some());
         // Each engine commits nothing once to take a run over. If it died there each time, no engine would get further.
         if !records.is_empty() && self.mishap_after_commit() {
             let tally = &mut self.tally;
             tally.died_correcting = tally.died_correcting.saturating_add(u64::from(corrects));
             tally.died_leaving_out = tally.died_leaving_out.saturating_add(u64::from(leaves_out));
+            if let Some(night) = self.night.as_mut().filter(|_| records.iter().any(refuses)) {
+                night.watch.count("engines that died after the commit of a refusal");
+            }
         }
         Ok(())
     }

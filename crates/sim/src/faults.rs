@@ -32,6 +32,12 @@ pub(crate) struct Faults {
     pub(crate) strangers: u64,
     /// The clock is set back.
     pub(crate) clock_back: u64,
+    /// The clock is set forward.
+    pub(crate) clock_forward: u64,
+    /// By how much it is changed at most.
+    pub(crate) clock_changes_by_ms: u64,
+    /// How long a machine that restarts is down at most.
+    pub(crate) down_ms: u64,
     /// So many times at most; then the world is left in peace.
     pub(crate) most: u64,
 }
@@ -53,6 +59,9 @@ pub(crate) const CALM: Faults = Faults {
     unknown: 0,
     strangers: 0,
     clock_back: 0,
+    clock_forward: 0,
+    clock_changes_by_ms: 60_000,
+    down_ms: 0,
     most: 0,
 };
 
@@ -108,5 +117,53 @@ pub(crate) const WORLDS: [Faults; 7] = [
         strangers: 20,
         clock_back: 15,
         most: 60,
+        ..CALM
+    },
+];
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// The worlds of a night.
+pub(crate) const NIGHTS: [Faults; 5] = [
+    Faults { name: "calm night", ..CALM },
+    Faults { name: "night: a crash after every commit", crash_unheard: 1000, most: 400, ..CALM },
+    Faults {
+        name: "night: machine restarts",
+        crash: 30,
+        crash_unheard: 30,
+        kill_supervisors: 700,
+        reboot: 600,
+        down_ms: HOUR_MS,
+        most: 12,
+        ..CALM
+    },
+    Faults {
+        name: "night: clocks",
+        clock_back: 25,
+        clock_forward: 25,
+        clock_changes_by_ms: 9 * HOUR_MS,
+        crash: 10,
+        crash_unheard: 20,
+        most: 20,
+        ..CALM
+    },
+    Faults {
+        name: "night: everything",
+        crash: 10,
+        crash_unheard: 40,
+        crash_unstarted: 40,
+        crash_mid_turn: 10,
+        kill_supervisors: 300,
+        reboot: 300,
+        take_over: 15,
+        store: 10,
+        lost: 10,
+        strangers: 10,
+        clock_back: 8,
+        clock_forward: 8,
+        clock_changes_by_ms: 9 * HOUR_MS,
+        down_ms: HOUR_MS,
+        most: 40,
+        ..CALM
     },
 ];

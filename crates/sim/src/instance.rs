@@ -21,6 +21,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+/// When every world begins, by a clock that is right: noon of some day, in milliseconds since 1970.
+pub(crate) const BEGINNING_MS: i64 = 1_795_262_400_000;
+
 /// An attempt of a run.
 pub(crate) type Key = (RunId, AttemptId);
 
@@ -96,6 +99,8 @@ pub(crate) struct Instance {
     /// Attempts that it has cancelled.
     pub(crate) cancelled: BTreeSet<Key>,
     pub(crate) draining: bool,
+    /// Another one holds the lease.
+    pub(crate) is_replaced: bool,
     /// A fault has reached it after which it may stop by itself.
     pub(crate) excused: bool,
     /// Runs whose begin was requested.
@@ -136,6 +141,7 @@ impl Instance {
             reserved: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             draining: false,
+            is_replaced: false,
             excused: false,
             begun: BTreeSet::new(),
             aside: BTreeSet::new(),

@@ -15,6 +15,7 @@ mod finished;
 mod flows;
 mod instance;
 mod models;
+mod night;
 mod plan;
 mod questions;
 pub mod store;
@@ -112,6 +113,33 @@ pub fn check(seed: u64) -> Result<Report, Box<Failure>> {
         live(&plan, faults, Some(&calm), &mut report)?;
     }
     Ok(report)
+}
+
+/// What a world of a night has reached, by situation, and how many minutes it took, under `MINUTES`.
+pub type Reached = std::collections::BTreeMap<&'static str, u64>;
+
+/// How long a night was, in [`Reached`].
+pub const MINUTES: &str = "minutes";
+
+/// Lives through all nights of this seed: agents whose accounts have limits, and mishaps of another kind in each world. All runs are over in the
+/// end, without anybody who did something for it.
+///
+/// # Errors
+/// The first broken promise.
+pub fn check_nights(seed: u64) -> Result<Vec<(&'static str, Reached)>, Box<Failure>> {
+    let nowhere = |violation| Box::new(Failure { seed, world: "none", violation, trace: Vec::new() });
+    let plan = Plan::of_a_night(seed)
+        .ok_or_else(|| nowhere(Violation::new("there are flows of a night", "they cannot be read")))?;
+    faults::NIGHTS
+        .iter()
+        .map(|faults| {
+            let mut driver = Driver::new(&plan, *faults);
+            let reached = driver.live().and_then(|_| driver.night_is_over());
+            let trace = core::mem::take(&mut driver.trace);
+            let failed = |violation| Box::new(Failure { seed, world: faults.name, violation, trace });
+            reached.map(|reached| (faults.name, reached)).map_err(failed)
+        })
+        .collect()
 }
 
 fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) -> Result<End, Box<Failure>> {

@@ -5,7 +5,7 @@ use crate::{
     corrections::{self, Correction},
     dice::Dice,
     flows::{self, Sample},
-    questions,
+    night, questions,
 };
 use envoi_contract::{
     envelope::InterruptKind,
@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) jobs: usize,
     pub(crate) runs: Vec<Planned>,
+    /// Agents work in it, whose accounts have limits.
+    pub(crate) is_night: bool,
 }
 
 /// One run, before it begins.
@@ -56,7 +58,29 @@ impl Plan {
         let jobs = dice.index(4).saturating_add(1);
         let count = dice.between(1, 5);
         let runs = (0..count).map(|number| planned(seed, &mut dice, number)).collect::<Option<_>>()?;
-        Some(Self { seed, jobs, runs })
+        Some(Self { seed, jobs, runs, is_night: false })
+    }
+
+    /// Runs of agents. People answer what they ask, and do nothing else.
+    pub(crate) fn of_a_night(seed: u64) -> Option<Self> {
+        let mut dice = Dice::of(seed, &["night"]);
+        let texts = night::flows(&mut dice).into_iter().zip(0_u64..);
+        let runs = texts.map(|(text, number)| {
+            let loaded = envoi_flow::load_with("flow.yaml", &text, &BTreeMap::new()).ok()?;
+            let flow = Arc::new(loaded.flow);
+            Some(Planned {
+                id: RunId::new(format!("run_{number}")).ok()?,
+                pinned: flows::pinned(&flow, loaded.language, text, BTreeMap::clone(&loaded.parts)),
+                flow,
+                answered: true,
+                cancel_after: None,
+                reopenings: 0,
+                calls_models: false,
+                part: None,
+                correction: None,
+            })
+        });
+        Some(Self { seed, jobs: 3, runs: runs.collect::<Option<_>>()?, is_night: true })
     }
 
     pub(crate) fn run(&self, id: &RunId) -> Option<&Planned> {

@@ -39,6 +39,12 @@ impl Work {
         }
     }
 
+    /// An agent that works for so long, exits with this code and leaves this report.
+    pub(crate) fn of_agent(duration_ms: u64, code: i32, report: String) -> Self {
+        let text = "Words of an agent.\n".to_owned();
+        Self { duration_ms, outcome: Outcome::Exited { code }, text, report: Some(report) }
+    }
+
     /// What the supervisor records; `outcome` overrides the command's own, for one that was ended.
     pub(crate) fn result(
         &self,

@@ -2,12 +2,16 @@
 //!
 //! Supervisors outlive an engine; like the real ones they never start an attempt of which there is a trace.
 
-use crate::{instance::Key, violation::Violation, work::Work};
+use crate::{
+    instance::Key,
+    violation::{Violation, holds},
+    work::Work,
+};
 use envoi_contract::{handoff::Handoff, json::Value, time::Timestamp};
 use envoi_engine::Job;
 use envoi_kernel::{
     Event, Record,
-    event::Outcome,
+    event::{Command, Outcome, ProgramCall},
     ids::{RunId, VisitId},
     input::AttemptResult,
 };
@@ -43,6 +47,13 @@ pub(crate) enum Found {
     Lost { evidence: Value },
 }
 
+fn call_of(job: &Job) -> Option<&ProgramCall> {
+    match &job.started.command {
+        Command::Agent(call) => Some(call),
+        _ => None,
+    }
+}
+
 /// How long a command takes to end after the request to end.
 const GRACE_MS: u64 = 200;
 
@@ -52,16 +63,23 @@ impl Outside {
     }
 
     /// Starts the attempt unless there is any trace of it. True if its command really starts.
-    pub(crate) fn ensure(&mut self, seed: u64, job: &Job, now: Timestamp) -> Result<bool, Violation> {
+    /// `work` says what it does.
+    pub(crate) fn ensure(
+        &mut self,
+        job: &Job,
+        now: Timestamp,
+        work: impl FnOnce() -> Work,
+    ) -> Result<bool, Violation> {
         let key = (job.run.clone(), job.started.attempt.clone());
         if self.attempts.contains_key(&key) {
             return Ok(false);
         }
-        let work = Work::of(seed, job);
         let rebooted = job.started.boot_id != self.boot_id();
         if !rebooted {
             self.may_start(&key)?;
+            self.may_talk(&key, job)?;
         }
+        let work = work();
         let until = now.saturating_add_ms(work.duration_ms);
         let state = if rebooted {
             State::Lost { ran_ms: 0 }
@@ -91,6 +109,21 @@ impl Outside {
             return Err(Violation::new("a visit has one live attempt", found));
         }
         Ok(())
+    }
+
+    /// A session of an agent has one live attempt. It is known by its id, or by its label within a run until it has one.
+    fn may_talk(&self, (run, attempt): &Key, job: &Job) -> Result<(), Violation> {
+        let Some(call) = call_of(job) else { return Ok(()) };
+        let same = |(of, other): &(&Key, &Attempt)| {
+            let other = call_of(&other.job).filter(|_| matches!(other.state, State::Running { .. }));
+            other.is_some_and(|other| {
+                let label =
+                    call.session_key.is_some() && of.0 == *run && call.session_key == other.session_key;
+                label || (call.session.is_some() && call.session == other.session)
+            })
+        };
+        let beside = self.attempts.iter().find(same).map(|(key, _)| key);
+        holds(beside.is_none(), "no session is live twice", || format!("{run}: {attempt} beside {beside:?}"))
     }
 
     pub(crate) fn find(&self, key: &Key) -> Option<Found> {

@@ -1,6 +1,7 @@
-//! Two hundred seeds in CI; `ENVOI_SIM_SEEDS=5000` for more, `ENVOI_SIM_SEED=17` for one.
+//! Two hundred seeds in CI, and forty of the nights; `ENVOI_SIM_SEEDS=5000` for more, `ENVOI_SIM_SEED=17` for one.
 
-use envoi_sim::{Report, check};
+use envoi_sim::{MINUTES, Report, check, check_nights};
+use std::collections::BTreeMap;
 
 /// The first of the seeds.
 const FIRST: u64 = 1;
@@ -8,17 +9,24 @@ const FIRST: u64 = 1;
 /// How many there are, unless `ENVOI_SIM_SEEDS` sets it.
 const SEEDS: u64 = 200;
 
+/// As `SEEDS`, of the nights.
+const NIGHTS: u64 = 40;
+
 #[expect(clippy::expect_used, reason = "a mistyped seed must be seen")]
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }
 
+fn seeds(as_many: u64) -> std::ops::Range<u64> {
+    match number("ENVOI_SIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => FIRST..FIRST + number("ENVOI_SIM_SEEDS").unwrap_or(as_many),
+    }
+}
+
 #[test]
 fn every_promise_holds_whatever_happens() {
-    let seeds = match number("ENVOI_SIM_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => FIRST..FIRST + number("ENVOI_SIM_SEEDS").unwrap_or(SEEDS),
-    };
+    let seeds = seeds(SEEDS);
     let single = seeds.end - seeds.start == 1;
     let mut reports = Vec::new();
     for seed in seeds {
@@ -54,4 +62,76 @@ fn every_promise_holds_whatever_happens() {
 #[test]
 fn a_seed_does_the_same_each_time() {
     assert_eq!(check(FIRST).unwrap(), check(FIRST).unwrap());
+}
+
+/// What every night is to reach.
+const IN_ALL: [&str; 11] = [
+    "refusals",
+    "refusals without a time",
+    "refusals with a wrong time",
+    "refusals after the reset",
+    "waits for an account",
+    "attempts that went first",
+    "waits for the one that goes first",
+    "attempts with another account or program",
+    "items that went on with another account",
+    "sessions that went on after a limit",
+    "attempts in a session that several visits share",
+];
+
+/// What each world of a night is there for.
+const IN_ONE: [(&str, &[&str]); 4] = [
+    (
+        "night: a crash after every commit",
+        &[
+            "engines that died after the commit of a refusal",
+            "engines that came up while an account was closed",
+        ],
+    ),
+    (
+        "night: machine restarts",
+        &["machines that restarted while an account was closed", "sessions that went on after a doubt"],
+    ),
+    (
+        "night: clocks",
+        &[
+            "clocks that were set back while an account was closed",
+            "clocks that were set forward while an account was closed",
+        ],
+    ),
+    (
+        "night: everything",
+        &[
+            "engines that died after the commit of a refusal",
+            "machines that restarted while an account was closed",
+            "clocks that were set back while an account was closed",
+            "clocks that were set forward while an account was closed",
+            "sessions that went on after a doubt",
+        ],
+    ),
+];
+
+#[test]
+fn a_night_of_agents_with_limits_ends_by_itself_and_starts_nothing_while_an_account_is_closed() {
+    let seeds = seeds(NIGHTS);
+    let single = seeds.end - seeds.start == 1;
+    let mut sums: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
+    for seed in seeds {
+        for (world, reached) in check_nights(seed).unwrap_or_else(|failure| panic!("{failure}")) {
+            let sums = sums.entry(world).or_default();
+            for (what, count) in reached {
+                let sum = sums.entry(what).or_default();
+                *sum = if what == MINUTES { count.max(*sum) } else { *sum + count };
+            }
+        }
+    }
+    for (world, reached) in &sums {
+        println!("{world}: {reached:?}");
+        let own = IN_ONE.iter().filter(|(name, _)| name == world).flat_map(|(_, whats)| *whats);
+        for what in IN_ALL.iter().chain(own) {
+            let count = reached.get(what).copied().unwrap_or(0);
+            assert!(single || count > 0, "{world}: no {what}: these seeds reach too little");
+        }
+    }
+    assert!(IN_ONE.iter().all(|(world, _)| sums.contains_key(world)), "{:?}", sums.keys());
 }

@@ -64,6 +64,15 @@ impl Accounts {
         refusals: u32,
         now: Now,
     ) {
+        // A refusal without a time says nothing against a time that is known.
+        let known = self.get_mut(tenant, &account).filter(|known| {
+            let is_stated = known.resets_at.is_some() && !known.is_tried;
+            is_stated && resets_at.is_none() && known.closes_for_ms(now) > wait_ms
+        });
+        if let Some(known) = known {
+            known.refusals = refusals;
+            return;
+        }
         let wall = now.wall.saturating_add_ms(wait_ms);
         let steady_ms = now.steady_ms.saturating_add(wait_ms);
         let closed = Account { wall, steady_ms, resets_at, refusals, is_tried: false };
@@ -194,6 +203,31 @@ mod tests {
         assert_eq!(left(&accounts, "south"), ["claude of run run_a"]);
         accounts.over("north", &other);
         assert_eq!(left(&accounts, "north"), ["claude"]);
+    }
+
+    #[test]
+    fn a_refusal_without_a_time_opens_no_account_earlier() {
+        let hour = 3_600_000_u64;
+        let at = Timestamp::from_millis(1);
+        // The first refusal and the second one: for how long, and whether a time was stated. Then when, and how long it is closed.
+        for (first, second, later, expected) in [
+            ((2 * hour, true), (hour, false), 0, 2 * hour),
+            ((2 * hour, true), (hour, true), 0, hour),
+            ((2 * hour, true), (3 * hour, false), 0, 3 * hour),
+            ((2 * hour, false), (hour, false), 0, hour),
+            // The reset has passed.
+            ((2 * hour, true), (hour, false), 2 * hour, hour),
+        ] {
+            let mut accounts = Accounts::default();
+            let later = now(i64::try_from(later).unwrap(), later);
+            for ((wait_ms, is_stated), refusals, now) in [(first, 1, now(0, 0)), (second, 2, later)] {
+                let account = "claude".to_owned();
+                accounts.close("north", account, wait_ms, is_stated.then_some(at), refusals, now);
+            }
+            let standing = &accounts.standings("north", Timestamp::from_millis(0), later)["claude"];
+            let left = u64::try_from(standing.until.as_millis()).unwrap();
+            assert_eq!((left, standing.refusals), (expected, 2), "{first:?} {second:?} {later:?}");
+        }
     }
 
     #[test]

@@ -75,6 +75,24 @@ fn closed(account: &str, until: Timestamp) -> Option<Slot> {
 }
 
 #[test]
+fn a_refusal_without_a_time_takes_the_one_that_the_account_is_known_to_be_closed_until() {
+    let past = Some(at(0));
+    for (says, known, expected) in [
+        (None, closed("claude", at(5 * HOUR)), at(5 * HOUR + MARGIN_MS)),
+        (past, closed("claude", at(5 * HOUR)), at(5 * HOUR + MARGIN_MS)),
+        // What it says itself counts.
+        (Some(at(HOUR)), closed("claude", at(5 * HOUR)), at(HOUR + MARGIN_MS)),
+        // Of another account, or passed: nothing is known.
+        (None, closed("codex", at(5 * HOUR)), at(FIRST_PROBE_MS)),
+        (None, closed("claude", at(0)), at(FIRST_PROBE_MS)),
+    ] {
+        let mut driver = Driver::started(&flow([program("a", Some("a"))]));
+        driver.feed_with(refused("a.1.1", says), known.clone()).unwrap();
+        assert_eq!(throttled(&driver).until, expected, "{says:?} {known:?}");
+    }
+}
+
+#[test]
 fn a_refused_attempt_uses_up_nothing_and_waits_until_the_reset() {
     let mut driver = Driver::started(&flow([program("a", Some("a"))]));
     let (id, _) = session(&driver, "a.1.1");

@@ -1,6 +1,7 @@
 //! What may be expected at any time, and what at the end.
 
 use super::{Driver, End, RunEnd};
+use crate::{MINUTES, Reached};
 use crate::{
     books::Books,
     plan::Planned,
@@ -9,6 +10,12 @@ use crate::{
 use envoi_journal::Journal;
 use envoi_kernel::{Event, Run, Status, ids::RunId};
 use std::time::Duration;
+
+/// No night without a mishap takes longer: some windows of the accounts are waited for.
+const LONGEST_MINUTES: u64 = 24 * 60;
+
+/// Where machines are down, work is lost and clocks are changed.
+const LONGEST_WITH_MISHAPS_MINUTES: u64 = 48 * 60;
 
 impl Driver<'_> {
     /// An engine stops only for a reason. Then it is gone, like one that has died.
@@ -107,6 +114,24 @@ impl Driver<'_> {
         }
         self.seen_is_kept()?;
         Ok(end)
+    }
+
+    /// What the night has reached. No run was waiting for anything in the end.
+    pub(crate) fn night_is_over(&self) -> Result<Reached, Violation> {
+        for (id, books) in &self.books {
+            let over = matches!(books.replayed.status(), Status::Ended(_));
+            holds(over, "a night ends by itself", || format!("{id} is {}", books.replayed.status().word()))?;
+        }
+        let minutes = self.clocks.steady_ms.get() / 60_000;
+        let most = if self.faults.most > 0 && !self.faults.has_a_crash_after_every_commit() {
+            LONGEST_WITH_MISHAPS_MINUTES
+        } else {
+            LONGEST_MINUTES
+        };
+        holds(minutes < most, "a night ends in the morning", || format!("it took {minutes} minutes"))?;
+        let mut reached = self.night.as_ref().map(|night| night.watch.reached.clone()).unwrap_or_default();
+        reached.insert(MINUTES, minutes);
+        Ok(reached)
     }
 
     fn at_rest(&self, id: &RunId, books: &Books) -> Result<(), Violation> {

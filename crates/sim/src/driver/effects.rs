@@ -5,6 +5,7 @@ use crate::{
     books::Books,
     instance::{Effect, Ensured, Instance},
     violation::{Violation, holds},
+    work::Work,
 };
 use envoi_engine::Job;
 use envoi_journal::{Commit, Note};
@@ -42,7 +43,7 @@ impl Driver<'_> {
                 let wanted = |books: &Books| books.cancelled || books.given_up.contains(&attempt);
                 let wanted = self.books.get(&run).is_some_and(wanted);
                 holds(wanted, "only what is cancelled or given up is ended", || format!("{run}: {attempt}"))?;
-                self.outside.cancel(&(run.clone(), attempt.clone()), self.now());
+                self.outside.cancel(&(run.clone(), attempt.clone()), self.true_now());
                 instance.cancelled.insert((run, attempt));
                 Ok(())
             }
@@ -61,6 +62,10 @@ impl Driver<'_> {
             let jobs = self.plan.jobs;
             holds(live <= jobs, "no more attempts run than there are slots", || format!("{live} of {jobs}"))?;
             holds(!instance.draining, "an engine that is to end starts nothing", || commit.run.to_string())?;
+        }
+        let clock = self.clock();
+        if let Some(night) = self.night.as_mut().filter(|_| !instance.is_replaced) {
+            night.watch.decided(&commit, clock)?;
         }
         instance.submit(commit);
         Ok(())
@@ -89,7 +94,13 @@ impl Driver<'_> {
         let first =
             instance.ensured.get(&key).is_none_or(|ensured| ensured.reported && instance.aside.contains(run));
         holds(first, "an engine asks for an attempt once", || format!("{run}: {attempt}"))?;
-        let starts = self.outside.ensure(self.plan.seed, &job, self.now())?;
+        let (seed, now, clock) = (self.plan.seed, self.true_now(), self.clock());
+        let night = &mut self.night;
+        let work = || {
+            let by_night = night.as_mut().and_then(|night| night.work(&job, clock));
+            by_night.unwrap_or_else(|| Work::of(seed, &job))
+        };
+        let starts = self.outside.ensure(&job, now, work)?;
         self.note(format!("{run}: {attempt} is ensured (starts: {starts})"));
         instance.reserved.remove(&key);
         instance.ensured.insert(key, Ensured { reported: false });

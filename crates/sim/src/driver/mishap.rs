@@ -43,9 +43,17 @@ impl Driver<'_> {
             self.stranger()?;
         }
         if self.strikes(self.faults.clock_back) {
-            let back = i64::try_from(self.dice.between(1, 60_000)).unwrap_or(1);
+            let back = self.dice.between(1, self.faults.clock_changes_by_ms);
             self.note(format!("the clock is set back by {back} ms"));
+            self.night_meets("clocks that were set back while an account was closed", true);
+            let back = i64::try_from(back).unwrap_or(1);
             self.clocks.wall.set(Timestamp::from_millis(self.now().as_millis().saturating_sub(back)));
+        }
+        if self.strikes(self.faults.clock_forward) {
+            let forward = self.dice.between(1, self.faults.clock_changes_by_ms);
+            self.note(format!("the clock is set forward by {forward} ms"));
+            self.night_meets("clocks that were set forward while an account was closed", true);
+            self.clocks.wall.set(self.now().saturating_add_ms(forward));
         }
         if self.strikes(self.faults.take_over) {
             self.fall_asleep("between two turns");
@@ -54,6 +62,15 @@ impl Driver<'_> {
             self.wake_up()?;
         }
         Ok(())
+    }
+
+    /// In a night, something happens that is to happen while an account is closed.
+    fn night_meets(&mut self, what: &'static str, changes_the_clock: bool) {
+        let clock = self.clock();
+        if let Some(night) = &mut self.night {
+            night.watch.is_clock_changed |= changes_the_clock;
+            night.watch.count_while_closed(what, clock);
+        }
     }
 
     /// Whether the engine has died.
@@ -105,13 +122,25 @@ impl Driver<'_> {
         }
         if self.dice.permille(self.faults.reboot) {
             self.note("the machine boots again");
-            self.outside.reboot(self.now());
+            self.night_meets("machines that restarted while an account was closed", false);
+            self.outside.reboot(self.true_now());
+            self.is_down();
             if let Some(other) = self.asleep.take() {
                 self.store.forget(other.journal.epoch());
             }
         } else {
             self.note("the supervisors die too");
-            self.outside.lose_all(self.now());
+            self.outside.lose_all(self.true_now());
+        }
+    }
+
+    /// Time passes until the machine is up again.
+    fn is_down(&mut self) {
+        if self.faults.down_ms > 0 {
+            let down_ms = self.dice.between(1, self.faults.down_ms);
+            self.note(format!("it was down for {down_ms} ms"));
+            self.clocks.steady_ms.set(self.clocks.steady_ms.get().saturating_add(down_ms));
+            self.clocks.wall.set(self.now().saturating_add_ms(down_ms));
         }
     }
 
@@ -119,7 +148,7 @@ impl Driver<'_> {
         let running = self.outside.running();
         if let Some(key) = self.dice.pick(&running) {
             let line = format!("{}: the supervisor of {} dies", key.0, key.1);
-            self.outside.lose(key, self.now());
+            self.outside.lose(key, self.true_now());
             self.note(line);
         }
     }
@@ -169,6 +198,7 @@ impl Driver<'_> {
         let Some(mut instance) = self.asleep.take() else { return Ok(()) };
         let epoch = instance.journal.epoch();
         self.note(format!("engine {epoch} wakes up"));
+        instance.is_replaced = true;
         let outcome = self.go_on(&mut instance);
         self.store.forget(epoch);
         self.note(format!("engine {epoch} is gone"));

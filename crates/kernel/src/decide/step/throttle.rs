@@ -131,11 +131,22 @@ pub(crate) fn refused(
     // The bridge has it from the provider itself.
     let metered = draft.control.accounts.refused_until(&result.attempt);
     let resets_at = metered.or_else(|| resets_at.and_then(Timestamp::parse));
-    let mut throttled = Throttled::new(account.to_owned(), resets_at, refusals.saturating_add(1), now);
+    let new = |resets_at| Throttled::new(account.to_owned(), resets_at, refusals.saturating_add(1), now);
+    let mut throttled = new(resets_at);
+    if throttled.resets_at.is_none() {
+        // Another attempt has learnt of the same limit meanwhile, and until when it holds.
+        throttled = new(stated(draft, account));
+    }
     if let Next::Use(other) = next(policy, &open.waited, throttled.until, throttled.resets_at, now) {
         throttled.instead = Some(other.name.clone());
     }
     Some(throttled)
+}
+
+/// When the provider of an account that is closed says that it is open again, as far as the slot knows it.
+fn stated(draft: &Draft<'_>, account: &str) -> Option<Timestamp> {
+    let standing = draft.slot.as_ref()?.accounts.get(account)?;
+    standing.resets_at.filter(|_| standing.until > draft.now && !standing.is_tried)
 }
 
 /// The account of the last attempt of a visit, if that used one.
