@@ -99,6 +99,7 @@ random_tests() {
     echo "PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED"
     ENVOI_SOAK=20 cargo test --locked -p envoi-kernel --test it properties::
     cargo test --locked --no-fail-fast -p envoi-contract -p envoi-flow -p envoi-step
+    ENVOI_SIM_SEEDS=1000 cargo test --locked -p envoi-sim --test seeds a_night
     # Collections beside a working engine, for some ten minutes.
     ENVOI_HEAVY=1 cargo test --locked -p envoi --test it while_a_collection_goes_on_in_a_loop
 }
@@ -129,7 +130,7 @@ step "spans for a collector" crates/cli/otel.sh
 if "$heavy"; then step "random tests" random_tests; fi
 if "$heavy"; then step "50,000 artifacts" env ENVOI_MANY_FILES=50000 cargo test --locked -p envoi --test it large::the_steps; fi
 if "$heavy"; then step "further agent programs" tests/programs/check.sh gemini; fi
-if "$heavy"; then step "kills of agent programs" tests/programs/check.sh --kills 40; fi
+if "$heavy"; then step "kills of agent programs" tests/programs/check.sh --kills 100; fi
 
 echo
 echo "== figures"

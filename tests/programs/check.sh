@@ -5,7 +5,7 @@
 # person decides, and a kill in the midst of one. At last the examples with agents.
 #
 #   tests/programs/check.sh [NAME ...]           NAME: claude, codex, examples (these three if none is named), gemini
-#   tests/programs/check.sh --kills N [SEED]     N kills at random moments with each program (kills.py)
+#   tests/programs/check.sh --kills N [SEED [NAME ...]]     N kills at random moments with each program, or with those (kills.py)
 #
 # The programs are installed from npm, in these versions, into a folder that is kept: $ENVOI_PROGRAMS, or envoi/programs in the cache of
 # the user. No account is needed. What cannot be installed is a failure.

@@ -1,23 +1,28 @@
-"""Kills of `check.sh --kills N`: an engine, a supervisor, the process that reads an agent program, the program or its tool, at random moments of a run whose agent calls its
-models through the bridge. After each the run goes on by itself or is resumed, and then these hold:
+"""Kills of `check.sh --kills N`: an engine, a supervisor, the process that reads an agent program, the program, its tool, or all of them at once, at
+random moments of a run. Every second run calls its models through the bridge, the others call them themselves. After each kill the run goes on by
+itself, or another engine takes it up, and then these hold:
 
-- calls that the stub was paid for are calls of the run's ledger; only a call that a killed engine had announced may not have been made
-- a session that had begun goes on
+- through the bridge, calls that the stub was paid for are calls of the run's ledger; only a call that a killed engine had announced may not have
+  been made. Without it, what is not in the ledger is of attempts that say that their use is not known
+- a session in which the model had answered goes on: no run has two of them
 - no process is left
 """
 import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import time
 
-from story import LONGEST_S, PROTOCOLS, Story, quoted, stub
+from story import LONGEST_S, PROTOCOLS, Story, quoted, step, stub
 
-VICTIMS = ("engine", "supervisor", "reader", "program", "tool")
+VICTIMS = ("engine", "supervisor", "reader", "program", "tool", "all")
 # How long a run may take with all that is tried again in it.
 PATIENCE_S = 240
+# A run without a kill is over after about this time.
+MOMENTS_S = 3.0
 
 
 def processes(mark):
@@ -29,34 +34,53 @@ def processes(mark):
         try:
             if mark not in (place / "environ").read_bytes():
                 continue
-            words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            # A supervisor has written another command over that of the process it comes from.
+            words = (place / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ").split()
         except OSError:
             continue
-        name = pathlib.Path(words[0]).name
-        kind = ("ended" if not words[0] else "supervisor" if "__attempt" in words[1:3] else "reader" if "__agent" in words[1:3] else
-                "program" if name in ("claude", "codex") else "tool" if name == "sleep" else name)
+        name = pathlib.Path(words[0]).name if words else ""
+        kind = ("ended" if not words else "supervisor" if "__attempt" in words[1:3] else "reader" if "__agent" in words[1:3] else
+                "zygote" if "__zygote" in words[1:3] else "program" if name in ("claude", "codex") else "tool" if name == "sleep" else name)
         found.append((kind, int(place.name)))
     return found
+
+
+def parent(pid):
+    try:
+        # After the name, which stands in brackets and may have any byte in it: the state, then the parent.
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return None
+
+
+def through(bridge):
+    return "through the bridge" if bridge else "without it"
 
 
 class Kill(Story):
     def __init__(self, envoi, kind, binary, port, number, seed):
         super().__init__(envoi, kind, binary, port)
         self.random = random.Random(f"{seed} {kind} {number}")
+        self.bridge = number % 2 == 0
         self.run_name = f"{kind}-kill-{number}--work"
-        home, tools = self.place / "home", self.place / "tools"
+        self.home, tools = self.place / "home", self.place / "tools"
         tools.mkdir()
         (tools / kind).symlink_to(binary)
+        base = f"http://127.0.0.1:{port}/{self.run_name}"
         version = "/v1" if kind == "claude" else ""
         (self.place / ".envoi/config.yaml").write_text(
-            f'models:\n  providers:\n    stub: {{ url: "http://127.0.0.1:{port}/{self.run_name}{version}", protocol: {PROTOCOLS[kind]} }}\n'
+            f'models:\n  providers:\n    stub: {{ url: "{base}{version}", protocol: {PROTOCOLS[kind]} }}\n'
             f"  offer:\n    stub: {{ provider: stub }}\n")
         variable = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}[kind]
-        variables = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home), variable: str(home), "KILLED_IN": str(self.place)}
+        args, variables = step(kind, base, self.home)
+        if self.bridge:
+            args, variables = (["--disable", "plugins"] if kind == "codex" else []), {variable: str(self.home)}
+        variables |= {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(self.home), "KILLED_IN": str(self.place)}
         env = "".join(f"  {name}: {quoted(value)}\n" for name, value in variables.items())
-        args = 'args: ["--disable", plugins], ' if kind == "codex" else ""
+        args = ", ".join(quoted(argument) for argument in args)
+        calls = "bridge: true, model: stub, " if self.bridge else ""
         (self.place / "flow.yaml").write_text(
-            f"flow: killed\nenv:\n{env}steps:\n  - id: work\n    agent: {{ use: {kind}, bridge: true, model: stub, {args}may: run, prompt: Work. }}\n"
+            f"flow: killed\nenv:\n{env}steps:\n  - id: work\n    agent: {{ use: {kind}, {calls}args: [{args}], may: run, prompt: Work. }}\n"
             f"    on_in_doubt: continue\n    retry: {{ attempts: 5, backoff: 10ms..10ms }}\n    idle: {LONGEST_S}s\n    timeout: {PATIENCE_S}s\n")
         self.mark = f"KILLED_IN={self.place}".encode()
         self.address = "127.0.0.1:0"
@@ -70,34 +94,52 @@ class Kill(Story):
         # Attempts that are live know this address.
         self.address = said.split("//")[1].strip()
 
+    def end_engine(self):
+        self.server.kill()
+        self.server.communicate()
+
     def kill(self, victim, after_s):
         """Kills it once it is there, and that time has passed."""
         time.sleep(after_s)
         until = time.monotonic() + 10
         while time.monotonic() < until:
             if victim == "engine":
-                self.server.kill()
+                self.end_engine()
+                return True
+            found = [(kind, pid) for kind, pid in processes(self.mark) if kind != "ended"]
+            if victim == "all":
+                # As when the machine goes down.
+                if not any(kind == "program" for kind, _ in found) and not self.is_over():
+                    continue
+                for _, pid in found:
+                    self.send_kill(pid)
                 self.server.communicate()
                 return True
-            found = [pid for kind, pid in processes(self.mark) if kind == victim]
-            for pid in found[:1]:
-                try:
-                    os.kill(pid, signal.SIGKILL)
+            for kind, pid in found:
+                if kind == victim and self.send_kill(pid):
                     return True
-                except ProcessLookupError:
-                    pass
             if self.is_over():
                 return False
             time.sleep(0.01)
         return False
+
+    @staticmethod
+    def send_kill(pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+            return True
+        except ProcessLookupError:
+            return False
 
     def is_over(self):
         rows = self.json("runs")
         return bool(rows) and rows[0]["status"] not in ("running", "created")
 
     def tell(self):
+        """What was killed, and what the run came to."""
         victim = self.random.choice(VICTIMS)
-        after_s = self.random.uniform(0.0, 4.0)
+        after_s = self.random.uniform(0.0, MOMENTS_S)
+        what = f"{self.kind} {through(self.bridge)}: {victim} after {after_s:.2f} s"
         began = time.monotonic()
         self.serve()
         try:
@@ -106,33 +148,87 @@ class Kill(Story):
             if self.server.poll() is not None:
                 self.serve()
             while not self.is_over():
-                assert time.monotonic() < began + PATIENCE_S, f"{victim} after {after_s:.2f} s: {self.json('runs')}\n{self.call('logs')}"
+                assert time.monotonic() < began + PATIENCE_S, f"{what}: {self.json('runs')}\n{self.call('logs')}"
                 time.sleep(0.1)
-            self.look(f"{victim} after {after_s:.2f} s")
+            return {"runs": 1, victim if was_killed else "nothing": 1, **self.look(what)}
         finally:
             self.server.terminate()
             self.server.communicate()
-        return victim if was_killed else "nothing"
+
+    def left(self):
+        """Processes but for the engine and the one that its supervisors come from, which ends with it."""
+        found = [(kind, pid) for kind, pid in processes(self.mark) if kind != "ended" and pid != self.server.pid]
+        return [(kind, pid) for kind, pid in found if kind != "zygote" or parent(pid) != self.server.pid]
 
     def look(self, what):
         run = self.json("runs")[0]["run"]
+        until = time.monotonic() + LONGEST_S
+        while left := self.left():
+            assert time.monotonic() < until, f"{left} are left: {what}\n{self.call('logs', run)}"
+            time.sleep(0.05)
         shown = self.json("show", run)
         events = [json.loads(line) for line in self.call("show", run, "--events").splitlines()]
         events = [event.get("event", event) for event in events]
-        story = f"{what}\n{self.call('logs', run)}\n{self.call('why', run)}"
+        logs = self.call("logs", run)
+        story = f"{what}\n{logs}\n{self.call('why', run)}"
         assert shown["status"] == "succeeded", f"{shown['status']} {story}"
-        paid, counted = stub.Stub.calls.get(self.run_name, 0), shown["used"]["llm_calls"]
-        broken = sum(event["type"] == "model_call_ended" and event["outcome"] == "broken_off" for event in events)
-        assert paid <= counted <= paid + broken, f"{paid} calls were paid, {counted} counted, {broken} of them broken off: {story}"
+        settled = [event for event in events if event["type"] == "attempt_settled"]
+        paid, counted = stub.Stub.calls.get(self.run_name, 0), shown["used"]["llm_calls"] or 0
+        if self.bridge:
+            broken = sum(event["type"] == "model_call_ended" and event["outcome"] == "broken_off" for event in events)
+            assert paid <= counted <= paid + broken, f"{paid} calls were paid, {counted} counted, {broken} of them broken off: {story}"
+        else:
+            known = [self.is_known(event) for event in settled]
+            assert counted <= paid, f"{paid} calls were paid, and {counted} counted: {story}"
+            assert counted == paid or not all(known), f"{paid} calls were paid, {counted} counted, and nothing is said to be unknown: {story}"
+        # Each attempt goes on with the session that it is known by.
+        answered, begun = self.sessions()
         calls = [event["command"]["agent"] for event in events if event["type"] == "attempt_started"]
-        sessions = [event["session"]["id"] for event in events if event["type"] == "attempt_settled" and event.get("session")]
-        # A session begins with its first call: what was killed before that has none to keep.
-        for before, call in zip(calls, calls[1:]):
-            assert call.get("resumes", False) or not before.get("resumes", False), f"{calls} {story}"
-        lost = self.call("logs", run).count("is not there any more")
-        assert lost == 0 or paid <= 5 + lost, f"a session is lost: {story}"
-        assert len(set(sessions)) <= 1 + lost, f"{sessions} {story}"
-        until = time.monotonic() + LONGEST_S
-        while left := [found for found in processes(self.mark) if found[0] != "ended" and found[1] != self.server.pid]:
-            assert time.monotonic() < until, f"{left} are left: {story}"
-            time.sleep(0.05)
+        used = {event["session"]["id"] for event in settled if event.get("session")}
+        assert len(answered) == 1 and answered <= used, f"the model has answered in {answered}, and {used} were used: {story}"
+        kept = [call for call in calls if call.get("resumes", False) and call.get("session") in answered]
+        return {"attempts": len(calls), "paid": paid, "counted": counted, "unknown": abs(paid - counted), "went on": bool(kept),
+                "anew": max(len(begun) - 1, logs.count("is not there any more"))}
+
+    @staticmethod
+    def is_known(settled):
+        """Whether the journal says that it knows all that the attempt has used."""
+        metrics = settled.get("metrics") or {}
+        return "in_doubt" not in settled["outcome"] and all(metrics.get(name) is not None for name in ("llm_calls", "tokens_out"))
+
+    def sessions(self):
+        """Sessions that the program has kept in its folder: those in which the model has answered, and all of them."""
+        files = list(self.home.glob("projects/*/*.jsonl" if self.kind == "claude" else "sessions/**/rollout-*.jsonl"))
+        answers = {"claude": ('"type":"assistant"',), "codex": ('"type":"function_call"', '"role":"assistant"')}[self.kind]
+        # A rollout is named after its time, then after its session.
+        names = {place: place.stem[-36:] for place in files}
+        return {names[place] for place in files if any(answer in place.read_text(errors="replace") for answer in answers)}, set(names.values())
+
+
+COLUMNS = ("runs", *VICTIMS, "nothing", "attempts", "paid", "counted", "unknown", "went on", "anew")
+
+
+def killed(envoi, binaries, rounds, seed, port):
+    """The kills, as many with each program; then a table of them. What breaks a promise is told at once, and is a failure at the end."""
+    # A program that is killed does not wait for its answer.
+    stub.Server.handle_error = lambda *_: None
+    table, broken = {}, []
+    for number in range(rounds):
+        for kind, binary in binaries.items():
+            kill = Kill(envoi, kind, binary, port, number, seed)
+            row = table.setdefault((kind, kill.bridge), dict.fromkeys(COLUMNS, 0))
+            try:
+                for column, count in kill.tell().items():
+                    row[column] += count
+            except (AssertionError, subprocess.SubprocessError, OSError) as failure:
+                broken.append(f"{kind}, round {number}, seed {seed}: {failure!r}")
+                print(broken[-1].replace("\\n", "\n"), flush=True)
+            finally:
+                for _, pid in processes(kill.mark):
+                    kill.send_kill(pid)
+                shutil.rmtree(kill.place, ignore_errors=True)
+    print("| program | " + " | ".join(COLUMNS) + " |", flush=True)
+    print("|---" * (len(COLUMNS) + 1) + "|")
+    for (kind, bridge), row in sorted(table.items(), reverse=True):
+        print(f"| `{kind}`, {through(bridge)} | " + " | ".join(str(row[column]) for column in COLUMNS) + " |", flush=True)
+    assert not broken, f"{len(broken)} of {rounds * len(binaries)} runs have broken a promise"

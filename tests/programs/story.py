@@ -366,22 +366,6 @@ class Bridged(Story):
               f"{time.monotonic() - began:.1f} s", flush=True)
 
 
-def killed(envoi, binaries, rounds, seed, port):
-    """The kills, half of them with each program."""
-    import kills
-    for kind, binary in binaries.items():
-        told = {}
-        for number in range(rounds):
-            kill = kills.Kill(envoi, kind, binary, port, number, seed)
-            try:
-                victim = kill.tell()
-            finally:
-                shutil.rmtree(kill.place, ignore_errors=True)
-            told[victim] = told.get(victim, 0) + 1
-        print(f"{kind}: {rounds} kills ({', '.join(f'{count} of the {victim}' for victim, count in sorted(told.items()))}), seed {seed}",
-              flush=True)
-
-
 def run_examples(envoi, binaries, port):
     """The examples with agents, with the real programs and what stands in for their models."""
     import examples
@@ -407,8 +391,10 @@ def main():
     assert binaries and not missing, f"not installed in {folder}: {missing or 'any program'}"
     _, port = stub.start()
     if wanted[:1] == ["--kills"]:
+        import kills
         rounds, seed = int(wanted[1]), wanted[2] if len(wanted) > 2 else str(time.time_ns())
-        return killed(envoi, binaries, rounds, seed, port)
+        named = wanted[3:] or list(binaries)
+        return kills.killed(envoi, {kind: binaries[kind] for kind in named}, rounds, seed, port)
     for kind, binary in binaries.items():
         if not wanted or kind in wanted:
             for told in TOLD[kind]:
