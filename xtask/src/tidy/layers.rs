@@ -86,7 +86,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "dice faults finished store uses violation",
             "budgets flows instance questions work",
-            "books corrections models world",
+            "books corrections models night world",
             "plan",
             "calls",
             "driver",
