@@ -393,7 +393,7 @@ def main():
     if wanted[:1] == ["--kills"]:
         import kills
         rounds, seed = int(wanted[1]), wanted[2] if len(wanted) > 2 else str(time.time_ns())
-        named = wanted[3:] or list(binaries)
+        named = wanted[3:] or ["claude", "codex"]
         return kills.killed(envoi, {kind: binaries[kind] for kind in named}, rounds, seed, port)
     for kind, binary in binaries.items():
         if not wanted or kind in wanted:
