@@ -13,7 +13,7 @@ import { at, go } from "./router.js";
 import { useSending, type Sending } from "./send.js";
 import { may } from "./session.js";
 import { duration, moment, plural, short } from "./words.js";
-import { json } from "./wire.js";
+import { ask, json } from "./wire.js";
 
 interface Props {
   run: Run;
@@ -164,20 +164,69 @@ function Notes({ of: { limits, notes, refusals }, verb = "go on" }: { of: Compar
   );
 }
 
+/** A flow that is not registered, as the server takes it: its own file, and those that it names. */
+interface Texts {
+  flow: string;
+  files: Record<string, string>;
+}
+
+/** The choice of a text in place of a registered version. */
+const OWN = "own";
+
+/** The texts that the run goes by; an empty one if its version is not registered. */
+async function textsOf(run: Run, signal: AbortSignal): Promise<Texts> {
+  const found = (await json<Flows>("flows", { signal })).flows.find(({ digest }) => digest === run.flow_digest);
+  const [flow = "flow.yaml", ...inner] = found?.files ?? [];
+  if (found === undefined) return { flow, files: { [flow]: "" } };
+  const text = async (file?: string): Promise<string> => (await ask(`flows/${encodeURIComponent(found.digest)}${file === undefined ? "" : `?file=${encodeURIComponent(file)}`}`, { signal })).text();
+  const all = await Promise.all([text(), ...inner.map(text)]);
+  return { flow, files: Object.fromEntries([flow, ...inner].map((file, nth) => [file, all[nth] ?? ""])) };
+}
+
+/** A corrected text, typed or from a file. It is compared when that is asked for; whatever is typed after that is not. */
+function OwnText({ run, compare }: { run: Run; compare: (texts: Texts | undefined) => void }): JSX.Element {
+  const [typed, setTyped] = useState<string>();
+  const loaded = useLoaded<Texts>((signal) => textsOf(run, signal), [run.flow_digest], () => false);
+  const change = (text: string): void => (setTyped(text), compare(undefined));
+  return (
+    <Shown of={loaded}>
+      {({ flow, files }) => {
+        const text = typed ?? files[flow] ?? "";
+        return (
+          <>
+            <div class="field">
+              <label for="flow-text">Its text<span class="note"> ({flow})</span></label>
+              <textarea id="flow-text" class="code" rows={12} value={text} autocomplete="off" spellcheck={false} onInput={(event) => change(event.currentTarget.value)} />
+            </div>
+            <div class="field">
+              <label for="flow-file">From a file<span class="note"> (it takes the place of the text)</span></label>
+              <input id="flow-file" type="file" onChange={(event) => void event.currentTarget.files?.[0]?.text().then(change)} />
+            </div>
+            {Object.keys(files).length > 1 && <p class="note">The flows that it names stay as they are.</p>}
+            <p><button disabled={text.trim() === "" || deafSince.value !== undefined} onClick={() => compare({ flow, files: { ...files, [flow]: text } })}>Compare it</button></p>
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
+
 function Correct({ run, shape, sending, done }: Asked): JSX.Element {
-  const [digest, setDigest] = useState("");
+  const [version, setVersion] = useState("");
+  const [own, setOwn] = useState<Texts>();
   const [from, setFrom] = useState("");
   const [why, setWhy] = useState("");
   const flows = useLoaded<Flow[]>(async (signal) => (await json<Flows>("flows", { signal })).flows.filter((flow) => flow.flow === run.flow && flow.digest !== run.flow_digest), [run.run], () => false);
+  const given = version === OWN ? own : version === "" ? undefined : { flow: version };
   const comparison = useLoaded<Comparison | null>(
-    async (signal) => (digest === "" ? null : compared(run, from === "" ? { flow: digest } : { flow: digest, from }, signal)),
-    [digest, from],
+    async (signal) => (given === undefined ? null : compared(run, from === "" ? given : { ...given, from }, signal)),
+    [version, own, from],
     (change) => change.run === run.run,
   );
-  const found = comparison.value;
+  const found = given === undefined ? null : comparison.value;
   const act = async (): Promise<void> => {
-    if (found == null) return;
-    const body = { flow: digest, seen: found.subject, ...(from === "" ? {} : { from }), ...reason(why) };
+    if (found == null || given === undefined) return;
+    const body = { ...given, seen: found.subject, ...(from === "" ? {} : { from }), ...reason(why) };
     if ((await sending.send(pathOf(run, "correct"), body)) !== undefined) done();
     else comparison.again();
   };
@@ -185,36 +234,43 @@ function Correct({ run, shape, sending, done }: Asked): JSX.Element {
     <>
       <p>The run goes on as another version of its flow says. What is finished stays.</p>
       <Shown of={flows}>
-        {(versions) => versions.length === 0 ? <p class="note">No other version of <code>{run.flow}</code> is registered. <code>envoi --server URL resume RUN --flow FILE</code> takes a file.</p> : (
+        {(versions) => (
           <>
-            <div class="field">
-              <label for="version">Version</label>
-              <select id="version" value={digest} onChange={(event) => setDigest(event.currentTarget.value)}>
-                <option value="">choose …</option>
-                {versions.map((flow) => <option key={flow.digest} value={flow.digest}>{`${short(flow.digest)}, registered ${moment(flow.registered_at)} by ${flow.registered_by}`}</option>)}
-              </select>
-            </div>
-            <div class="field">
-              <label for="again-from">Finished steps run again from<span class="note"> (may be left out)</span></label>
-              <select id="again-from" value={from} onChange={(event) => setFrom(event.currentTarget.value)}>
-                <option value="">no step: what is finished stays</option>
-                {shape.steps.map(({ step }) => <option key={step} value={step}>{step}</option>)}
-              </select>
-            </div>
-            {digest !== "" && (
-              <Shown of={comparison}>
-                {(compared) => compared !== null && (
-                  <>
-                    <Steps steps={compared.steps} goesOn={compared.goes_on_at} />
-                    <Notes of={compared} verb="take over" />
-                    {compared.waits && <p>An attempt is running: the corrected flow takes over when it has settled.</p>}
-                    {compared.is_same && <p>There is nothing to correct.</p>}
-                  </>
+            {versions.length === 0 && <p class="note">No other version of <code>{run.flow}</code> is registered.{!may("admin") && <> <code>envoi --server URL resume RUN --flow FILE</code> takes a file, with a token that has the scope <code>admin</code>.</>}</p>}
+            {(versions.length > 0 || may("admin")) && (
+              <>
+                <div class="field">
+                  <label for="version">Version</label>
+                  <select id="version" value={version} onChange={(event) => setVersion(event.currentTarget.value)}>
+                    <option value="">choose …</option>
+                    {versions.map((flow) => <option key={flow.digest} value={flow.digest}>{`${short(flow.digest)}, registered ${moment(flow.registered_at)} by ${flow.registered_by}`}</option>)}
+                    {may("admin") && <option value={OWN}>a text or a file of yours</option>}
+                  </select>
+                </div>
+                {version === OWN && <OwnText run={run} compare={setOwn} />}
+                <div class="field">
+                  <label for="again-from">Finished steps run again from<span class="note"> (may be left out)</span></label>
+                  <select id="again-from" value={from} onChange={(event) => setFrom(event.currentTarget.value)}>
+                    <option value="">no step: what is finished stays</option>
+                    {shape.steps.map(({ step }) => <option key={step} value={step}>{step}</option>)}
+                  </select>
+                </div>
+                {given !== undefined && (
+                  <Shown of={comparison}>
+                    {(compared) => compared !== null && (
+                      <>
+                        <Steps steps={compared.steps} goesOn={compared.goes_on_at} />
+                        <Notes of={compared} verb="take over" />
+                        {compared.waits && <p>An attempt is running: the corrected flow takes over when it has settled.</p>}
+                        {compared.is_same && <p>There is nothing to correct.</p>}
+                      </>
+                    )}
+                  </Shown>
                 )}
-              </Shown>
+                <Why value={why} change={setWhy} />
+                <Do sending={sending} act={act} off={found == null || comparison.error !== undefined || found.is_same || found.refusals.length > 0}>Go on as it says there</Do>
+              </>
             )}
-            <Why value={why} change={setWhy} />
-            <Do sending={sending} act={act} off={found == null || found.is_same || found.refusals.length > 0}>Go on as it says there</Do>
           </>
         )}
       </Shown>

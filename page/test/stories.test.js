@@ -138,7 +138,8 @@ test("a tab that is hidden reads no stream, and catches up when it is seen; one 
     return route.fulfill({ status: 429, headers: { "content-type": "application/problem+json" }, body: JSON.stringify({ type: "about:blank", title: "busy", status: 429, detail: "too many streams", code: "TOO_MANY_REQUESTS", hint: null, request_id: "req_1" }) });
   });
   await see("visible");
-  await eventually("a refusal", async () => refused > 0);
+  // What is asked after the second refusal is asked by the clock, and not because the tab is seen again.
+  await eventually("two refusals", async () => refused > 1);
   await stage.ask("POST", `questions/${question}/answer`, { choice: "approve" });
   await page.getByText("Nothing waits for you.").waitFor();
   assert.equal(await page.getByText("Not live since", { exact: false }).count(), 0);
