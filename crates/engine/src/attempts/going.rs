@@ -63,13 +63,17 @@ pub(crate) fn history_lost_with(folder: &Path, is_worktree: bool) -> Option<Stri
     let own = folder.join(".git");
     let is_own = is_worktree && fs::symlink_metadata(&own).is_ok_and(|found| found.is_file());
     if let Some(found) = history_below(folder, if is_own { Some(own.as_path()) } else { None }) {
-        let found = found.strip_prefix(folder).unwrap_or(&found);
-        return Some(match found.ends_with(STORE_FILE) {
-            true => {
-                let store = found.parent().unwrap_or(found);
-                format!("no snapshot keeps the runs of the store in `./{}`", store.display())
+        return Some(match found {
+            Found::Store(store) => {
+                let store = below(folder, store.parent().unwrap_or(&store)).display().to_string();
+                format!("no snapshot keeps the runs of the store in `./{store}`")
             }
-            false => format!("no snapshot keeps the history in `{}`", found.display()),
+            Found::Repository(place) => {
+                format!("no snapshot keeps the history in `{}`", below(folder, &place).display())
+            }
+            Found::Unreadable(place, error) => {
+                format!("no snapshot keeps what is in `{}`: {error}", below(folder, &place).display())
+            }
         });
     }
     if !is_own {
@@ -81,18 +85,43 @@ pub(crate) fn history_lost_with(folder: &Path, is_worktree: bool) -> Option<Stri
     }
 }
 
-/// A repository of git, but for the folder's own link to one, or the database of a store.
-fn history_below(folder: &Path, own: Option<&Path>) -> Option<PathBuf> {
+/// What no snapshot has, and where.
+enum Found {
+    /// The database of a store.
+    Store(PathBuf),
+    /// `.git`, but for the folder's own link to a repository.
+    Repository(PathBuf),
+    /// A folder that cannot be listed. Snapshots pass it over.
+    Unreadable(PathBuf, io::Error),
+}
+
+fn below<'a>(folder: &Path, place: &'a Path) -> &'a Path {
+    place.strip_prefix(folder).unwrap_or(place)
+}
+
+fn history_below(folder: &Path, own: Option<&Path>) -> Option<Found> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Some(Found::Unreadable(folder, error)),
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => return Some(Found::Unreadable(folder, error)),
+            };
             let path = entry.path();
             let kind = entry.file_type();
             let is_store = entry.file_name() == STORE_FILE
                 && kind.as_ref().is_ok_and(fs::FileType::is_file)
                 && is_store_file(&path);
-            if is_store || entry.file_name() == ".git" && Some(path.as_path()) != own {
-                return Some(path);
+            if is_store {
+                return Some(Found::Store(path));
+            }
+            if entry.file_name() == ".git" && Some(path.as_path()) != own {
+                return Some(Found::Repository(path));
             }
             if kind.is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
@@ -122,4 +151,24 @@ fn open_folders(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_folder_that_cannot_be_listed_is_lost_with_the_tree() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("read")).unwrap();
+        assert_eq!(history_lost_with(place.path(), false), None);
+        // Its path is too long to be opened. A folder without permissions can always be read by root.
+        let deep = "n=$(printf '%0250d' 0); for i in $(seq 18); do mkdir $n && cd -P $n || exit 1; done";
+        let made = Command::new("sh").args(["-c", deep]).current_dir(place.path()).status().unwrap();
+        assert!(made.success());
+        let why = history_lost_with(place.path(), false).unwrap();
+        assert!(why.starts_with("no snapshot keeps what is in `0000"), "{why}");
+        assert!(why.contains("File name too long"), "{why}");
+    }
 }
