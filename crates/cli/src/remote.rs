@@ -92,6 +92,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             if args.isolation.isolate {
                 return Err(not_here("--isolate"));
             }
+            crate::command::run::check_no_tree(&args.isolation)?;
             if args.web {
                 return Err(not_here("--web"));
             }
@@ -105,6 +106,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             if args.isolation.isolate {
                 return Err(not_here("--isolate"));
             }
+            crate::command::run::check_no_tree(&args.isolation)?;
             start::fork(&remote()?, &args)
         }
         Command::Resume(args) => {
