@@ -130,6 +130,7 @@ step "spans for a collector" crates/cli/otel.sh
 if "$heavy"; then step "random tests" random_tests; fi
 if "$heavy"; then step "50,000 artifacts" env ENVOI_MANY_FILES=50000 cargo test --locked -p envoi --test it large::the_steps; fi
 if "$heavy"; then step "further agent programs" tests/programs/check.sh gemini; fi
+if "$heavy"; then step "500 kills of a restore" env ENVOI_KILLS=500 cargo test --locked -p envoi-tree --test tree kills::; fi
 if "$heavy"; then step "kills of agent programs" tests/programs/check.sh --kills 100; fi
 
 echo
