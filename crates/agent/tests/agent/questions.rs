@@ -84,7 +84,7 @@ fn where_nothing_tells_a_question_from_the_same_one_again_a_person_hears_so() {
             question.starts_with("Your answer was sent at 20") && question.ends_with("which?"),
             "{question}"
         );
-        assert!(question.contains("Another answer is sent"), "{question}");
+        assert!(question.contains("If you answer again, that answer is sent"), "{question}");
         assert_eq!((visit.said("green").attempt().code(), agent.sent().len()), ("ok", 3));
     }
 }
