@@ -393,8 +393,8 @@ impl Ending {
 }
 
 /// Runs until the engine stops by itself, or is closed and has nothing under way. Its last moment begins when it first has nothing to do: it
-/// takes requests as before, because a notice command may send an answer. What was taken is finished, because nobody may follow it; the person is
-/// told so, and then it ends at once. Returns why the engine has stopped by itself.
+/// takes requests as before, because a notice command may send an answer. Work that was taken is finished, because no other engine may be there
+/// to continue it. The person gets a line about that, and the engine then ends without waiting for notices. Returns why the engine has stopped by itself.
 pub(crate) fn run_loop(
     mut engine: Engine,
     (inbox, mailbox): (&Receiver<Message>, &Sender<Message>),

@@ -183,7 +183,7 @@ impl Invocation<'_> {
     }
 
     fn of_gemini(&self) -> Vec<String> {
-        // A folder that nobody has trusted is refused otherwise. Without `-p` the prompt is standard input alone.
+        // Otherwise the program refuses a folder that the user has not marked as trusted. Without `-p` the prompt is standard input alone.
         let mut all = words(&["-o", "stream-json", "--skip-trust"]);
         match self.session {
             Resume::New(None) => {}
@@ -191,7 +191,7 @@ impl Invocation<'_> {
             Resume::New(Some(id)) | Resume::Fork { id, .. } => all.extend(words(&["--session-id", id])),
             Resume::From(id) => all.extend(words(&["-r", id])),
         }
-        // Without a terminal there is nobody to ask: what is not allowed is not offered to the model.
+        // Without a terminal the program cannot ask: it does not offer the model tools that are not allowed.
         all.extend(words(match self.may {
             May::Read => &["--approval-mode", "default"],
             May::Edit => &["--approval-mode", "auto_edit"],

@@ -47,7 +47,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Refuses the store of another user: what this process would make in it, that user could not change. One that is not there yet is nobody's.
+    /// Refuses the store of another user: that user could not change the files that this process would make in it. A store that is not there yet
+    /// is accepted.
     ///
     /// # Errors
     /// [`OpenError::OfAnother`].

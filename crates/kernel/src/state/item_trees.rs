@@ -48,7 +48,7 @@ impl ItemTrees {
         self.merged.remove(&item);
     }
 
-    /// Forgets the items that were put off, so that their work is done again. If somebody decided how to merge them, their work is kept.
+    /// Forgets the items that were put off, so that they are done again. If a person has decided how to merge them, their results are kept.
     pub(crate) fn do_again(&mut self) {
         if self.decided.is_some() {
             self.in_conflict.clear();

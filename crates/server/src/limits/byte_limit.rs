@@ -1,7 +1,8 @@
 //! How many bytes of bodies are kept at the same time: in all, of each group, and of each client of a group.
 //!
-//! Nobody can use up a bound alone: a group may keep as many bytes as are then left in all, a client [`CLIENT_SHARE`] times as many as are then
-//! left to its group. A group that keeps more than its share, because others have come since, gets no more until some of its requests end.
+//! No client can use up a bound alone. A group may keep at most as many bytes as it leaves free for the others, and a client at most
+//! [`CLIENT_SHARE`] times as many as it leaves free for its group. If others come later, a group may hold more than this share: it then gets no
+//! more bytes until some of its requests end.
 
 use std::{
     collections::BTreeMap,

@@ -42,7 +42,7 @@ impl Clock {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// What the journal says, by account: when it was said, and until when.
+    /// The closures in the journal, by account: when the event was written, and until when the account is closed.
     durable: BTreeMap<String, (Timestamp, Timestamp)>,
     /// The newest reset that was stated, with its margin, as the journal says.
     durably_stated: BTreeMap<String, Timestamp>,

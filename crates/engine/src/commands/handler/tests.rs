@@ -110,7 +110,7 @@ impl Place {
         (heard, thread::spawn(move || commands.serve(request, &client)))
     }
 
-    /// The live attempt fails, or nobody knows how it ended; nothing, if none is live.
+    /// Ends the live attempt: it fails, or it is in doubt. Does nothing if no attempt is live.
     fn stops(&self, in_doubt: bool) {
         let run = self.commands.load(&self.id).unwrap();
         if let Status::Ended(_) = run.status() {
