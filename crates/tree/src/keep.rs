@@ -22,7 +22,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// So much of a path that is too long is said.
+/// How many characters of a path that is too long a message shows.
 const MOST_CHARS_OF_A_PATH: usize = 200;
 
 /// How the snapshots of a store are taken.
@@ -103,7 +103,7 @@ pub enum NotKept {
     },
 }
 
-/// The begin of a path that fills screens.
+/// The beginning of a path that would fill a screen.
 fn cut(path: &Path) -> String {
     let shown = path.display().to_string();
     match shown.char_indices().nth(MOST_CHARS_OF_A_PATH) {

@@ -1,7 +1,8 @@
 //! Requests to the server: sent, and sent again where that is safe.
 //!
 //! Each request changes nothing, or the server does it only once (an `Idempotency-Key`). So it is sent again while no answer comes, and
-//! while the server says that it has no time.
+//! while the server says that it has no time. One exception: a server keeps no key of a resumption that found nothing to do. If the run
+//! fails before the request comes again, the second one resumes it.
 
 use super::{
     address::Address,

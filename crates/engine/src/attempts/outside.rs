@@ -27,7 +27,7 @@ pub struct Outside {
 
 impl Outside {
     /// A sentence for a person. `name` makes a path fit for it.
-    pub fn told(&self, name: impl Fn(&[u8]) -> String) -> Option<String> {
+    pub fn sentence(&self, name: impl Fn(&[u8]) -> String) -> Option<String> {
         let first = name(self.paths.first()?.as_os_str().as_bytes());
         let workspace = self.workspace.display();
         let place = self.place.display();

@@ -209,7 +209,7 @@ fn not_deleted(ignored: &[PathBuf], names: &Names) -> Vec<String> {
 fn outside(run: &Run, names: &Names) -> Vec<String> {
     let Some(started) = run.started() else { return Vec::new() };
     match changed_outside(started) {
-        Ok(found) => found.and_then(|found| found.told(|path| names.shown(path))).into_iter().collect(),
+        Ok(found) => found.and_then(|found| found.sentence(|path| names.shown(path))).into_iter().collect(),
         Err(unknown) => vec![unknown],
     }
 }

@@ -151,7 +151,9 @@ impl Walk<'_> {
                 // Listed, and removed since; or taken away while this looks.
                 None => {}
                 Some(found) if found.is_dir() && !self.is_repository(&path) => {}
-                Some(found) if found.is_dir() => drop(repositories.insert(path)),
+                Some(found) if found.is_dir() => {
+                    repositories.insert(path);
+                }
                 Some(found) => self.take(path, Stat::of(&found))?,
             }
         }

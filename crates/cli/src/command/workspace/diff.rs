@@ -74,7 +74,7 @@ pub(super) fn say_what_is_outside(records: &[Record]) {
     let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) else { return };
     let note = match envoi_engine::changed_outside(started) {
         Ok(found) => {
-            found.and_then(|found| found.told(|path| diff::printable(&String::from_utf8_lossy(path))))
+            found.and_then(|found| found.sentence(|path| diff::printable(&String::from_utf8_lossy(path))))
         }
         Err(unknown) => Some(diff::printable(&unknown)),
     };
