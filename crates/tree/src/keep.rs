@@ -1,5 +1,9 @@
 //! A snapshot: the list of a folder and what the store does not have of its contents, durable.
 
+mod gather;
+
+pub use gather::{Gathered, gather};
+
 use crate::{
     disk::{contents::Contents, intake::Intake},
     look::{

@@ -20,7 +20,7 @@ pub use disk::{
     examine::damage,
     sweep::SweptPacks,
 };
-pub use keep::{Kept, NotKept, Order, keep};
+pub use keep::{Gathered, Kept, NotKept, Order, gather, keep};
 pub use model::{
     bounds::Bounds,
     compare::{Difference, differences},
@@ -30,5 +30,5 @@ pub use model::{
 };
 pub use restore::{
     Comes, InConflict, Late, Later, Merged, NotMerged, NotRestored, Restored, Stood, change, has_markers,
-    lay, lay_conflicts, merge, restore, stand, with_ignored, without, write_into, written_since,
+    lay, lay_conflicts, lay_over, merge, restore, stand, with_ignored, without, write_into, written_since,
 };

@@ -44,6 +44,12 @@ pub enum NotRestored {
         /// What, each with the reason.
         paths: Vec<String>,
     },
+    /// These were changed while they were to be replaced, or may not be replaced. They are as they were.
+    #[error("changed meanwhile, or not kept: {}", paths.join(", "))]
+    Changed {
+        /// Which.
+        paths: Vec<String>,
+    },
     /// There is no room for what is to come, or it cannot be written. Nothing was touched.
     #[error("nothing was changed: `{}`: {source}", path.display())]
     NotStaged {
@@ -139,6 +145,49 @@ pub fn change(folder: &Path, order: &Order, from: &Tree, to: &Tree) -> Result<Re
     restored.late = found.into_iter().chain(late).collect();
     restored.newer = newer;
     Ok(restored)
+}
+
+/// Gives `folder` these files, also ignored ones, and touches no other. What stood in their places is kept first; `announce` is given that
+/// snapshot before anything is touched, unless all of them are there already. Done again, it does what the first try did not come to.
+///
+/// # Errors
+/// See [`NotRestored`]; with [`NotRestored::Changed`] what was changed meanwhile is as it was left, and other files may have come.
+pub fn lay_over(
+    folder: &Path,
+    order: &Order,
+    files: &Tree,
+    announce: impl FnOnce(&Kept) -> io::Result<()>,
+) -> Result<Restored, NotRestored> {
+    let now = keep::keep_with(folder, order, Some(files))?;
+    let there = now.tree.entries().iter().filter(|entry| files.get(&entry.path).is_some()).cloned().collect();
+    let from = Tree::new(there).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })?;
+    if from == *files {
+        return Ok(Restored::default());
+    }
+    let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
+    for (digest, _) in files.entries().iter().filter_map(Entry::content) {
+        shelf.read(&digest)?;
+    }
+    let (expected, _) = bring::overlay(&now.tree, &from, files)?;
+    let Stood { kept, found } = stand(folder, order, &expected)?;
+    let (target, newer) = bring::overlay(&kept.tree, &from, files)?;
+    if !newer.is_empty() {
+        return Err(NotRestored::Changed { paths: shown(&newer) });
+    }
+    announce(&kept).map_err(|source| staged(folder, source))?;
+    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    let plan = Plan::new(folder, &place, &kept.tree, &target, &Rules::default())?;
+    let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;
+    let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
+    restored.late = found.into_iter().chain(late).collect();
+    match restored.left.is_empty() {
+        true => Ok(restored),
+        false => Err(NotRestored::Changed { paths: shown(&restored.left) }),
+    }
+}
+
+fn shown(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().map(|path| format!("`{}`", String::from_utf8_lossy(path))).collect()
 }
 
 /// What `stands` would be without the change from `from` to `to`: what has changed since then stays. The list is in the store.

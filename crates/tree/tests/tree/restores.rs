@@ -436,3 +436,76 @@ proptest! {
         }
     }
 }
+
+/// A list of what was made elsewhere.
+fn made(place: &Place, files: &[(&str, u32, &str)]) -> Tree {
+    let file = |(path, mode, content): &(&str, u32, &str)| {
+        Ok(envoi_tree::Gathered { path: (*path).into(), mode: *mode, content: (*content).into() })
+    };
+    let (digest, tree) = envoi_tree::gather(&place.order, files.iter().map(file)).unwrap();
+    let list = place.order.contents.shelf().unwrap().read(&digest).unwrap();
+    assert_eq!(Tree::parse(&list).unwrap(), tree, "it lasts in the form of a snapshot");
+    tree
+}
+
+#[test]
+fn files_are_laid_over_a_folder_and_no_other_file_is_touched() {
+    let place = Place::new();
+    place.write(".gitignore", "out/\n");
+    place.write("out/app", "older");
+    place.write("out/mine", "nobody knows this one");
+    place.write("docs/page", "a person edits this");
+    place.write("src/a", "a");
+    let files = made(
+        &place,
+        &[("out/app", 0o755, "built"), ("out/deep/lib", 0o644, "lib"), ("docs/page", 0o644, "made")],
+    );
+    let mut stood = None;
+    envoi_tree::lay_over(&place.root, &place.order, &files, |kept| {
+        stood = Some(kept.tree.clone());
+        Ok(())
+    })
+    .unwrap();
+    let read = |name: &str| fs::read_to_string(place.path(name)).unwrap();
+    assert_eq!([read("out/app"), read("out/deep/lib"), read("docs/page")], ["built", "lib", "made"]);
+    assert_eq!(fs::metadata(place.path("out/app")).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!([read("out/mine"), read("src/a")], ["nobody knows this one", "a"]);
+    let stood = stood.unwrap();
+    assert_eq!(place.content(&stood, "docs/page"), b"a person edits this");
+    assert_eq!(place.content(&stood, "out/app"), b"older", "an ignored file that made room is kept too");
+    // Done again, nothing is there to be announced.
+    let again = envoi_tree::lay_over(&place.root, &place.order, &files, |_| panic!("nothing changes"));
+    assert_eq!(again.unwrap(), envoi_tree::Restored::default());
+}
+
+#[test]
+fn files_whose_content_is_not_whole_are_not_laid_over_anything() {
+    let place = Place::new();
+    place.write("a", "mine");
+    let files = made(&place, &[("a", 0o644, "made"), ("b", 0o644, "damaged")]);
+    let (digest, _) = files.get(b"b").unwrap().content().unwrap();
+    let file = place.order.contents.files.join(&digest.hex()[..2]).join(&digest.hex()[2..]);
+    fs::remove_file(&file).unwrap();
+    for content in [None, Some("other")] {
+        if let Some(content) = content {
+            fs::write(&file, content).unwrap();
+        }
+        let refused = envoi_tree::lay_over(&place.root, &place.order, &files, |_| panic!("nothing is begun"));
+        assert!(matches!(refused, Err(NotRestored::Content(_))), "{refused:?}");
+        assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "mine");
+        assert!(!place.path("b").exists());
+    }
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_is_in_the_way_and_stays() {
+    let place = Place::new();
+    place.write("a/mine", "mine");
+    place.write("b", "a file where a folder is to come");
+    for files in [made(&place, &[("a", 0o644, "made")]), made(&place, &[("b/c", 0o644, "made")])] {
+        let refused = envoi_tree::lay_over(&place.root, &place.order, &files, |_| panic!("nothing is begun"));
+        assert!(matches!(refused, Err(NotRestored::InTheWay { .. })), "{refused:?}");
+    }
+    assert_eq!(fs::read_to_string(place.path("a/mine")).unwrap(), "mine");
+    assert!(place.path("b").is_file());
+}
