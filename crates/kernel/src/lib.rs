@@ -15,7 +15,7 @@ mod state;
 
 pub use model::{
     event, expression, family, files, flow, ids, input, ledger, notify, part, path, requester, test_result,
-    throttle,
+    throttle, wire,
 };
 
 pub use decide::{

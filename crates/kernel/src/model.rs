@@ -3,6 +3,7 @@
 //! Nothing here holds the state of a run ([`crate::state`]) or decides ([`crate::decide`]).
 
 pub(crate) mod attached;
+mod bytes_as_text;
 pub(crate) mod command;
 pub mod event;
 pub mod expression;
@@ -23,3 +24,4 @@ pub(crate) mod size;
 pub mod test_result;
 pub mod throttle;
 mod wants;
+pub mod wire;

@@ -44,7 +44,8 @@ pub struct Manifest {
 }
 
 /// The files of an attempt that has left too many for its event.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Many {
     /// All of them: what an attempt that succeeded hands over.
     pub all: Manifest,
@@ -53,7 +54,8 @@ pub struct Many {
 }
 
 /// The files that an attempt has changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Changed {
     /// Few.
     Listed(Vec<FileChange>),

@@ -3,6 +3,7 @@
 //! Why it is refused is [`Refusal`]; what the run wants then is [`Wants`].
 
 use crate::model::{
+    bytes_as_text,
     event::{CallOutcome, Choice, FilesRestored, FilesRestoring, FilesSetBack, FoundFile, Isolated, Outcome},
     family::Share,
     files::{Blob, FileChange, Many, Snapshot},
@@ -18,13 +19,16 @@ use envoi_contract::{
     time::Timestamp,
     user_envelope::AttachmentRef,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use std::sync::Arc;
 
 pub use crate::model::{refusal::Refusal, wants::Wants};
 
 /// Something that a run has to react to.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Between machines it travels as a [`crate::wire::Message`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Input {
     /// Begin.
     Start(Box<Start>),
@@ -119,7 +123,8 @@ pub enum Input {
 }
 
 /// A place in which one attempt may run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Slot {
     /// Identity of the machine's present boot.
     pub boot_id: String,
@@ -136,7 +141,8 @@ impl Slot {
 }
 
 /// See [`Input::ModelCall`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ModelCall {
     /// A new id.
     pub call: CallId,
@@ -149,7 +155,8 @@ pub struct ModelCall {
 }
 
 /// See [`Input::ModelCalled`]. What is not known is `None`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ModelCalled {
     /// Which call.
     pub call: CallId,
@@ -230,7 +237,8 @@ impl Answer {
 }
 
 /// See [`Input::Start`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// A new id.
     pub run: RunId,
@@ -265,7 +273,8 @@ pub struct Start {
 }
 
 /// What an attempt left behind, as its supervisor recorded it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AttemptResult {
     /// Which.
     pub attempt: AttemptId,
@@ -276,18 +285,22 @@ pub struct AttemptResult {
     /// How long it ran.
     pub duration_ms: u64,
     /// The step's text, at most 1 MiB.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Why the bytes that the text was made of are no text, if they are none.
     pub text_unreadable: Option<String>,
     /// The same in the store.
     pub text_blob: Option<Blob>,
     /// The end of stderr, for the error message.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr_tail: String,
     /// The bytes of a fresh report.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "bytes_as_text")]
     pub report: Option<Vec<u8>>,
     /// The same in the store.
     pub report_blob: Option<Blob>,
     /// The bytes of what the command wrote at `$ENVOI_DATA`.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "bytes_as_text")]
     pub data: Option<Vec<u8>>,
     /// The same in the store.
     pub data_blob: Option<Blob>,
@@ -299,10 +312,12 @@ pub struct AttemptResult {
     pub report_place: ReportPlace,
     /// Files that match `artifacts` and are handed over, and those that were deleted: listed only as far as
     /// [`crate::model::files::are_listed`] says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileChange>,
     /// Where they are more; `files` is empty then.
     pub manifest: Option<Many>,
     /// Things a person should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Why the data of the report is not what the step's `outputs` say, if it is not.
     pub misfit: Option<String>,
@@ -350,7 +365,8 @@ impl AttemptResult {
 }
 
 /// Where a report stood, and what stood there in its place.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReportPlace {
     /// At the path in `ENVOI_REPORT`: whatever stands there is a report or a failure. Else behind `--output`.
     pub assigned: bool,
@@ -359,7 +375,8 @@ pub struct ReportPlace {
 }
 
 /// See [`Input::Correct`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Correct {
     /// The corrected flow.
     pub flow: Digest,
@@ -376,13 +393,15 @@ pub struct Correct {
     /// The id of the request that it comes with, if it has one.
     pub request: Option<String>,
     /// What others of its family have used and been given beyond what it knows of.
+    #[serde(default, skip_serializing_if = "Share::is_nothing")]
     pub elsewhere: Share,
     /// The [`crate::Outlook::digest`] that was agreed to. `None`: whatever it means by now is agreed to.
     pub seen: Option<Digest>,
 }
 
 /// See [`crate::model::input::Input::Fork`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fork {
     /// A new id.
     pub run: RunId,
@@ -400,7 +419,14 @@ pub struct Fork {
     pub why: Option<String>,
     /// Where it begins: the step, of the run's own flow, as it was entered last. `None`: the step that stopped the run.
     pub from: Option<StepId>,
-    /// All records of the old run, as it was replayed from them.
+    /// All records of the old run, as it was replayed from them. They are written by their digest alone: see
+    /// [`crate::wire::Message`].
+    #[serde(
+        default,
+        skip_deserializing,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "by_digest_only"
+    )]
     pub lived: Vec<crate::model::event::Record>,
     /// What all runs of the family have used and been given, the old one among them.
     pub family: Share,
@@ -411,4 +437,9 @@ pub struct Fork {
     pub isolated: Option<Box<Isolated>>,
     /// The files of the workspace are set back before anything of the new run starts.
     pub files: Option<Box<FilesRestoring>>,
+}
+
+/// A fork may have lived more than any message holds.
+fn by_digest_only<S: Serializer>(_: &[crate::model::event::Record], _: S) -> Result<S::Ok, S::Error> {
+    Err(S::Error::custom("what a fork has lived travels by its digest"))
 }

@@ -86,7 +86,8 @@ pub struct AccountWait {
 }
 
 /// How an account of the store stands that has refused an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Standing {
     /// Until when no attempt with it starts, by the time of the run; in the past: the next try may be made.
     pub until: Timestamp,

@@ -138,6 +138,7 @@ impl Driver {
 
     /// Feeds an input and commits what it causes. A refusal changes nothing, and a second decision is the same as the first.
     pub(crate) fn feed_with(&mut self, input: Input, slot: Option<Slot>) -> Result<Vec<Record>, Refusal> {
+        crate::wire::check_travels(&input, slot.as_ref(), self.now);
         let before = self.run.clone();
         let decided = self.run.decide(input.clone(), slot.clone(), self.now);
         assert_eq!(decided, self.run.decide_next(input, slot, self.now), "decided twice");

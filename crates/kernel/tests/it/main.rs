@@ -75,4 +75,5 @@ mod subject;
 mod throttle;
 mod verify;
 mod what_if;
+mod wire;
 mod work;
