@@ -57,6 +57,8 @@ pub struct Run {
     outputs_bytes: usize,
     /// What each step has used; no decision reads it.
     by_step: BTreeMap<String, Ledger>,
+    /// Whether the envelope and `by_step` follow the events.
+    has_view: bool,
     ahead: Ahead,
 }
 
@@ -105,6 +107,14 @@ struct Snapshot {
     by_step: BTreeMap<String, Ledger>,
 }
 
+/// What decides, alone: a snapshot without what only shows the run, of the same version.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ControlSnapshot {
+    version: u32,
+    control: StoredControl,
+}
+
 impl Run {
     /// A run of a flow before its first event; of all its versions, if it has been corrected.
     #[must_use]
@@ -112,7 +122,14 @@ impl Run {
         let versions = flow.into();
         let flow = Arc::clone(versions.first());
         let (control, envelope, by_step, ahead) = Default::default();
-        Self { flow, versions, control, envelope, outputs_bytes: 0, by_step, ahead }
+        Self { flow, versions, control, envelope, outputs_bytes: 0, by_step, has_view: true, ahead }
+    }
+
+    /// The same for a run that only decides: [`Run::apply`] then leaves out what shows the run. Its [`Run::envelope`] has only what
+    /// mirrors the state, [`Run::by_step`] is empty, and it has no [`Run::snapshot`], but a [`Run::control_snapshot`].
+    #[must_use]
+    pub fn without_view(flow: impl Into<Versions>) -> Self {
+        Self { has_view: false, ..Self::new(flow) }
     }
 
     /// The run that these records made; the same code as living through them.
@@ -133,8 +150,11 @@ impl Run {
     /// The state as bytes, for a snapshot.
     ///
     /// # Errors
-    /// [`ReplayError::Snapshot`]: the state cannot be written. The run does without a snapshot.
+    /// [`ReplayError::Snapshot`]: the state cannot be written, or the run has no view. The run does without a snapshot.
     pub fn snapshot(&self) -> Result<Vec<u8>, ReplayError> {
+        if !self.has_view {
+            return Err(ReplayError::Snapshot { reason: "the run is without its view".to_owned() });
+        }
         let snapshot = Snapshot {
             version: SNAPSHOT_VERSION,
             control: self.control.clone().into(),
@@ -149,23 +169,46 @@ impl Run {
     /// # Errors
     /// [`ReplayError::Snapshot`]: then replay from the first event.
     pub fn restore(flow: impl Into<Versions>, snapshot: &[u8]) -> Result<Self, ReplayError> {
-        let Snapshot { version, control, mut envelope, by_step } = serde_json::from_slice(snapshot)
-            .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
+        let Snapshot { version, control, mut envelope, by_step } = read_snapshot(snapshot)?;
+        let run = Self::of_control(flow.into(), version, control)?;
+        projection::forget_mirrored(&mut envelope, &run.control);
+        let outputs_bytes = envelope_size::total(&envelope);
+        Ok(Self { envelope, outputs_bytes, by_step, has_view: true, ..run })
+    }
+
+    /// What decides, as bytes: all that [`Run::decide`] and [`Run::wants`] read. It grows with what is open and with the steps of
+    /// the flow, where the envelope in [`Run::snapshot`] grows with each visit.
+    ///
+    /// # Errors
+    /// [`ReplayError::Snapshot`]: the state cannot be written.
+    pub fn control_snapshot(&self) -> Result<Vec<u8>, ReplayError> {
+        let snapshot = ControlSnapshot { version: SNAPSHOT_VERSION, control: self.control.clone().into() };
+        serde_json::to_vec(&snapshot).map_err(|error| ReplayError::Snapshot { reason: error.to_string() })
+    }
+
+    /// The run that [`Run::control_snapshot`] was taken of, as [`Run::without_view`] has it.
+    ///
+    /// # Errors
+    /// [`ReplayError::Snapshot`]: then replay from the first event.
+    pub fn restore_control(flow: impl Into<Versions>, snapshot: &[u8]) -> Result<Self, ReplayError> {
+        let ControlSnapshot { version, control } = read_snapshot(snapshot)?;
+        Self::of_control(flow.into(), version, control)
+    }
+
+    /// A run without its view that has come to this.
+    fn of_control(versions: Versions, version: u32, control: StoredControl) -> Result<Self, ReplayError> {
         if version != SNAPSHOT_VERSION {
             return Err(ReplayError::Snapshot { reason: format!("it is of version {version}") });
         }
         let control = Control::try_from(control)
             .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
-        let versions = flow.into();
         let pinned = control.phase.started().map_or(versions.first().digest, |started| started.flow_digest);
         let language = control.phase.started().map_or(versions.first().language, |started| started.language);
         let of_digest = || versions.all().find(|flow| flow.digest == pinned);
         let Some(flow) = versions.of(&pinned, language).or_else(of_digest).map(Arc::clone) else {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
         };
-        projection::forget_mirrored(&mut envelope, &control);
-        let outputs_bytes = envelope_size::total(&envelope);
-        Ok(Self { flow, versions, control, envelope, outputs_bytes, by_step, ahead: Ahead::default() })
+        Ok(Self { flow, control, ..Self::without_view(versions) })
     }
 
     /// The run as it is where its files are now: they have moved since it was started. No event says so, and none is changed.
@@ -308,8 +351,13 @@ impl Run {
     /// # Errors
     /// [`ApplyError`] when the event cannot follow; the state is then not to be used further.
     pub fn apply(&mut self, record: &Record) -> Result<(), ApplyError> {
-        let used = self.control.ledger.clone();
         let next = Arc::clone(self.versions.named_by(&record.event).unwrap_or(&self.flow));
+        if !self.has_view {
+            self.control.apply(&self.flow, &next, record)?;
+            self.flow = next;
+            return Ok(());
+        }
+        let used = self.control.ledger.clone();
         projection::before(&mut self.envelope, &self.control, &record.event);
         self.control.apply(&self.flow, &next, record)?;
         self.flow = next;
@@ -582,4 +630,8 @@ impl Run {
     pub fn next_seq(&self) -> Seq {
         self.control.next_seq
     }
+}
+
+fn read_snapshot<'s, S: Deserialize<'s>>(snapshot: &'s [u8]) -> Result<S, ReplayError> {
+    serde_json::from_slice(snapshot).map_err(|error| ReplayError::Snapshot { reason: error.to_string() })
 }

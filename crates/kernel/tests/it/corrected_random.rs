@@ -198,6 +198,10 @@ fn check_run(driver: &Driver) {
         assert_eq!(restored, replayed);
     }
     assert_eq!(replayed, driver.run);
+    let mut deciding = Run::without_view(versions.clone());
+    driver.records.iter().for_each(|record| deciding.apply(record).unwrap());
+    let control = driver.run.control_snapshot().unwrap();
+    assert_eq!(Run::restore_control(versions, &control).unwrap(), deciding, "also of the flow that holds");
 }
 
 proptest! {

@@ -68,12 +68,18 @@ proptest! {
     fn a_journal_replays_to_the_state_that_was_lived_at_every_prefix((flow, turns) in (flows(), turns())) {
         let mut lived = Run::new(Arc::clone(&flow));
         let mut replayed = lived.clone();
+        let mut deciding = Run::without_view(Arc::clone(&flow));
         for record in &live(&flow, &turns, |_, _, _| {}).records {
             lived.apply(record).unwrap();
             replayed.apply(&through_text(record)).unwrap();
             prop_assert_eq!(&replayed, &lived);
             replayed = Run::restore(Arc::clone(&flow), &lived.snapshot().unwrap()).unwrap();
             prop_assert_eq!(&replayed, &lived);
+            deciding.apply(record).unwrap();
+            let control = lived.control_snapshot().unwrap();
+            prop_assert_eq!(&deciding.control_snapshot().unwrap(), &control, "what shows a run decides nothing");
+            let restored = Run::restore_control(Arc::clone(&flow), &control).unwrap();
+            prop_assert_eq!(&restored, &deciding);
         }
     }
 
@@ -116,12 +122,18 @@ proptest! {
     fn a_graph_replays_to_the_state_that_was_lived_at_every_prefix((flow, turns) in (graphs(), busy_turns())) {
         let mut lived = Run::new(Arc::clone(&flow));
         let mut replayed = lived.clone();
+        let mut deciding = Run::without_view(Arc::clone(&flow));
         for record in &live(&flow, &turns, |_, _, _| {}).records {
             lived.apply(record).unwrap();
             replayed.apply(&through_text(record)).unwrap();
             prop_assert_eq!(&replayed, &lived);
             replayed = Run::restore(Arc::clone(&flow), &lived.snapshot().unwrap()).unwrap();
             prop_assert_eq!(&replayed, &lived);
+            deciding.apply(record).unwrap();
+            let control = lived.control_snapshot().unwrap();
+            prop_assert_eq!(&deciding.control_snapshot().unwrap(), &control, "what shows a run decides nothing");
+            let restored = Run::restore_control(Arc::clone(&flow), &control).unwrap();
+            prop_assert_eq!(&restored, &deciding);
         }
     }
 

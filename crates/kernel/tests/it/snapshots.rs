@@ -2,7 +2,7 @@
 
 use crate::{
     driver::{Driver, person},
-    flows::{With as _, ask, bounded, bounded_graph, flow, limits, step},
+    flows::{With as _, ask, bounded, bounded_graph, critic, flow, limits, step},
 };
 use envoi_kernel::{Input, Run, event::Choice};
 use serde_json::Value;
@@ -131,4 +131,43 @@ fn a_run_that_has_not_started_is_not_ended() {
         let expected = "the snapshot cannot be read or written: it is of a run that ends and has not started";
         assert_eq!(refused.unwrap_err().to_string(), expected);
     }
+}
+
+#[test]
+fn what_decides_is_kept_apart_and_neither_snapshot_is_taken_for_the_other() {
+    for driver in lived() {
+        let flow = || Arc::clone(driver.run.flow());
+        let whole = snapshot(&driver);
+        let control = driver.run.control_snapshot().unwrap();
+        let mut expected = whole.clone();
+        expected.as_object_mut().unwrap().retain(|name, _| name == "version" || name == "control");
+        assert_eq!(serde_json::from_slice::<Value>(&control).unwrap(), expected);
+        let deciding = Run::restore_control(flow(), &control).unwrap();
+        assert_eq!(deciding.wants(), driver.run.wants());
+        assert_eq!(deciding.status(), driver.run.status());
+        assert_eq!(
+            deciding.decide(Input::SlotFree, crate::driver::slot(), driver.now),
+            driver.run.decide(Input::SlotFree, crate::driver::slot(), driver.now)
+        );
+        // A run without its view would show an envelope that says next to nothing.
+        assert!(deciding.snapshot().is_err());
+        assert!(Run::restore(flow(), &control).is_err());
+        assert!(Run::restore_control(flow(), &serde_json::to_vec(&whole).unwrap()).is_err());
+    }
+}
+
+/// The reason for two parts: the envelope has a line for each attempt, what decides has none.
+#[test]
+fn what_decides_does_not_grow_with_the_rounds_of_a_loop() {
+    let rounds = |count: u32| {
+        let mut driver = Driver::started(&flow([critic("poll", "poll", 9_999)]));
+        for round in 1..=count {
+            driver.exit(&format!("poll.{round}.1"), 1);
+        }
+        (driver.run.control_snapshot().unwrap().len(), driver.run.snapshot().unwrap().len())
+    };
+    let (few, few_whole) = rounds(10);
+    let (many, many_whole) = rounds(60);
+    assert!(many < few + 200, "{few} bytes after 10 rounds, {many} after 60");
+    assert!(many_whole > few_whole + 5_000, "{few_whole}, {many_whole}");
 }
