@@ -340,9 +340,10 @@ pub(super) fn refused(error: &NotRestored, names: &Names) -> Refused {
             message,
             Some("move it away, or `--into DIR` writes the files into a new folder"),
         ),
-        NotRestored::Content(_) | NotRestored::NotStaged { .. } | NotRestored::Incomplete { .. } => {
-            Refused::failure(message)
-        }
+        NotRestored::Content(_)
+        | NotRestored::Changed { .. }
+        | NotRestored::NotStaged { .. }
+        | NotRestored::Incomplete { .. } => Refused::failure(message),
     };
     names.refusal(refused)
 }

@@ -153,8 +153,9 @@ fn not_restored(error: &NotRestored) -> Failure {
                 .hint("`--into` takes a new or empty folder")
         }
         NotRestored::NotKept(kept) => super::diff::not_kept(kept),
-        NotRestored::Content(_) | NotRestored::NotStaged { .. } | NotRestored::Incomplete { .. } => {
-            Failure::store(error)
-        }
+        NotRestored::Content(_)
+        | NotRestored::Changed { .. }
+        | NotRestored::NotStaged { .. }
+        | NotRestored::Incomplete { .. } => Failure::store(error),
     }
 }
