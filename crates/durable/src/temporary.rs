@@ -1,13 +1,16 @@
 //! Files that get their lasting name when they are whole.
 
 use crate::sync_folder;
+use rustix::{io::Errno, process::Pid};
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     process,
     sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, SystemTime},
 };
 
 /// Replaces `path` by `bytes`: the old file or the new one is there at any moment. Durable when it returns.
@@ -67,6 +70,28 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).open(path)
 }
 
+/// What the name of a [`Temporary`] begins with. Then come the id of its process, a `-` and a number.
+const BEGINNING: &str = ".new-";
+
+/// No process takes longer to write a file. An older one was left behind, also where another process has got the id since.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Whether another process may still be writing this file, which was last changed at `changed`: the process that is named in it lives. A
+/// file with another name is nobody's.
+#[must_use]
+pub fn is_being_written(name: &OsStr, changed: SystemTime) -> bool {
+    let process = || -> Option<Pid> {
+        let (process, _) = name.to_str()?.strip_prefix(BEGINNING)?.split_once('-')?;
+        Pid::from_raw(process.parse().ok().filter(|process| *process > 0)?)
+    };
+    process().is_some_and(|process| {
+        // A file from the future was made by a clock that was set back since.
+        let is_old = changed.elapsed().is_ok_and(|age| age > LONGEST);
+        let is_there = || !matches!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
+        !is_old && process != rustix::process::getpid() && is_there()
+    })
+}
+
 /// A file that has no lasting name yet. Removed when dropped before [`Temporary::rename`].
 #[derive(Debug)]
 pub struct Temporary {
@@ -89,7 +114,7 @@ impl Temporary {
     pub fn create_with(folder: &Path, mode: u32) -> io::Result<(Self, File)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
-            let name = format!(".new-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let name = format!("{BEGINNING}{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
             let path = folder.join(name);
             match File::options().read(true).write(true).create_new(true).mode(mode).open(&path) {
                 Ok(file) => return Ok((Self { path: Some(path) }, file)),
@@ -144,6 +169,24 @@ impl Drop for Temporary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_a_process_that_lives_is_being_written_and_no_other() {
+        let now = SystemTime::now();
+        let is = |name: &str, changed| is_being_written(OsStr::new(name), changed);
+        let mut over = process::Command::new("true").spawn().unwrap();
+        over.wait().unwrap();
+        let parent = std::os::unix::process::parent_id();
+        assert!(is(&format!(".new-{parent}-0"), now));
+        assert!(is(&format!(".new-{parent}-0"), now + LONGEST));
+        assert!(!is(&format!(".new-{parent}-0"), now - LONGEST - LONGEST));
+        assert!(!is(&format!(".new-{}-0", over.id()), now));
+        // This process looks before it writes.
+        assert!(!is(&format!(".new-{}-0", process::id()), now));
+        for other in ["", "theirs", ".new-", ".new-0-1", ".new--1-1", ".new-x-1", ".new-99999999999-1"] {
+            assert!(!is(other, now), "{other}");
+        }
+    }
 
     fn names(folder: &Path) -> usize {
         fs::read_dir(folder).unwrap().count()

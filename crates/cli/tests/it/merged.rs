@@ -8,7 +8,7 @@ use crate::{
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, path::PathBuf};
 
 /// Six items. Each has a file and a line of its own; items 1 and 2, and 3 and 4, also change the same line.
 fn flow(more: &str) -> String {
@@ -42,10 +42,14 @@ fn with_lines(stage: &Stage) {
     stage.write("work/shared.txt", "first\n\n\n\n\nlast\n");
 }
 
-/// What the run has left in its tree, by name; of git only what is tracked or new.
+fn tree(stage: &Stage, id: &str) -> PathBuf {
+    stage.path(&format!(".local/state/envoi/trees/{id}"))
+}
+
+/// What the run has left in its tree, by name; of git only what is tracked or new. Only for a run that nobody works on: a file that
+/// goes while this reads is a panic.
 fn result(stage: &Stage, id: &str) -> Vec<(String, String)> {
-    let tree = stage.path(&format!(".local/state/envoi/trees/{id}"));
-    let mut found: Vec<_> = fs::read_dir(tree)
+    let mut found: Vec<_> = fs::read_dir(tree(stage, id))
         .unwrap()
         .flatten()
         .filter(|entry| entry.file_type().unwrap().is_file() && entry.file_name() != ".git")
@@ -135,7 +139,9 @@ fn items_that_are_killed_and_resumed_end_with_the_same_files_each_time() {
         }),
         ("three items are over", |stage, id| count(stage, id, "attempt_settled", None) > 2),
         ("the merge has begun", |stage, id| count(stage, id, "attempt_started", Some("fix.1.1")) > 0),
-        ("files are in the run's tree", |stage, id| !content(&result(stage, id), "own-0").is_empty()),
+        ("files are in the run's tree", |stage, id| {
+            fs::metadata(tree(stage, id).join("own-0")).is_ok_and(|file| file.len() > 0)
+        }),
         ("the items in conflict are done again", |stage, id| {
             count(stage, id, "attempt_started", Some("4.fix.2.1")) > 0
         }),

@@ -434,6 +434,16 @@ fn a_folder_among_the_leftovers_stays_and_hinders_nothing() {
 }
 
 #[test]
+fn a_file_that_another_process_is_writing_is_no_leftover() {
+    let (place, ..) = lived();
+    let temporary = place.store.layout().temporary();
+    let of_a_merge = temporary.join(format!(".new-{}-0", std::os::unix::process::parent_id()));
+    fs::write(&of_a_merge, "").unwrap();
+    assert_eq!(place.store.sweep().unwrap(), 0);
+    assert!(of_a_merge.exists());
+}
+
+#[test]
 fn leftovers_behind_a_link_are_not_the_store_s() {
     let (place, ..) = lived();
     let temporary = place.store.layout().temporary();

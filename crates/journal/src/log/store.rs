@@ -295,8 +295,8 @@ impl Store {
     }
 
     /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
-    /// A file that is gone meanwhile got its name from an engine that has just been taken over. A folder there is not the
-    /// store's and stays.
+    /// A file of a process that lives stays: a merge outlives the engine that has started it, and writes here too. A file that is gone
+    /// meanwhile got its name from such a process. A folder there is not the store's and stays.
     ///
     /// # Errors
     /// [`FileError::Io`] names what is no folder of the store, or cannot be removed.
@@ -309,6 +309,10 @@ impl Store {
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            let changed = entry.metadata().and_then(|found| found.modified());
+            if changed.is_ok_and(|changed| envoi_durable::is_being_written(&entry.file_name(), changed)) {
                 continue;
             }
             let path = entry.path();

@@ -107,7 +107,7 @@ fn damaged_rows_are_rebuilt_from_events() {
 fn damaged_files_are_written_again() {
     let place = lived();
     let base = place.store.layout().run(&run("a")).join("fix");
-    let leftover = place.store.layout().temporary().join(".new-1-1");
+    let leftover = place.store.layout().temporary().join(format!(".new-{}-99", std::process::id()));
     fs::write(leftover, "half").unwrap();
     fs::remove_file(base.join("handoff/repair.1.json")).unwrap();
     fs::remove_file(base.join("big")).unwrap();
