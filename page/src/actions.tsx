@@ -348,12 +348,6 @@ export function WorkspaceUse({ value, change }: { value: Use; change: (use: Use)
   );
 }
 
-/** What is done again in a fork from there: as if the run itself began again at the step. */
-function Again({ run, from }: { run: Run; from: string }): JSX.Element {
-  const loaded = useLoaded<Comparison>((signal) => compared(run, { from }, signal), [run.run, from], () => false);
-  return <Shown of={loaded}>{(found) => <><Steps steps={found.steps} goesOn={from} /><Notes of={{ ...found, refusals: [] }} /></>}</Shown>;
-}
-
 function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
   const stopped = run.status === "succeeded" ? "" : (run.step ?? "");
   const begun = shape.steps.map(({ step }) => step).filter((step) => [...rows.values()].some((row) => row.step === step && row.scope === ""));
@@ -361,6 +355,8 @@ function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
   const [use, setUse] = useState<Use>("alone");
   const [why, setWhy] = useState("");
   const [forked, setForked] = useState<Forked>();
+  // What is done again in a fork from there, and what stands against it.
+  const loaded = useLoaded<Comparison | null>(async (signal) => (from === "" ? null : compared(run, { from, fork: true }, signal)), [run.run, from], () => false);
   const act = async (): Promise<void> => {
     const found = await sending.send<Forked>(pathOf(run, "fork"), { from, workspace: use, ...reason(why) });
     if (found === undefined) return;
@@ -388,10 +384,10 @@ function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
           {begun.map((step) => <option key={step} value={step}>{step}{step === stopped ? " (stopped the run)" : ""}</option>)}
         </select>
       </div>
-      {from !== "" && <Again run={run} from={from} />}
+      <Shown of={loaded}>{(found) => found !== null && <><Steps steps={found.steps} goesOn={from} /><Notes of={found} verb="be forked" /></>}</Shown>
       <WorkspaceUse value={use} change={setUse} />
       <Why value={why} change={setWhy} />
-      <Do sending={sending} act={act} off={from === ""}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</Do>
+      <Do sending={sending} act={act} off={from === "" || (loaded.value?.refusals.length ?? 0) > 0}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</Do>
     </>
   );
 }

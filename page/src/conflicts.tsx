@@ -1,8 +1,18 @@
-/** Items of a step that have changed the same lines: which files, and the versions by digest. Their contents are with the trees of the items. */
+/**
+ * Items of a step that have changed the same lines: what differs in each file, and the files as a person writes them.
+ *
+ * Not each content is kept where it can be had by its digest. A file that is not is named, and edited on the machine.
+ */
 
+import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 
+import { diff, type Change } from "./diff.js";
+import { Differences, content, type Content } from "./files.js";
 import { Line } from "./foreign.js";
+import { useLoaded } from "./load.js";
+import { marked } from "./marked.js";
+import { Shown } from "./parts.js";
 import { short } from "./words.js";
 
 interface ConflictFile {
@@ -38,18 +48,105 @@ export function conflictsIn(evidence: unknown): Conflict[] {
   });
 }
 
-export function Conflicts({ conflicts }: { conflicts: readonly Conflict[] }): JSX.Element {
+export function Conflicts({ run, conflicts }: { run: string; conflicts: readonly Conflict[] }): JSX.Element {
   return (
     <>
       <h2>What is in conflict</h2>
-      <ul>
-        {conflicts.flatMap(({ item, files }) => files.map(({ path, kind, ours, theirs }) => (
-          <li key={`${item} ${path}`}>
-            {`Item ${item}, `}<Line text={path} />: {KINDS[kind] ?? kind}
-            <p class="note digest">{"the others have left "}<span title={ours ?? ""}>{ours === null ? "nothing" : short(ours)}</span>{", the item "}<span title={theirs ?? ""}>{theirs === null ? "nothing" : short(theirs)}</span></p>
-          </li>
-        )))}
+      <ul class="files">
+        {conflicts.flatMap(({ item, files }) => files.map((file) => <InConflict key={`${item} ${file.path}`} run={run} item={item} file={file} isAlone={conflicts.length === 1 && files.length === 1} />))}
       </ul>
     </>
+  );
+}
+
+function InConflict({ run, item, file, isAlone }: { run: string; item: number; file: ConflictFile; isAlone: boolean }): JSX.Element {
+  const [open, setOpen] = useState(isAlone);
+  const { path, kind, ours, theirs } = file;
+  return (
+    <li>
+      <button class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <span aria-hidden="true">{open ? "▾" : "▸"}</span> <span>{`Item ${item}, `}<Line text={path} />: {KINDS[kind] ?? kind}</span>
+      </button>
+      {open && <Versions run={run} file={file} />}
+      <p class="note digest">{"the others have left "}<span title={ours ?? ""}>{ours === null ? "nothing" : short(ours)}</span>{", the item "}<span title={theirs ?? ""}>{theirs === null ? "nothing" : short(theirs)}</span></p>
+    </li>
+  );
+}
+
+function Versions({ run, file }: { run: string; file: ConflictFile }): JSX.Element {
+  const loaded = useLoaded<{ changes: Change[] | undefined }>(
+    async (signal) => {
+      const [ours, theirs] = await Promise.all([content(run, file.ours, signal), content(run, file.theirs, signal)]);
+      return { changes: ours?.text === undefined || theirs?.text === undefined ? undefined : diff(ours.text, theirs.text) };
+    },
+    [run, file.ours, file.theirs],
+    () => false,
+  );
+  return (
+    <Shown of={loaded}>
+      {({ changes }) => (changes === undefined ? <p class="note">The two cannot be shown side by side: one is no text, too long, or not kept here.</p> : <><p class="note">− what the others have left, + what the item has left</p><Differences changes={changes} /></>)}
+    </Shown>
+  );
+}
+
+/** What becomes of each file in conflict; null: it is deleted. */
+export type Edits = Readonly<Record<string, string | null>>;
+
+/** Larger files are edited on the machine. */
+const MOST_EDITED = 262_144;
+
+/** What stands in the files at first: both versions of the lines in conflict, between markers. Undefined: one cannot be edited here. */
+async function begun(run: string, conflicts: readonly Conflict[], signal: AbortSignal): Promise<Edits | undefined> {
+  const found: Record<string, string | null> = {};
+  for (const { item, files } of conflicts) {
+    for (const { path, ours, theirs } of files) {
+      // What an earlier item has brought there stays: this one comes beside it.
+      const before = path in found ? { text: found[path] ?? "" } : await content(run, ours, signal);
+      const [own, others]: (Pick<Content, "text"> | undefined)[] = [await content(run, theirs, signal), before];
+      if (own?.text === undefined || others?.text === undefined || own.text.length + others.text.length > MOST_EDITED) return undefined;
+      const both = marked(others.text, own.text, `item ${item}${theirs === null ? " (deleted)" : ""}`);
+      if (both === undefined) return undefined;
+      found[path] = both;
+    }
+  }
+  return found;
+}
+
+/** Whether a marker is left in a text. */
+export const hasMarker = (text: string | null): boolean => text !== null && /^(<{7} |>{7} )/m.test(text);
+
+interface Editing {
+  run: string;
+  question: string;
+  conflicts: readonly Conflict[];
+  edits: Edits | undefined;
+  wrong: Readonly<Record<string, string>>;
+  disabled: boolean;
+  change: (edits: Edits) => void;
+}
+
+/** The files in conflict, to be written as they are to be. */
+export function Editor({ run, question, conflicts, edits, wrong, disabled, change }: Editing): JSX.Element {
+  const loaded = useLoaded<{ first: Edits | undefined }>(async (signal) => ({ first: await begun(run, conflicts, signal) }), [run, question], () => false);
+  return (
+    <Shown of={loaded}>
+      {({ first }) => {
+        if (first === undefined) return <p class="trouble">Not all of these files can be edited here. On the machine, <code>envoi show {question}</code> names the folder where they lie.</p>;
+        const now = edits ?? first;
+        return (
+          <>
+            <p class="note">Write what is to stand in each file, without the markers. Nothing changes before you send it.</p>
+            {Object.entries(now).map(([path, text], nth) => (
+              <div class="field" key={path}>
+                <label for={`edit-${nth}`}><Line text={path} /></label>
+                {text !== null && <textarea id={`edit-${nth}`} class="code" rows={12} value={text} disabled={disabled} spellcheck={false} autocomplete="off" aria-describedby={wrong[path] && `edit-${nth}-wrong`} onInput={(event) => change({ ...now, [path]: event.currentTarget.value })} />}
+                <label class="option"><input type="checkbox" checked={text === null} disabled={disabled} onChange={(event) => change({ ...now, [path]: event.currentTarget.checked ? null : (first[path] ?? "") })} /> <span>the file is deleted</span></label>
+                {wrong[path] !== undefined && <p class="wrong" id={`edit-${nth}-wrong`}>{wrong[path]}</p>}
+              </div>
+            ))}
+          </>
+        );
+      }}
+    </Shown>
   );
 }

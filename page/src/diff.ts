@@ -14,6 +14,12 @@ const AROUND = 3;
 
 /** The changes with some lines around them; undefined if the texts differ too much. */
 export function diff(before: string, after: string): Change[] | undefined {
+  const all = whole(before, after);
+  return all === undefined ? undefined : folded(all);
+}
+
+/** All lines of both; undefined if the texts differ too much. */
+export function whole(before: string, after: string): Change[] | undefined {
   const [a, b] = [lines(before), lines(after)];
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
@@ -24,7 +30,7 @@ export function diff(before: string, after: string): Change[] | undefined {
   const edits = shortest(inner, other);
   if (edits === undefined) return undefined;
   const same = (from: string[]): Change[] => from.map((text) => ({ kind: "same", text }));
-  return folded([...same(a.slice(0, start)), ...edits, ...same(a.slice(a.length - end))]);
+  return [...same(a.slice(0, start)), ...edits, ...same(a.slice(a.length - end))];
 }
 
 function lines(text: string): string[] {

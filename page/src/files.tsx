@@ -19,16 +19,17 @@ const MOST_BYTES = 2 * 1024 * 1024;
 /** Lines of one file that are shown at once. */
 const MOST_SHOWN = 400;
 
-interface Content {
+export interface Content {
   /** Undefined: it is no text, or too large. */
   text: string | undefined;
   bytes: number;
 }
 
-async function content(run: string, digest: string | null): Promise<Content | undefined> {
+/** One file of a run by its digest; null is one that is not there. Undefined: the store does not have it. */
+export async function content(run: string, digest: string | null, signal?: AbortSignal): Promise<Content | undefined> {
   if (digest === null) return { text: "", bytes: 0 };
   try {
-    const response = await ask(`runs/${encodeURIComponent(run)}/contents/${digest}`, { headers: { range: `bytes=0-${MOST_BYTES}` } });
+    const response = await ask(`runs/${encodeURIComponent(run)}/contents/${digest}`, { headers: { range: `bytes=0-${MOST_BYTES}` }, ...(signal === undefined ? {} : { signal }) });
     const bytes = new Uint8Array(await response.arrayBuffer());
     const whole = Number(/\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1] ?? bytes.length);
     return { text: bytes.length > MOST_BYTES ? undefined : asText(bytes), bytes: whole };

@@ -21,9 +21,9 @@ export interface Loaded<T> {
 
 /**
  * `get` is asked at once, and again after each change that `concerns` it. What is shown stays while it is asked, and when there is
- * no answer.
+ * no answer. `get` may `show` the first part of a long answer before it has all of it.
  */
-export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined) => Promise<T>, keys: unknown[], concerns: (change: Change) => boolean): Loaded<T> {
+export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined, show: (part: T) => void) => Promise<T>, keys: unknown[], concerns: (change: Change) => boolean): Loaded<T> {
   const [state, set] = useState<Omit<Loaded<T>, "again">>({ value: undefined, error: undefined });
   const [forced, force] = useState(0);
   // What is asked for again is shown until there is an answer; something else is not.
@@ -42,7 +42,7 @@ export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined) =
     const run = async (): Promise<void> => {
       [due, busy] = [false, true];
       try {
-        value = await get(own.signal, value);
+        value = await get(own.signal, value, (part) => own.signal.aborted || set({ value: part, error: undefined }));
         if (own.signal.aborted) return;
         last.current = [keys, value];
         set({ value, error: undefined });

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { ChangedFile, Event, StepRow } from "./api.js";
+import type { ChangedFiles, Event, StepRow } from "./api.js";
 import { Compare } from "./compare.js";
 import { Rules, signalled } from "./decision.js";
 import { EventRow, aboutOf, eventsOf } from "./events.js";
@@ -17,7 +17,7 @@ import { Shown, State, now } from "./parts.js";
 import { at, place as here, replace } from "./router.js";
 import { rawItems, rawMember } from "./raw.js";
 import { duration, moment, plural, since, until, when } from "./words.js";
-import { ask } from "./wire.js";
+import { ask, json } from "./wire.js";
 
 interface Handoff {
   status?: string;
@@ -25,17 +25,8 @@ interface Handoff {
   error?: string | null;
   routing_signal?: unknown;
   routing_audit?: unknown;
-  file_changes?: { files?: readonly FileChange[]; total?: number };
+  file_changes?: unknown;
 }
-
-interface FileChange {
-  path: string;
-  digest: string | null;
-  change: string;
-}
-
-/** As the list of files takes it. What a file was before is not in the hand-off. */
-const asChanged = ({ path, digest, change }: FileChange): ChangedFile => ({ path, before: null, created: change === "created", after: change === "deleted" ? null : digest });
 
 interface Props {
   run: string;
@@ -126,6 +117,23 @@ function Data({ run, row }: { run: string; row: StepRow }): JSX.Element {
 /** So much of it is shown. */
 const MOST_DATA = 262_144;
 
+/** The files that the visit and its parts have changed, each against what it was before the visit. */
+function OwnFiles({ run, row }: { run: string; row: StepRow }): JSX.Element {
+  const loaded = useLoaded<ChangedFiles>((signal) => json(`runs/${encodeURIComponent(run)}/files?place=${encodeURIComponent(row.place)}`, { signal }), [run, row.place, row.seq], () => false);
+  return (
+    <Shown of={loaded}>
+      {({ files, total }) => files.length > 0 && (
+        <>
+          <h3 id="files" tabIndex={-1}>Files</h3>
+          <p class="note">Each against what it was before this visit.</p>
+          <Files run={run} files={files} />
+          {total > files.length && <p class="note">{`and ${plural(total - files.length, "more file")}`}</p>}
+        </>
+      )}
+    </Shown>
+  );
+}
+
 function HandedOver({ run, row, rows, forkedFrom }: { run: string; row: StepRow } & Pick<Props, "rows" | "forkedFrom">): JSX.Element {
   const loaded = useLoaded<Handoff>((signal) => handoffOf(run, row.place, signal), [row.place, row.seq], () => false);
   return (
@@ -136,13 +144,7 @@ function HandedOver({ run, row, rows, forkedFrom }: { run: string; row: StepRow 
           {typeof error === "string" && row.attempts > 0 && <Attempts {...{ run, row, rows, forkedFrom }} />}
           {summary.trim() !== "" && <Words text={summary} from="its hand-off" />}
           {row.attempts > 0 && <Data run={run} row={row} />}
-          {changes?.files !== undefined && changes.files.some(({ change }) => change !== "unchanged") && (
-            <>
-              <h3 id="files" tabIndex={-1}>Files</h3>
-              <Files run={run} files={changes.files.filter(({ change }) => change !== "unchanged").map(asChanged)} />
-              {changes.total !== undefined && changes.total > changes.files.length && <p class="note">{`and ${plural(changes.total - changes.files.length, "more file")}`}</p>}
-            </>
-          )}
+          {(changes != null || row.attempts === 0) && <OwnFiles run={run} row={row} />}
           {typeof error !== "string" && row.attempts > 0 && <Attempts {...{ run, row, rows, forkedFrom }} />}
           {signal != null && (
             <details class="why-here" open={row.state === "failed" || row.leads_to === "loop"}>

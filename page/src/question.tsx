@@ -9,7 +9,7 @@ import type { JSX } from "preact";
 
 import type { Answer, AttachmentRef, QuestionDetail, Questions, RunLedger } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
-import { Conflicts, conflictsIn } from "./conflicts.js";
+import { Conflicts, Editor, conflictsIn, hasMarker, type Edits } from "./conflicts.js";
 import { dollars, unknownIn } from "./cost.js";
 import { Form, fieldsOf, read, refusedFields, type Values } from "./form.js";
 import { Line, Words, plain } from "./foreign.js";
@@ -160,7 +160,7 @@ function Evidence({ question }: { question: QuestionDetail }): JSX.Element | nul
   if (known.length === 0 && conflicts.length === 0) return null;
   return (
     <>
-      {conflicts.length > 0 && <Conflicts conflicts={conflicts} />}
+      {conflicts.length > 0 && <Conflicts run={question.run} conflicts={conflicts} />}
       {known.length > 0 && <h2>What is known</h2>}
       <dl class="evidence">
         {known.map(([name, value]) => {
@@ -243,6 +243,8 @@ interface Draft {
   words: string;
   amount: string;
   values: Values;
+  /** The files in conflict as they were written, if they were. */
+  edits?: Edits | undefined;
 }
 
 /** One for each person: who signs in next in this tab does not see it. */
@@ -256,6 +258,9 @@ function kept(id: string): Partial<Draft> {
     return {};
   }
 }
+
+/** Characters of a draft that are kept. */
+const MOST_KEPT = 1_000_000;
 
 /** Choices that take the form. */
 const TAKES_FORM = new Set(["approve", "respond"]);
@@ -271,6 +276,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
     words: first.words ?? "",
     amount: first.amount ?? "",
     values: { ...Object.fromEntries((fields ?? []).map((field) => [field.name, field.initial])), ...first.values },
+    edits: first.edits,
   }));
   const [wrong, setWrong] = useState<Record<string, string>>({});
   const [error, setError] = useState<Refused | Offline>();
@@ -278,7 +284,11 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
   const [waitsUntil, setWaits] = useState<number>();
   // One key for what is sent: a request that is sent again, because no answer came, is done once.
   const once = useRef<[body: string, key: string]>(["", ""]);
-  useEffect(() => sessionStorage.setItem(draftOf(id), JSON.stringify(draft)), [draft]);
+  // Browsers keep some 5 MB for a tab. Files that are larger than that are not kept; the rest is.
+  useEffect(() => {
+    const text = JSON.stringify(draft);
+    sessionStorage.setItem(draftOf(id), text.length <= MOST_KEPT ? text : JSON.stringify({ ...draft, edits: undefined }));
+  }, [draft]);
   const change = (part: Partial<Draft>): void => setDraft((before) => ({ ...before, ...part }));
   const bound = typeof question.evidence === "object" && question.evidence !== null ? String((question.evidence as Record<string, unknown>)["bound"] ?? "") : "";
   const lead = (choice: string): string => question.leads?.find((each) => each.choice === choice)?.leads_to ?? "";
@@ -311,13 +321,22 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
       if (mistake !== undefined) found["amount"] = mistake;
       else body.raise = amount;
     }
+    if (draft.choice === "edit") {
+      if (draft.edits === undefined) found["words"] = "Nothing was edited yet: the files still have both versions.";
+      for (const [path, text] of Object.entries(draft.edits ?? {})) if (hasMarker(text)) found[path] = "A marker is left: a line that begins with <<<<<<< or >>>>>>>.";
+    }
     setWrong(found);
     if (Object.keys(found).length > 0) return toFirst(found);
-    const text = JSON.stringify(body);
-    if (once.current[0] !== text) once.current = [text, freshKey()];
     setBusy(true);
     setError(undefined);
     try {
+      if (draft.choice === "edit") {
+        const edited = await sent(draft.edits ?? {}, setWaits);
+        body.data = { files: edited.files };
+        body.attachments = [...(body.attachments ?? []), ...edited.attachments];
+      }
+      const text = JSON.stringify(body);
+      if (once.current[0] !== text) once.current = [text, freshKey()];
       const answered = await patiently(() => json<QuestionDetail>(`questions/${encodeURIComponent(id)}/answer`, { method: "POST", body, once: once.current[1] }), setWaits);
       sessionStorage.removeItem(draftOf(id));
       done(answered);
@@ -337,7 +356,8 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
   };
   const toFirst = (found: Record<string, string>): void => {
     const [bad = ""] = Object.keys(found);
-    document.getElementById(bad === "words" || bad === "amount" ? bad : `field-${bad}`)?.focus();
+    const edited = Object.keys(draft.edits ?? {}).indexOf(bad);
+    document.getElementById(bad === "words" || bad === "amount" ? bad : draft.choice === "edit" && edited >= 0 ? `edit-${edited}` : `field-${bad}`)?.focus();
   };
 
   const key = (event: KeyboardEvent): void => {
@@ -351,7 +371,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
       {question.quorum > 1 && <p class="note">{`${question.quorum} people have to approve. So far: ${question.votes.length === 0 ? "nobody" : question.votes.map((vote) => vote.by).join(", ")}.`}</p>}
       <fieldset class="choices">
         <legend class="hidden">Decision</legend>
-        {question.choices.filter((choice) => choice !== "edit").map((choice) => (
+        {question.choices.map((choice) => (
           <label key={choice} class={`choice ${draft.choice === choice ? "chosen" : ""}`}>
             <input type="radio" name="choice" value={choice} checked={draft.choice === choice} disabled={isOff || isImpossible(choice)} onChange={() => change({ choice })} />
             <b>{nameOf(choice)}</b>
@@ -370,7 +390,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
           {wrong[""] !== undefined && <p class="wrong"><Line text={wrong[""]} /></p>}
         </div>
       )}
-      {question.choices.includes("edit") && <p class="note">To edit the files in conflict yourself, type <code>envoi show {question.question}</code> on the machine.</p>}
+      {draft.choice === "edit" && <Editor run={question.run} question={id} conflicts={conflictsIn(question.evidence)} edits={draft.edits} wrong={wrong} disabled={busy} change={(edits) => change({ edits })} />}
       {draft.choice === "raise" && (
         <div class="field">
           <label for="amount">{BOUNDS[bound]?.[1] ?? "By how much"}</label>
@@ -396,6 +416,21 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
       </p>
     </form>
   );
+}
+
+/** Sends the files of `edit`: what becomes of each by its digest, and the references. */
+async function sent(edits: Edits, setWaits: (at: number | undefined) => void): Promise<{ files: Record<string, string | null>; attachments: AttachmentRef[] }> {
+  const files: Record<string, string | null> = {};
+  const attachments: AttachmentRef[] = [];
+  for (const [path, text] of Object.entries(edits)) {
+    files[path] = null;
+    if (text === null) continue;
+    const response = await patiently(() => ask("artifacts", { method: "POST", raw: new Blob([text]), headers: { "content-type": "text/plain" } }), setWaits);
+    const reference = (await response.json()) as { digest: string } & AttachmentRef;
+    if (!Object.values(files).includes(reference.digest)) attachments.push({ ...reference, filename: path.split("/").at(-1) || "file" });
+    files[path] = reference.digest;
+  }
+  return { files, attachments };
 }
 
 /** What the refusal of a file says, and of which one. */

@@ -27,9 +27,12 @@ interface Look {
   ledger: RunLedger;
   rows: Map<string, StepRow>;
   newest: number;
+  /** Whether all rows are there. */
+  isWhole: boolean;
 }
 
-async function look(id: string, signal: AbortSignal, before: Look | undefined): Promise<Look> {
+/** All of a run. The first look at one shows what there is while the rest of its rows arrives: it may have very many. */
+async function look(id: string, signal: AbortSignal, before: Look | undefined, show: (part: Look) => void): Promise<Look> {
   const path = `runs/${encodeURIComponent(id)}`;
   const [run, ledger] = await Promise.all([json<Run>(path, { signal }), json<RunLedger>(`${path}/ledger`, { signal })]);
   const isOther = before === undefined || before.run.flow_digest !== run.flow_digest;
@@ -40,8 +43,9 @@ async function look(id: string, signal: AbortSignal, before: Look | undefined): 
     const page: Steps = await json(`${path}/steps?limit=2000${after === undefined ? "" : `&after=${after}`}`, { signal });
     rows = taken(rows, page.steps);
     [after, newest] = [page.next, page.newest];
+    if (before === undefined && after !== null) show({ run, shape, ledger, rows, newest, isWhole: false });
   }
-  return { run, shape, ledger, rows, newest };
+  return { run, shape, ledger, rows, newest, isWhole: true };
 }
 
 /** What of a run is shown. */
@@ -49,7 +53,7 @@ export const PARTS = ["steps", "why", "files", "cost", "map", "events"] as const
 export type Part = (typeof PARTS)[number];
 
 export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen: string | undefined }): JSX.Element {
-  const loaded = useLoaded<Look>((signal, before) => look(id, signal, before), [id], (change) => change.run === id);
+  const loaded = useLoaded<Look>((signal, before, show) => look(id, signal, before, show), [id], (change) => change.run === id);
   if (loaded.error instanceof Refused && loaded.error.status === 404) {
     return <section class="page"><h1>No such run</h1><p>It is not there, or it is not yours. <a href="#/runs">All runs</a></p></section>;
   }
@@ -57,21 +61,22 @@ export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen
 }
 
 function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: string | undefined; again: () => void }): JSX.Element {
-  const { run, shape, ledger, rows } = look;
+  const { run, shape, ledger, rows, isWhole } = look;
   titled(`${run.flow} · ${run.status}`);
-  const nodes = useMemo(() => treeOf(rows, shape), [rows, shape]);
+  const nodes = useMemo(() => (isWhole ? treeOf(rows, shape) : []), [rows, shape, isWhole]);
   return (
     <>
       <Head look={look} again={again} />
       <p class="facts tabs">
         {PARTS.map((each) => <a key={each} href={each === "steps" ? at("r", run.run) : at("r", run.run, each)} aria-current={each === part ? "page" : undefined}>{each}</a>)}
       </p>
-      {part === "why" && <Why run={run} rows={rows} />}
+      {!isWhole && ["steps", "why", "map"].includes(part) && <p class="note" role="status">{`Reading the steps: ${rows.size} so far …`}</p>}
+      {isWhole && part === "why" && <Why run={run} rows={rows} />}
       {part === "files" && <ChangedFilesView run={run.run} />}
       {part === "cost" && <Cost ledger={ledger} flow={run.flow_digest} />}
-      {part === "map" && <Drawing shape={shape} counts={countsOf(rows)} />}
+      {isWhole && part === "map" && <Drawing shape={shape} counts={countsOf(rows)} />}
       {part === "events" && <EventsView run={run.run} newest={look.newest} />}
-      {part === "steps" && (
+      {isWhole && part === "steps" && (
         <div class={`split ${chosen === undefined ? "" : "has-place"}`}>
           <Tree nodes={nodes} run={run.run} account={run.waits_for?.account} chosen={chosen} />
           {chosen !== undefined && <PlaceView key={chosen} run={run.run} place={chosen} rows={rows} forkedFrom={run.forked_from} />}
@@ -81,7 +86,7 @@ function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: 
   );
 }
 
-function Head({ look: { run, shape, ledger, rows }, again }: { look: Look; again: () => void }): JSX.Element {
+function Head({ look: { run, shape, ledger, rows, isWhole }, again }: { look: Look; again: () => void }): JSX.Element {
   return (
     <header class="head">
       <h1><Line text={shape.title ?? run.flow} /></h1>
@@ -96,7 +101,7 @@ function Head({ look: { run, shape, ledger, rows }, again }: { look: Look; again
       </p>
       <p class="note digest"><code>{run.run}</code>{run.forked_from !== null && <> forked from <a href={at("r", run.forked_from)}>{run.forked_from}</a></>}</p>
       <Standing run={run} rows={rows} />
-      <Actions {...{ run, shape, ledger, rows, again }} />
+      {isWhole && <Actions {...{ run, shape, ledger, rows, again }} />}
     </header>
   );
 }

@@ -58,6 +58,10 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
     element.addEventListener("scroll", measure, { passive: true });
     return () => (observer.disconnect(), element.removeEventListener("scroll", measure));
   }, []);
+  // Who comes from a list by keyboard goes on with it. What else has the focus keeps it.
+  useEffect(() => {
+    if (document.activeElement === document.body) box.current?.focus({ preventScroll: true });
+  }, []);
   const show = (top: number): void => {
     const element = box.current;
     if (element === null) return;

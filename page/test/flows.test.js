@@ -150,6 +150,45 @@ test("a limit is raised, a run is forked: each says what it will do, and does it
   await stage.close();
 });
 
+test("what a run or its fork will meet is said before: files that lie otherwise, another run of the family", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: family\nsteps:\n  - id: make\n    run: echo made > out.txt\n    artifacts: [out.txt]\n  - id: use\n    run: test -e good; while [ ! -e go ]; do sleep 0.02; done\n");
+  await stage.until(run, "failed");
+  stage.write("out.txt", "other\n");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  const open = async (name) => page.getByRole("button", { name: `${name} …`, exact: true }).click();
+  const leave = async () => page.getByRole("button", { name: "Leave it" }).click();
+  await open("Go on");
+  await page.getByText("than its steps have left them, and are not set back: `out.txt`", { exact: false }).waitFor();
+  await leave();
+  await open("Fork");
+  await page.getByText("than when that step was entered, and are not set back: `out.txt`", { exact: false }).waitFor();
+  const begin = page.getByRole("button", { name: "Begin a new run at use" });
+  assert(await begin.isEnabled());
+  await leave();
+  stage.write("good", "");
+  const { run: other } = await stage.ask("POST", `runs/${run}/fork`, { from: "use", workspace: "shared" });
+  await open("Fork");
+  await page.getByText("It cannot be forked:").waitFor();
+  await page.getByText(`run \`${other}\` is running`, { exact: false }).waitFor();
+  assert(await begin.isDisabled());
+  await person.accessible(page);
+  await leave();
+  await open("Go on");
+  await page.getByText("It cannot go on:").waitFor();
+  assert(await page.getByRole("button", { name: "Go on with this run" }).isDisabled());
+  await leave();
+  stage.write("go", "");
+  await stage.until(other, "succeeded");
+  await open("Fork");
+  await page.getByText("not set back: `out.txt`", { exact: false }).waitFor();
+  assert(await begin.isEnabled(), "nothing of the family is under way any more");
+  await person.done();
+  await stage.close();
+});
+
 test("a run goes on under a corrected flow, once its comparison was seen", async () => {
   const stage = await Stage.open();
   const run = await stage.run(STEPS.replace("agent_hops: 3", "agent_hops: 30"));

@@ -88,11 +88,13 @@ test("who comes too late is told what is true: the run is over, the workspace or
   stage.write("good", "");
   const root = await stage.run(FORKS);
   await stage.until(root, "succeeded");
-  await stage.ask("POST", `runs/${root}/fork`, { from: "ok", workspace: "shared" });
   await page.goto(`${stage.url}/#/r/${root}`);
   await page.getByRole("button", { name: "Fork …" }).click();
   await page.getByLabel("From step").selectOption("one");
   await page.getByRole("radio", { name: /^shared/ }).check();
+  await page.getByRole("row", { name: /one.*runs again/ }).waitFor();
+  // What was said of it is no longer so when the button is pressed.
+  await stage.ask("POST", `runs/${root}/fork`, { from: "ok", workspace: "shared" });
   await page.getByRole("button", { name: "Begin a new run at one" }).click();
   await alert.getByText("FAMILY_BUSY").waitFor();
   await person.accessible(page);

@@ -213,10 +213,52 @@ test("items in conflict are said with their files, in words", async () => {
   assert.doesNotMatch(await page.getByRole("main").innerText(), /[{[]\s*"/, "no JSON for who has to decide");
   await person.accessible(page);
   await person.shot(page, "conflict");
-  await page.getByText("Go on", { exact: true }).tap();
-  await page.getByRole("button", { name: "Send: Go on" }).tap();
-  await page.getByText(/Go on, by/).waitFor();
+  const between = page.getByRole("table", { name: "what has changed" });
+  await between.waitFor();
+  assert.deepEqual((await between.getByRole("row").allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim()), ["1", "removed − alpha", "added + beta", "3"]);
+  // The file is written on the page, and a marker that is left is said before anything is sent.
+  await page.getByText("Use edited files", { exact: true }).tap();
+  const text = page.getByLabel("notes.md", { exact: true });
+  assert.equal(await text.inputValue(), "1\n<<<<<<< ours\nalpha\n=======\nbeta\n>>>>>>> item 1\n3\n");
+  await text.fill("1\nalpha\n>>>>>>> item 1\n3\n");
+  await page.getByRole("button", { name: "Send: Use edited files" }).tap();
+  await page.getByText("A marker is left", { exact: false }).waitFor();
+  assert.equal((await stage.answers(run)).length, 0);
+  await person.accessible(page);
+  await person.shot(page, "conflict-edit");
+  await text.fill("1\nalpha and beta\n3\n");
+  // It is kept until it is sent.
+  await page.reload();
+  assert.equal(await text.inputValue(), "1\nalpha and beta\n3\n");
+  await page.getByRole("button", { name: "Send: Use edited files" }).tap();
+  await page.getByText(/Use edited files, by/).waitFor();
   await stage.until(run, "succeeded");
+  assert.equal((await stage.ask("GET", `runs/${run}/handoffs/done.1`)).summary.trim(), "1\nalpha and beta\n3");
+  await person.done();
+  await stage.close();
+});
+
+test("a file in conflict may be deleted, and one that is no text is left to the machine", async () => {
+  const stage = await Stage.open();
+  const flow = (name, change) => `flow: ${name}\nworkspace: { isolate: tree }\nsteps:\n  - id: base\n    run: echo old > gone.md; printf 'a\\0b' > raw.bin\n    artifacts: ['*.md', '*.bin']\n  - id: edit\n    for_each: [0, 1]\n    isolate: true\n    run: ${change}\n  - id: done\n    run: ls\n`;
+  const start = async (text) => (await stage.ask("POST", "runs", { flow: (await stage.ask("POST", "flows", text)).digest })).run;
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  const gone = await start(flow("gone", "if [ $ENVOI_ITEM = 0 ]; then echo more >> gone.md; else rm gone.md; fi"));
+  await page.goto(`${stage.url}/#/q/${(await stage.question(gone)).question}`);
+  await page.getByText("the others have changed it, the item has deleted it", { exact: false }).waitFor();
+  await page.getByText("Use edited files", { exact: true }).click();
+  await page.getByLabel("gone.md", { exact: true }).waitFor();
+  await page.getByLabel("the file is deleted").check();
+  await page.getByRole("button", { name: "Send: Use edited files" }).click();
+  await page.getByText(/Use edited files, by/).waitFor();
+  await stage.until(gone, "succeeded");
+  assert.doesNotMatch((await stage.ask("GET", `runs/${gone}/handoffs/done.1`)).summary, /gone/);
+  const raw = await start(flow("raw", `'printf "a\\0$ENVOI_ITEM" > raw.bin'`));
+  await page.goto(`${stage.url}/#/q/${(await stage.question(raw)).question}`);
+  await page.getByText("cannot be shown side by side", { exact: false }).waitFor();
+  await page.getByText("Use edited files", { exact: true }).click();
+  await page.getByText("Not all of these files can be edited here.", { exact: false }).waitFor();
   await person.done();
   await stage.close();
 });

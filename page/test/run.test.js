@@ -143,6 +143,36 @@ test("ten thousand rows are few elements", async () => {
   await stage.close();
 });
 
+test("what is known of a run is shown while the rest of its rows arrives", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: two\nsteps:\n  - id: a\n    run: echo a\n  - id: b\n    run: exit 3\n");
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  const { steps, newest } = await stage.ask("GET", `runs/${run}/steps`);
+  const [first, second] = steps;
+  let arrive;
+  const rest = new Promise((resolve) => (arrive = resolve));
+  await page.route(/\/steps\?/, async (route) => {
+    const isFirst = !/after=/.test(route.request().url());
+    if (!isFirst) await rest;
+    await route.fulfill({ json: isFirst ? { steps: [second], next: second.seq, newest } : { steps: [first], next: null, newest } });
+  });
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByText("Reading the steps: 1 so far …").waitFor();
+  await page.getByText("The first failure: b.1", { exact: false }).waitFor();
+  assert.equal(await page.getByRole("treegrid").count(), 0, "no tree that lacks a part");
+  await page.getByRole("link", { name: "cost" }).click();
+  await page.getByRole("region", { name: "what was used" }).waitFor();
+  await page.getByRole("link", { name: "steps" }).click();
+  await person.accessible(page);
+  arrive();
+  await page.getByRole("treegrid").waitFor();
+  assert.deepEqual(await page.locator("[role=row] .name b").allInnerTexts(), ["a", "b"]);
+  await person.done();
+  await stage.close();
+});
+
 test("the first screen needs few requests, one stream, and no other host", async () => {
   const stage = await Stage.open();
   const person = await Person.at(stage, PHONE);

@@ -237,6 +237,13 @@ test("what a run has changed, its events, and how a step was started", async () 
   await events.locator(".words").waitFor();
   await person.accessible(page);
   await page.goto(`${stage.url}/#/r/${run}/at/write.1`);
+  // A visit's own files are shown beside what they were before it.
+  const own = page.getByRole("complementary", { name: "write.1" });
+  await own.getByText("Each against what it was before this visit.").waitFor();
+  await own.getByRole("button", { name: /old\.txt changed/ }).click();
+  const differs = own.getByRole("table", { name: "what has changed" });
+  await differs.waitFor();
+  assert.deepEqual(await differs.getByRole("row").allInnerTexts().then((rows) => rows.map((row) => row.replace(/\s+/g, " ").trim())), ["one", "removed − two", "added + three"]);
   await page.getByText("how it was started, and its events").click();
   await page.getByText("attempt write.1.1, with sh -e -c").waitFor();
   await page.getByText("<b>red</b>").waitFor();

@@ -173,9 +173,9 @@ pub struct ChangedFile {
     pub path: String,
     /// Whether the run made it.
     pub created: bool,
-    /// The digest of its content before the run; null if there was none, or if that is not known.
+    /// The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known.
     pub before: Option<String>,
-    /// The digest of its content when the question was raised, or of the last one that the run has left; null if it was deleted.
+    /// The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted.
     pub after: Option<String>,
 }
 

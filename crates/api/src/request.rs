@@ -243,6 +243,9 @@ pub struct Compare {
     /// The step from which on finished steps run again; by default none does.
     #[schemars(with = "Option<Step>")]
     pub from: Option<StepId>,
+    /// Whether a fork is meant, from that step or from the one that stopped the run: `notes` and `refusals` are then those of a fork.
+    #[schemars(with = "bool", default)]
+    pub fork: Option<bool>,
 }
 
 /// The body of `correctRun`.

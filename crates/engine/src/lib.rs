@@ -48,6 +48,7 @@ pub use query::{
     activity::{is_alive, is_held, look_at, run_row},
     flow_cache::{ParsedFlow, flow_parsed_now, parsed_flow, parsed_flow_of},
     load::{check_not_aside, flow_folder, flow_versions, load_run, why_unreadable},
-    question::{Changed, LoadedQuestion, changed_files, load_question},
+    obstacles::{check_family_over, files_otherwise},
+    question::{Changed, LoadedQuestion, changed_files, files_of_visit, load_question},
     snapshots,
 };

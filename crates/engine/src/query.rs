@@ -3,5 +3,6 @@
 pub(crate) mod activity;
 pub(crate) mod flow_cache;
 pub(crate) mod load;
+pub(crate) mod obstacles;
 pub(crate) mod question;
 pub mod snapshots;

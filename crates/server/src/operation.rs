@@ -156,6 +156,11 @@ const CHANGED_AFTER: Param = Param {
         "Only steps that have changed after this event, and those that are not over: the `next` of the page before, or the `newest` of an earlier answer",
     )
 };
+const CHANGED_BY: Param = query(
+    "place",
+    "string",
+    "Only what one visit and its parts have changed, beside what each file was before that visit: its `place` among the steps",
+);
 const STEPS_LIMIT: Param = Param {
     range: Some((1, MAX_STEPS as u64)),
     ..query(
@@ -412,8 +417,8 @@ pub const ALL: &[Operation] = &[
         "listChangedFiles",
         "/v1/runs/{run}/files",
         "The files that a run has changed so far: what each was before it, and what it was last",
-        &[RUN_ID],
-        &[ok(Content::Json("ChangedFiles")), NO_RUN],
+        &[RUN_ID, CHANGED_BY],
+        &[ok(Content::Json("ChangedFiles")), BAD, NO_RUN],
     ),
     get(
         "getRunContent",

@@ -25,7 +25,7 @@ CALLS: Dict[str, Any] = {
         user_envelope=True, resume=False,
     ),
     "cancelRun": lambda ask: ask("run_1"),
-    "compareRun": lambda ask: ask("run_1", "main.yaml", "draft", files={"main.yaml": "flow: f\n"}),
+    "compareRun": lambda ask: ask("run_1", "main.yaml", "draft", files={"main.yaml": "flow: f\n"}, fork=True),
     "correctRun": lambda ask: ask(
         "run_1", "main.yaml", "draft", "why", seen="sha256:0", files={"main.yaml": "flow: f\n"}
     ),
@@ -54,7 +54,7 @@ CALLS: Dict[str, Any] = {
     "getRunShape": lambda ask: ask("run_1"),
     "getRunFlow": lambda ask: ask("run_1"),
     "getToken": lambda ask: ask(),
-    "listChangedFiles": lambda ask: ask("run_1"),
+    "listChangedFiles": lambda ask: ask("run_1", place="draft.1"),
     "listEvents": lambda ask: ask("run_1", after=3),
     "listFlows": lambda ask: ask(),
     "listHandoffs": lambda ask: ask("run_1"),

@@ -221,9 +221,12 @@ export class Client {
     return whole;
   }
 
-  /** The files that a run has changed so far: what each was before it, and what it was last. */
-  async listChangedFiles(run: string, call: Call = {}): Promise<ChangedFiles> {
-    return row((await this.get(call, ["runs", run, "files"])).object());
+  /**
+   * The files that a run has changed so far: what each was before it, and what it was last. With the `place` of a step, only what
+   * that visit and its parts have changed, beside what was there before it.
+   */
+  async listChangedFiles(run: string, { place, signal }: { place?: string } & Call = {}): Promise<ChangedFiles> {
+    return row((await this.get({ signal }, ["runs", run, "files"], { place })).object());
   }
 
   /** What a run has used of what it may use. */

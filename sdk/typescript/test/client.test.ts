@@ -35,7 +35,7 @@ const answer = { choice: "raise", text: "words", data: { a: 1 }, attachments: [R
 const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   answerQuestion: (client) => client.answerQuestion("int_1", answer),
   cancelRun: (client) => client.cancelRun("run_1"),
-  compareRun: (client) => client.compareRun("run_1", { flow: "main.yaml", files: { "main.yaml": "flow: f\n" }, from: "draft" }),
+  compareRun: (client) => client.compareRun("run_1", { flow: "main.yaml", files: { "main.yaml": "flow: f\n" }, from: "draft", fork: true }),
   correctRun: (client) => client.correctRun("run_1", { flow: "main.yaml", files: { "main.yaml": "flow: f\n" }, from: "draft", seen: "sha256:0", why: "why" }),
   explainRun: (client) => client.explainRun("run_1"),
   followQuestions: (client) => all(client.followQuestions({ after: "run_1:3" })),
@@ -60,7 +60,7 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   getRunShape: (client) => client.getRunShape("run_1"),
   getRunFlow: (client) => client.getRunFlow("run_1"),
   getToken: (client) => client.getToken(),
-  listChangedFiles: (client) => client.listChangedFiles("run_1"),
+  listChangedFiles: (client) => client.listChangedFiles("run_1", { place: "draft.1" }),
   listEvents: (client) => all(client.listEvents("run_1", { after: 3 })),
   listFlows: (client) => client.listFlows(),
   listHandoffs: (client) => client.listHandoffs("run_1"),

@@ -5,9 +5,8 @@
 
 use super::handler::Commands;
 use crate::model::protocol::Refused;
-use crate::query::load::load_run;
-use envoi_contract::code::Code;
-use envoi_journal::{Reader, RunRow};
+use crate::query::{load::load_run, obstacles::check_family_over};
+use envoi_journal::Reader;
 use envoi_kernel::{Run, family::Share, ids::RunId};
 use std::sync::{MutexGuard, PoisonError};
 
@@ -33,9 +32,7 @@ impl Commands {
     ) -> Result<Share, Refused> {
         let Some(root) = run.root() else { return Ok(Share::default()) };
         let rows = reader.family(root)?;
-        if let Some(busy) = rows.iter().find(|row| row.ended.is_none() && Some(&row.run) != but) {
-            return Err(self::busy(busy));
-        }
+        check_family_over(&rows, but)?;
         let own = run.started().map(|started| &started.run);
         let mut family = run.own_share();
         for row in rows.iter().filter(|row| Some(&row.run) != own) {
@@ -43,14 +40,4 @@ impl Commands {
         }
         Ok(family)
     }
-}
-
-fn busy(row: &RunRow) -> Refused {
-    let message = format!(
-        "run `{}` is {}: runs that were forked from one another share their bounds, and one goes on at a time",
-        row.run,
-        row.status().word()
-    );
-    let hint = format!("let it come to its end, or `envoi cancel {}`", row.run);
-    Refused::new(Code::FamilyBusy, message, Some(&hint))
 }

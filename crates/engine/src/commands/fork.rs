@@ -15,18 +15,18 @@ use crate::model::{
     message::{Branch, Corrected, EngineError, Message, Purpose},
     protocol::{ForkRequest, Refused, Response, ResumeRequest, WorkspaceUse},
 };
-use crate::{attempts::secrets::caller_of, query::load::load_run};
+use crate::{
+    attempts::secrets::caller_of,
+    query::{load::load_run, obstacles::files_otherwise},
+};
 use envoi_contract::digest::Digest;
-use envoi_journal::{PinnedFlow, Reader, files::digest_of};
+use envoi_journal::{PinnedFlow, Reader};
 use envoi_kernel::{Cut, Flow, Fork, Record, Run, event::Isolated, family::Share, input::Correct};
 use std::{
     fs,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Sender},
 };
-
-/// The most artifacts that the note names.
-const MAX_NAMED: usize = 8;
 
 impl Commands {
     pub(super) fn fork(&self, request: ForkRequest, client: &Sender<Response>) -> Result<(), Refused> {
@@ -188,19 +188,9 @@ fn note_differences(
     workspace: &Path,
     client: &Sender<Response>,
 ) {
-    let Ok(then) = reader.newest_files(lived.iter().take_while(|record| record.seq <= cut.at)) else {
-        return;
-    };
-    let other = then.iter().filter(|(path, digest)| digest_of(&workspace.join(path)) != **digest);
-    let names: Vec<String> = other.map(|(path, _)| format!("`{path}`")).collect();
-    if names.is_empty() {
-        return;
-    }
-    let more = names.len().saturating_sub(MAX_NAMED);
-    let shown = names.get(..MAX_NAMED).unwrap_or(&names).join(", ");
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let Ok(Some(shown)) = files_otherwise(reader, lived, cut.at, workspace) else { return };
     let text = format!(
-        "note: the workspace is as it is now, not as it was when `{}` was entered; other than then: {shown}{more}",
+        "note: the workspace is as it is now, not as it was when `{}` was entered; other than then: {shown}",
         cut.step
     );
     send(client, Response::Noted { text });

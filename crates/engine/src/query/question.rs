@@ -7,7 +7,7 @@ use envoi_journal::{InboxRow, ReadError, Reader};
 use envoi_kernel::{
     Event, Record, Run,
     event::{AttemptSettled, Blob, Change, FileChange, HandoffWritten, InterruptAnswered, InterruptRaised},
-    ids::RunId,
+    ids::{RunId, VisitId},
 };
 use std::collections::BTreeMap;
 
@@ -103,6 +103,21 @@ pub fn changed_files(reader: &Reader, run: &RunId) -> Result<Vec<Changed>, Refus
     let next = load_run(reader, run)?.next_seq();
     let newest_first = reader.records_before(run, &["attempt_settled"], next, None)?.into_iter().rev();
     let settled: Vec<AttemptSettled> = newest_first.filter_map(settlement).collect();
+    Ok(differing(changed_by(reader, &settled)?))
+}
+
+/// What one visit and its parts have changed, by path: what each file was before it, and what it was after it.
+///
+/// # Errors
+/// As [`load_run`].
+pub fn files_of_visit(reader: &Reader, run: &RunId, visit: &VisitId) -> Result<Vec<Changed>, Refused> {
+    let next = load_run(reader, run)?.next_seq();
+    let newest_first = reader.records_before(run, &["attempt_settled"], next, None)?.into_iter().rev();
+    let is_of = |settled: &AttemptSettled| {
+        let own = &settled.attempt.visit;
+        own == visit || own.is_part_of(visit)
+    };
+    let settled: Vec<AttemptSettled> = newest_first.filter_map(settlement).filter(is_of).collect();
     Ok(differing(changed_by(reader, &settled)?))
 }
 

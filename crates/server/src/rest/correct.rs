@@ -11,23 +11,25 @@ use crate::{
         submit::submit,
     },
     http::problem::Problem,
-    request::{ApiRequest, text, word},
+    request::{ApiRequest, flag, text, word},
     state::app::App,
 };
 use axum::response::Response;
 use envoi_api::comparison::Comparison;
 use envoi_contract::{code::Code, digest::Digest, json::Object};
 use envoi_engine::{
-    load_run,
+    check_family_over, files_otherwise, load_run,
     protocol::{CallerWire, CorrectedFlow, Request, ResumeRequest},
 };
-use envoi_kernel::{Flow, Run, Status, event::EndStatus, ids::StepId, part::Selection};
-use std::sync::Arc;
+use envoi_journal::Reader;
+use envoi_kernel::{Cut, Flow, Run, Status, event::EndStatus, ids::StepId, part::Selection};
+use std::{path::Path, sync::Arc};
 
 /// `compareRun`.
 pub(crate) fn compare(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let members = request.members(&["flow", "files", "from"])?;
+    let members = request.members(&["flow", "files", "from", "fork"])?;
     let from = step(&members)?;
+    let is_fork = flag(&members, "fork")?;
     let run = request.run(app)?;
     let given = given(app, request, &members)?;
     let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
@@ -39,7 +41,51 @@ pub(crate) fn compare(app: &App, request: &ApiRequest) -> Result<Response, Probl
     if matches!(loaded.status(), Status::Ended(ended) if ended.status == EndStatus::Succeeded) {
         comparison.refusals.insert(0, "the run has succeeded: there is nothing left to correct".to_owned());
     }
+    if is_fork {
+        // What stands against going on with the run itself is not against a fork of it.
+        comparison.refusals.clear();
+    }
+    let obstacles = app.read(|reader| obstacles(reader, &loaded, from.as_ref(), is_fork))?;
+    comparison.notes.extend(obstacles.note);
+    comparison.refusals.extend(obstacles.refusals);
     rows::answer(200, &comparison)
+}
+
+/// What the flows do not say of what is to come.
+struct Obstacles {
+    note: Option<String>,
+    refusals: Vec<String>,
+}
+
+/// Whether a run of the family is under way, and which files lie otherwise than they were left where the run or the fork goes on.
+fn obstacles(reader: &Reader, run: &Run, from: Option<&StepId>, is_fork: bool) -> Result<Obstacles, Problem> {
+    let Some(started) = run.started() else { return Ok(Obstacles { note: None, refusals: Vec::new() }) };
+    let mut refusals = Vec::new();
+    if let Some(root) = run.root() {
+        let but = (!is_fork).then_some(&started.run);
+        refusals.extend(check_family_over(&reader.family(root)?, but).err().map(|busy| busy.message));
+    }
+    // What is under way changes files.
+    if !matches!(run.status(), Status::Ended(_)) {
+        return Ok(Obstacles { note: None, refusals });
+    }
+    let lived = reader.records(&started.run, 0, None)?;
+    let mut last = run.next_seq();
+    if is_fork {
+        match Cut::of(run.versions(), &lived, from) {
+            Ok(cut) => last = cut.at,
+            Err(refused) => {
+                refusals.push(refused.to_string());
+                return Ok(Obstacles { note: None, refusals });
+            }
+        }
+    }
+    let others = files_otherwise(reader, &lived, last, Path::new(&started.workspace))?;
+    let then = if is_fork { "when that step was entered" } else { "its steps have left them" };
+    let note = others.map(|others| {
+        format!("files lie otherwise in the workspace than {then}, and are not set back: {others}")
+    });
+    Ok(Obstacles { note, refusals })
 }
 
 /// `correctRun`.

@@ -6,14 +6,14 @@ use super::{artifacts, questions, rows};
 use crate::{http::problem::Problem, request::ApiRequest, state::app::App};
 use axum::response::Response;
 use envoi_api::{flow::PinnedFlow, question::ChangedFiles};
-use envoi_contract::digest::Digest;
-use envoi_engine::changed_files;
+use envoi_contract::{digest::Digest, json::Value};
+use envoi_engine::{changed_files, files_of_visit, load_run};
 use envoi_journal::Reader;
 use envoi_kernel::{
     Event,
-    event::Blob,
+    event::{About, Blob},
     files::MOST_LISTED,
-    ids::{RunId, Seq},
+    ids::{RunId, Seq, VisitId},
 };
 
 /// Events that are looked at at a time.
@@ -29,10 +29,29 @@ pub(crate) fn flow(app: &App, request: &ApiRequest) -> Result<Response, Problem>
 /// `listChangedFiles`.
 pub(crate) fn changed(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let run = request.run(app)?;
-    let all = app.read(|reader| changed_files(reader, &run).map_err(Problem::from))?;
+    let all = match request.query("place") {
+        None => app.read(|reader| changed_files(reader, &run).map_err(Problem::from))?,
+        Some(place) => app.read(|reader| {
+            let visit = visit(app, reader, &run, place)?;
+            files_of_visit(reader, &run, &visit).map_err(Problem::from)
+        })?,
+    };
     let total = u64::try_from(all.len()).unwrap_or(u64::MAX);
     let files = all.into_iter().take(MOST_LISTED).map(questions::changed_file).collect();
     rows::answer(200, &ChangedFiles { files, total })
+}
+
+/// The visit at a place of the run, as `listSteps` names it.
+fn visit(app: &App, reader: &Reader, id: &RunId, place: &str) -> Result<VisitId, Problem> {
+    let run = load_run(reader, id)?;
+    let rows = app.step_rows.of_run(reader, id, &run)?;
+    // Whether something runs is not what is asked.
+    let all = rows.all(&run, &|_| false);
+    let found = all.into_iter().find(|row| row.place == place).map(|row| row.id());
+    found.ok_or_else(|| {
+        Problem::bad_request(format!("`place`: the run has come to no step at `{place}`"))
+            .hint("`GET /v1/runs/{run}/steps` has the `place` of each")
+    })
 }
 
 /// `getRunContent`. The content was compared with its digest before.
@@ -74,7 +93,20 @@ fn names(reader: &Reader, event: &Event, digest: &Digest) -> Result<bool, Proble
             let list = settled.manifest.as_ref().is_some_and(|manifest| manifest.list.digest == *digest);
             Ok(list || reader.files_of(settled)?.iter().any(|file| is(&file.before) || is(&file.blob)))
         }
-        Event::InterruptRaised(raised) => Ok(raised.found.iter().any(|file| file.digest == Some(*digest))),
+        Event::InterruptRaised(raised) => {
+            let is_found = raised.found.iter().any(|file| file.digest == Some(*digest));
+            Ok(is_found || raised.about == About::Conflict && in_conflict(&raised.evidence, digest))
+        }
         _ => Ok(false),
     }
+}
+
+/// Whether one of the three versions of a file in conflict has this content. The engine wrote this evidence when it merged.
+fn in_conflict(evidence: &Value, digest: &Digest) -> bool {
+    let items = evidence.get("conflicts").and_then(Value::as_array).unwrap_or_default();
+    let mut files = items.iter().filter_map(|item| item.get("files").and_then(Value::as_array)).flatten();
+    files.any(|file| {
+        let version = |name: &str| Value::get(file, name).and_then(Value::as_str).and_then(Digest::parse);
+        ["base", "ours", "theirs"].into_iter().any(|name| version(name) == Some(*digest))
+    })
 }

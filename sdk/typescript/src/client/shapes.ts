@@ -105,9 +105,9 @@ export interface BridgeTurn {
 }
 
 export interface ChangedFile {
-  /** The digest of its content when the question was raised, or of the last one that the run has left; null if it was deleted. */
+  /** The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted. */
   after: string | null;
-  /** The digest of its content before the run; null if there was none, or if that is not known. */
+  /** The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known. */
   before: string | null;
   /** Whether the run made it. */
   created: boolean;
@@ -150,6 +150,8 @@ export interface Compare {
   files?: object | undefined;
   /** The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is. By default the flow that the run is pinned to: what going on as it is means. */
   flow?: string | null | undefined;
+  /** Whether a fork is meant, from that step or from the one that stopped the run: `notes` and `refusals` are then those of a fork. */
+  fork?: boolean | undefined;
   /** The step from which on finished steps run again; by default none does. */
   from?: string | null | undefined;
 }

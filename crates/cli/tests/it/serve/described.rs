@@ -224,6 +224,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
             assert_eq!(reply.status, if which == run { 200 } else { 404 }, "{id} {which}: {}", reply.text());
         }
     }
+    assert_eq!(ask("listChangedFiles", &[&run], query("?place=nothing.1")).status, 400);
     ask("listRuns", &[], plain());
     let page = ask("listRuns", &[], query("?limit=1&status=waiting&flow=publish")).json();
     let next = text(&page["next"]);

@@ -156,6 +156,26 @@ steps:
         let refused = admin.post(&path, body);
         assert_eq!((refused.status, refused.json()["code"].as_str()), (status, Some(code)), "{body}");
     }
+    // What is said before is what is met.
+    let compared = |body: &str| {
+        let reply = admin.post(&format!("/v1/runs/{root}/compare"), body);
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        reply.json()
+    };
+    let lists = |of: &Value, name: &str| of[name].as_array().unwrap().iter().map(text).collect::<Vec<_>>();
+    for body in ["{}", r#"{"fork": true}"#, r#"{"fork": true, "from": "use"}"#] {
+        let found = compared(body);
+        assert!(
+            lists(&found, "notes").iter().any(|note| note.ends_with("not set back: `out.txt`")),
+            "{body} {found}"
+        );
+        assert_eq!(found["refusals"], json!([]), "{body}");
+    }
+    assert_eq!(compared(r#"{"fork": true, "from": "make"}"#)["notes"], json!([]), "nothing lay there then");
+    assert!(
+        lists(&compared(r#"{"fork": true, "from": "nothing"}"#), "refusals")[0].contains("no step `nothing`")
+    );
+    assert_eq!(admin.post(&format!("/v1/runs/{root}/compare"), r#"{"fork": 1}"#).status, 400);
     let key = [("idempotency-key", "again")];
     let fork = |body: &str| admin.call("POST", &path, &key, body.as_bytes());
     let begun = fork(r#"{"why": "the script is mended"}"#);
@@ -178,8 +198,56 @@ steps:
     assert_ne!(live, root);
     let busy = admin.post(&path, r#"{"workspace": "shared"}"#);
     assert_eq!((busy.status, busy.json()["code"].as_str()), (409, Some("FAMILY_BUSY")), "{}", busy.text());
+    for body in ["{}", r#"{"fork": true}"#] {
+        assert_eq!(lists(&compared(body), "refusals"), [text(&busy.json()["detail"])], "{body}");
+    }
+    let own = admin.post(&format!("/v1/runs/{live}/compare"), "{}").json();
+    assert_eq!(own["refusals"], json!([]), "the one that is under way is not in its own way");
     stage.write("go", "");
     admin.wait_until_run_is(&live, "succeeded");
+}
+
+#[test]
+fn the_files_of_a_visit_are_those_that_it_and_its_parts_have_changed_beside_what_was_there_before_it() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    let flow = "
+flow: files
+inputs: { names: { type: array, default: [a, b] } }
+steps:
+  - id: first
+    run: echo one > both.txt
+    artifacts: [both.txt]
+  - id: each
+    for_each: ${{ inputs.names }}
+    run: echo ${{ item }} > ${{ item }}.txt
+    artifacts: ['?.txt']
+  - id: last
+    run: echo two > both.txt
+    artifacts: [both.txt]
+";
+    let run = admin.run(flow);
+    admin.wait_until_run_is(&run, "succeeded");
+    let path = format!("/v1/runs/{run}/files");
+    let files = |query: &str| admin.json(&format!("{path}{query}"));
+    let names = |query: &str| {
+        files(query)["files"].as_array().unwrap().iter().map(|file| text(&file["path"])).collect::<Vec<_>>()
+    };
+    let first = &files("?place=first.1")["files"][0];
+    assert_eq!((&first["created"], &first["before"]), (&json!(true), &Value::Null));
+    let last = &files("?place=last.1")["files"][0];
+    assert_eq!((&last["created"], &last["before"]), (&json!(false), &first["after"]));
+    assert_eq!(&files("")["files"][2]["after"], &last["after"]);
+    assert_eq!(names("?place=each.1"), ["a.txt", "b.txt"]);
+    assert_eq!(names("?place=1.each.1"), ["b.txt"]);
+    for place in ["last.2", "last", "last.1.1", "", "..", "%00"] {
+        let refused = admin.get(&format!("{path}?place={place}"));
+        assert_eq!(
+            (refused.status, refused.json()["code"].as_str()),
+            (400, Some("REQUEST_INVALID")),
+            "{place}"
+        );
+    }
 }
 
 #[test]

@@ -212,9 +212,10 @@ class Client:
             whole = {**page, "steps": rows + page["steps"]}
         return cast(Steps, whole)
 
-    def list_changed_files(self, run: str) -> ChangedFiles:
-        """The files that a run has changed so far: what each was before it, and what it was last."""
-        return cast(ChangedFiles, self._get("runs", run, "files").object())
+    def list_changed_files(self, run: str, *, place: Optional[str] = None) -> ChangedFiles:
+        """The files that a run has changed so far: what each was before it, and what it was last. With the `place` of a step,
+        only what that visit and its parts have changed, beside what was there before it."""
+        return cast(ChangedFiles, self._get("runs", run, "files", place=place).object())
 
     def get_run_ledger(self, run: str) -> RunLedger:
         """What a run has used of what it may use."""
@@ -351,14 +352,20 @@ class Client:
         step: Optional[str] = None,
         *,
         files: Optional[Mapping[str, str]] = None,
+        fork: bool = False,
     ) -> Comparison:
         """What it would mean for a run to go on, as it is or with its flow corrected; changes nothing.
 
         `flow` is the digest of a registered flow, or its id for the newest; without one, the flow of the run. With `files`,
         the texts of flows by their paths, it is the path of one that is not registered; that needs the scope `admin`. Finished steps from `step` on
-        run again; without one, none does.
+        run again; without one, none does. With `fork`, `notes` and `refusals` are those of a fork from that step.
         """
-        body = {"flow": flow, "files": None if files is None else dict(files), "from": step}
+        body = {
+            "flow": flow,
+            "files": None if files is None else dict(files),
+            "from": step,
+            "fork": fork or None,
+        }
         content = _json({name: value for name, value in body.items() if value is not None})
         request = Request("POST", path_of("runs", run, "compare"), content=content)
         return cast(Comparison, self._caller.ask(request, 200).object())

@@ -58,9 +58,9 @@ class BridgeRefusal(_BridgeRefusal, total=False):
 
 class ChangedFile(TypedDict):
     after: Optional[str]
-    """The digest of its content when the question was raised, or of the last one that the run has left; null if it was deleted."""
+    """The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted."""
     before: Optional[str]
-    """The digest of its content before the run; null if there was none, or if that is not known."""
+    """The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known."""
     created: bool
     """Whether the run made it."""
     path: str
