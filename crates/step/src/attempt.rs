@@ -1,6 +1,7 @@
 //! One attempt as data: its order, its folder, its records, and its processes.
 
 pub(crate) mod dir;
+pub(crate) mod lease;
 pub(crate) mod obstacles;
 pub(crate) mod processes;
 pub(crate) mod record;

@@ -31,6 +31,7 @@ mod workspace;
 
 pub use attempt::{
     dir::{AttemptDir, LockFile, wait_until_free},
+    lease::{Lease, boot_ms},
     obstacles::{Obstacle, obstacles},
     record::{Change, Exit, FileChange, FileRef, LateFile, Outcome, SetBack, Snapshot, Started, Stream},
     spec::{Command, SecretMark, Spec},

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use crate::attempt::dir::{self, AttemptDir};
+use crate::attempt::lease::{self, boot_ms};
 use crate::attempt::processes;
 use crate::attempt::record::{MOST_FILES, MostFiles, Outcome, Started, VERSION};
 use crate::attempt::spec::{Order, Spec};
@@ -124,6 +125,10 @@ impl Attempt {
             // A request to cancel that was written before `started.json` existed came without a signal.
             _ if self.cancel_wanted() => Ended::without_start(Outcome::Cancelled),
             Err(reason) => Ended::without_start(self.cannot_start(&reason.to_string(), false)),
+            // The files may have taken long.
+            Ok(_) if self.lease_until_ms().is_some_and(|until| boot_ms() >= until) => {
+                Ended::without_start(Outcome::LeaseOver)
+            }
             Ok(_) => self.run_command(signals).doing("cannot watch the command")?,
         };
         self.settle(&ended, before.as_ref().ok()).doing("cannot settle the attempt")
@@ -186,6 +191,12 @@ impl Attempt {
 
     fn cancel_wanted(&self) -> bool {
         cancel::is_wanted(&self.dir)
+    }
+
+    /// The end of its lease as it stands now, by [`boot_ms`].
+    fn lease_until_ms(&self) -> Option<u64> {
+        let first = self.spec.lease_until_ms?;
+        Some(lease::until_ms(&self.dir, first, &self.spec.boot_id))
     }
 
     fn cannot_start(&self, reason: &str, not_found: bool) -> Outcome {

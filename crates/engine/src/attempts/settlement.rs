@@ -434,7 +434,8 @@ fn outcome(outcome: envoi_step::Outcome) -> Outcome {
         envoi_step::Outcome::Exited { code } => Outcome::Exited { code },
         envoi_step::Outcome::Signalled { signal } => Outcome::Signalled { signal },
         envoi_step::Outcome::TimedOut => Outcome::TimedOut,
-        envoi_step::Outcome::Cancelled => Outcome::Cancelled,
+        // This engine gives no leases.
+        envoi_step::Outcome::Cancelled | envoi_step::Outcome::LeaseOver => Outcome::Cancelled,
         envoi_step::Outcome::CannotStart { reason, .. } => Outcome::CannotStart { reason },
     }
 }

@@ -163,6 +163,11 @@ impl AttemptDir {
         self.path.join("cancel")
     }
 
+    /// [`crate::Lease`], if the lease of the attempt was renewed.
+    pub fn lease(&self) -> PathBuf {
+        self.path.join("lease")
+    }
+
     /// What the supervisor had to say about itself. Missing after the end where that is nothing.
     pub fn supervisor_log(&self) -> PathBuf {
         self.path.join("supervisor.log")

@@ -186,6 +186,8 @@ pub enum Outcome {
     TimedOut,
     /// A cancel was requested. The command may not have been started at all.
     Cancelled,
+    /// Its lease was over. The command may not have been started at all.
+    LeaseOver,
     /// It never ran.
     CannotStart {
         /// Why, for a person.

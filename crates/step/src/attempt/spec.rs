@@ -67,6 +67,9 @@ pub struct Spec {
     pub since: Option<PathBuf>,
     /// From the start of the command to its TERM; none, no limit.
     pub timeout_ms: Option<u64>,
+    /// Until when it may run, by [`crate::boot_ms`], unless its lease is renewed ([`crate::Lease`]). `None`: it has no lease.
+    #[serde(default)]
+    pub lease_until_ms: Option<u64>,
     /// From TERM to KILL.
     pub grace_ms: u64,
     /// What is kept of each of stdout and stderr: the first half and the last half of it.

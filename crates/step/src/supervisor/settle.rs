@@ -473,6 +473,7 @@ mod tests {
             set_back: None,
             since: None,
             timeout_ms: None,
+            lease_until_ms: None,
             grace_ms: 0,
             stream_cap_bytes: 0,
             text_cap_bytes: 0,

@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
 
 use super::Attempt;
 use super::signals::Signals;
+use crate::attempt::lease::boot_ms;
 use crate::attempt::processes::{self, Marks, Process, Sent};
 use crate::attempt::record::Outcome;
 use crate::disk::pieces;
@@ -28,6 +29,9 @@ const UNSEEN: Duration = Duration::from_secs(5);
 
 /// How often to look for what is left while it is being ended: not all of it is ours to reap.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How often the end of a lease is looked at: a wait counts no time in which the machine sleeps, and a lease does.
+const LEASE_LOOK: Duration = Duration::from_secs(1);
 
 /// One pipe of the command and where its bytes go.
 struct Pipe<'w, 'a> {
@@ -96,6 +100,8 @@ pub(super) struct Watch<'w, 'a> {
     ending: Option<Ending>,
     over: Option<(WaitStatus, Instant)>,
     any_child: bool,
+    /// The end of the lease when it was read last.
+    lease_until_ms: Option<u64>,
 }
 
 impl<'w, 'a> Watch<'w, 'a> {
@@ -126,6 +132,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             ending: None,
             over: None,
             any_child: true,
+            lease_until_ms: attempt.spec.lease_until_ms,
         })
     }
 
@@ -242,7 +249,7 @@ impl<'w, 'a> Watch<'w, 'a> {
 
     fn next_deadline(&self) -> Option<Instant> {
         match &self.ending {
-            None => self.times_out_at(),
+            None => self.times_out_at().into_iter().chain(self.looks_at_lease_at()).min(),
             Some(ending) => (!ending.killed).then_some(ending.kill_at),
         }
     }
@@ -251,15 +258,30 @@ impl<'w, 'a> Watch<'w, 'a> {
         self.started.checked_add(Duration::from_millis(self.attempt.spec.timeout_ms?))
     }
 
+    fn looks_at_lease_at(&self) -> Option<Instant> {
+        let left = Duration::from_millis(self.lease_until_ms?.saturating_sub(boot_ms()));
+        Instant::now().checked_add(left.min(LEASE_LOOK))
+    }
+
+    /// Whether the lease is over. It is read again only when the end that is known has come.
+    fn lease_is_over(&mut self) -> bool {
+        let is_past = |until: Option<u64>| until.is_some_and(|until| boot_ms() >= until);
+        if is_past(self.lease_until_ms) {
+            self.lease_until_ms = self.attempt.lease_until_ms();
+        }
+        is_past(self.lease_until_ms)
+    }
+
     fn end_if_due(&mut self) -> io::Result<()> {
         let now = Instant::now();
+        let lease_is_over = self.ending.is_none() && self.lease_is_over();
         match &mut self.ending {
             Some(ending) if !ending.killed && now >= ending.kill_at => {
                 ending.killed = true;
                 self.signal_all(Signal::KILL)
             }
             Some(_) => Ok(()),
-            None => match self.reason_to_end(now) {
+            None => match self.reason_to_end(now, lease_is_over) {
                 Some(why) => {
                     let kill_at = now + Duration::from_millis(self.attempt.spec.grace_ms);
                     self.ending = Some(Ending { why, kill_at, killed: false });
@@ -270,9 +292,12 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    fn reason_to_end(&self, now: Instant) -> Option<Outcome> {
+    fn reason_to_end(&self, now: Instant, lease_is_over: bool) -> Option<Outcome> {
         if self.attempt.cancel_wanted() {
             return Some(Outcome::Cancelled);
+        }
+        if lease_is_over {
+            return Some(Outcome::LeaseOver);
         }
         self.times_out_at().filter(|at| now >= *at).map(|_| Outcome::TimedOut)
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 
-use envoi_step::{Cancelled, Outcome, Spec, cancel, remind};
+use envoi_step::{Cancelled, Lease, Outcome, Spec, boot_ms, cancel, remind};
 use envoi_tree::{Bounds, Contents, Order, Stop};
 
 use crate::stage::{ATTEMPT, Stage, assert_gone, exec, kill, lives, wait_for};
@@ -106,6 +106,45 @@ pub(crate) fn a_cancel_before_the_start_runs_nothing() {
     // Had it been tried, it would be known that there is no such program.
     let exit = stage.run(&stage.spec(exec(&["no-such-program-here"])));
     assert_eq!(exit.outcome, Outcome::Cancelled);
+    assert!(stage.dir.exit().exists(), "and nobody else can start it");
+}
+
+pub(crate) fn a_command_whose_lease_is_not_renewed_is_ended() {
+    let stage = Stage::new();
+    let mut spec = stage.python(
+        "import os, signal, time\n\
+         signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+         print(os.getpid(), flush=True)\n\
+         while True: time.sleep(60)\n",
+    );
+    // Enough for an interpreter to come up on a busy machine.
+    (spec.lease_until_ms, spec.grace_ms) = (Some(boot_ms() + 8_000), 100);
+    assert_eq!(stage.run(&spec).outcome, Outcome::LeaseOver);
+    assert!(boot_ms() >= spec.lease_until_ms.unwrap(), "not before its end");
+    assert_gone(&stage.text());
+}
+
+pub(crate) fn a_renewed_lease_lets_the_command_go_on() {
+    let stage = Stage::new();
+    let mut spec = stage.shell("echo up > up; while ! test -e go; do sleep 0.01; done; echo done");
+    let first = boot_ms() + 3_000;
+    spec.lease_until_ms = Some(first);
+    Lease { boot_id: spec.boot_id.clone(), until_ms: first + 3_600_000 }.renew(&stage.dir).unwrap();
+    let supervisor = stage.spawn(&spec);
+    stage.told("up");
+    // The supervisor looks at the lease when the first end has come, and finds another one.
+    wait_for("the first end of the lease", || (boot_ms() > first + 500).then_some(()));
+    File::create(stage.workspace().join("go")).unwrap();
+    supervisor.wait().unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
+}
+
+pub(crate) fn nothing_is_started_after_the_end_of_the_lease() {
+    let stage = Stage::new();
+    // Had it been tried, it would be known that there is no such program.
+    let mut spec = stage.spec(exec(&["no-such-program-here"]));
+    spec.lease_until_ms = Some(boot_ms());
+    assert_eq!(stage.run(&spec).outcome, Outcome::LeaseOver);
     assert!(stage.dir.exit().exists(), "and nobody else can start it");
 }
 

@@ -65,6 +65,7 @@ impl Stage {
             keep: None,
             since: None,
             timeout_ms: None,
+            lease_until_ms: None,
             grace_ms: Spec::GRACE_MS,
             stream_cap_bytes: Spec::STREAM_CAP_BYTES,
             text_cap_bytes: Spec::TEXT_CAP_BYTES,

@@ -40,6 +40,7 @@ const OF_ATTEMPT: &[&str] = &[
     "files",
     "before",
     "cancel",
+    "lease",
     "supervisor.log",
 ];
 
