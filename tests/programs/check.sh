@@ -4,8 +4,8 @@
 # Then calls through the bridge: a budget, a limit of the run and one of the provider, each exact. With Claude Code also calls of tools that a
 # person decides, and a kill in the midst of one. At last the examples with agents.
 #
-#   tests/programs/check.sh [NAME ...]           NAME: claude, codex, examples (these three if none is named), gemini
-#   tests/programs/check.sh --kills N [SEED [NAME ...]]     N kills at random moments with each program, or with those (kills.py)
+#   tests/programs/check.sh [NAME ...]           NAME: claude, codex, examples (these three if none is named), gemini, opencode
+#   tests/programs/check.sh --kills N [SEED [NAME ...]]     N kills at random moments with Claude Code and Codex each, or with those; gemini is named alone (kills.py)
 #
 # The programs are installed from npm, in these versions, into a folder that is kept: $ENVOI_PROGRAMS, or envoi/programs in the cache of
 # the user. No account is needed. What cannot be installed is a failure.
@@ -16,6 +16,7 @@ cache=${ENVOI_PROGRAMS:-${XDG_CACHE_HOME:-$HOME/.cache}/envoi/programs}
 CLAUDE=2.1.330
 CODEX=0.169.0
 GEMINI=0.61.0
+OPENCODE=1.18.33
 case $(uname -sm) in
     "Linux x86_64") platform=linux-x64 ;;
     "Linux aarch64") platform=linux-arm64 ;;
@@ -35,11 +36,19 @@ installed() {
 }
 
 light=()
+if [ "${1:-}" = --kills ] && [ "${4:-}" = gemini ]; then
+    installed "gemini-$GEMINI" "@google/gemini-cli@$GEMINI"
+    exec python3 -B story.py "$envoi" "$cache/gemini-$GEMINI" "$@"
+fi
 for name in "$@"; do
     case $name in
         gemini)
             installed "gemini-$GEMINI" "@google/gemini-cli@$GEMINI"
             python3 -B story.py "$envoi" "$cache/gemini-$GEMINI" gemini
+            ;;
+        opencode)
+            installed "opencode-$platform-$OPENCODE" "opencode-$platform@$OPENCODE"
+            python3 -B story.py "$envoi" "$cache/opencode-$platform-$OPENCODE" opencode
             ;;
         *) light+=("$name") ;;
     esac

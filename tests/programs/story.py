@@ -36,6 +36,10 @@ def step(kind, base, home):
         settings.parent.mkdir(exist_ok=True)
         settings.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}))
         return ["-m", "stub-model"], {"GOOGLE_GEMINI_BASE_URL": base, "GEMINI_API_KEY": "stub"}
+    if kind == "opencode":
+        provider = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": base, "apiKey": "{env:STUB_KEY}"},
+                    "models": {"stub-model": {"cost": {"input": 1, "output": 2}}}}
+        return ["-m", "stub/stub-model"], {"OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"stub": provider}}), "STUB_KEY": "stub"}
     provider = (f'model_providers.stub={{name="stub",base_url="{base}",env_key="STUB_KEY",wire_api="responses",'
                 "request_max_retries=1,stream_max_retries=1}")
     arguments = ["-m", "stub-model", "--disable", "plugins", "-c", "model_provider=stub", "-c", provider]
@@ -136,6 +140,28 @@ class Story:
         assert stub.Stub.calls[self.run_name] == 3, stub.Stub.calls
         assert "Hello from the stub." in self.call("logs", run)
         print(f"{self.kind}: refused, waited for {f'until {stated}' if stated else 'by tries'}, resumed twice; {time.monotonic() - began:.1f} s", flush=True)
+
+
+class Continued(Story):
+    """A step goes on with the session of the one before, and what each has used is known. (After a refusal for a while the program tries
+    again by itself.)"""
+
+    def __init__(self, envoi, kind, binary, port):
+        super().__init__(envoi, kind, binary, port)
+        self.run_name = f"{kind}-continued--hello"
+        config = self.place / ".envoi/config.yaml"
+        config.write_text(config.read_text().replace(f"{kind}--limit-once", self.run_name))
+
+    def tell(self):
+        began = time.monotonic()
+        self.call("run", "flow.yaml")
+        run = self.json("runs")[0]["run"]
+        used = self.json("show", run)["used"]
+        assert (used["llm_calls"], stub.Stub.calls[self.run_name]) == (2, 2), (used, stub.Stub.calls)
+        assert float(used["cost_usd"]) == 0.0002, used
+        heard = json.dumps(stub.Stub.latest[self.run_name])
+        assert "Say hello." in heard and "Say it again." in heard, heard[-3000:]
+        print(f"{self.kind}: two steps in one session, two calls, both counted; {time.monotonic() - began:.1f} s", flush=True)
 
 
 # In the place of Git; the program itself calls it, too.
@@ -291,7 +317,7 @@ def start_server(envoi, place):
     return server
 
 
-PROTOCOLS = {"claude": "messages", "codex": "responses"}
+PROTOCOLS = {"claude": "messages", "codex": "responses", "opencode": "chat"}
 
 
 class Bridged(Story):
@@ -312,7 +338,7 @@ class Bridged(Story):
             f"models:\n  providers:\n{providers}  offer:\n"
             f'    endless: {{ provider: endless, name: stub-model, price: {{ in: "1", out: "1" }} }}\n'
             f'    limited: {{ provider: limited, name: stub-model }}\n')
-        variable = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}[kind]
+        variable = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "opencode": "XDG_DATA_HOME"}[kind]
         variables = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home), variable: str(home)}
         env = "".join(f"  {name}: {quoted(value)}\n" for name, value in variables.items())
         args = 'args: ["--disable", plugins], ' if kind == "codex" else ""
@@ -378,14 +404,14 @@ def run_examples(envoi, binaries, port):
 
 
 # What each program can do.
-TOLD = {"claude": (Story, Bridged, Forked, Questions, Expired), "codex": (Story, Bridged), "gemini": (Story, )}
+TOLD = {"claude": (Story, Bridged, Forked, Questions, Expired), "codex": (Story, Bridged), "gemini": (Story, ), "opencode": (Continued, )}
 
 
 def main():
     envoi, folder, *wanted = sys.argv[1:]
     modules = pathlib.Path(folder) / "node_modules"
     places = {"claude": "@anthropic-ai/claude-code-*/claude", "codex": "@openai/codex/vendor/*/bin/codex",
-              "gemini": "@google/gemini-cli/bundle/gemini.js"}
+              "gemini": "@google/gemini-cli/bundle/gemini.js", "opencode": "opencode-*/bin/opencode"}
     binaries = {kind: binary for kind, place in places.items() for binary in modules.glob(place)}
     missing = [name for name in wanted if name in places and name not in binaries]
     assert binaries and not missing, f"not installed in {folder}: {missing or 'any program'}"

@@ -26,7 +26,7 @@ pub struct Checkup {
 /// A program that does `agent` steps, as `doctor` has found it. That it is missing is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentProgram {
-    /// Its name in a flow file: `claude`, `codex` or `gemini`.
+    /// Its name in a flow file: `claude`, `codex`, `gemini` or `opencode`.
     pub program: String,
     /// Where it is; null if it is not in `PATH`.
     pub path: Option<String>,

@@ -3,44 +3,11 @@
 //! The prompt is not among them: the program reads it from its standard input, so that it may be long, may begin with any
 //! character, and is not in the list of processes.
 
-use crate::preset::{BRIDGE_KEY, Preset};
+use crate::{
+    may::May,
+    preset::{BRIDGE_KEY, PROVIDER, Preset},
+};
 use envoi_contract::json::{Object, Value};
-
-/// How `codex` knows the bridge.
-const PROVIDER: &str = "envoi";
-
-/// What the agent does without asking: the program's own permission system. It is no sandbox.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum May {
-    /// Read files.
-    Read,
-    /// Read and change files.
-    #[default]
-    Edit,
-    /// Read and change files, and run commands.
-    Run,
-}
-
-impl May {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Edit, Self::Run];
-
-    /// The word for it in a flow file.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Edit => "edit",
-            Self::Run => "run",
-        }
-    }
-
-    /// What this word means.
-    #[must_use]
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|may| may.word() == word)
-    }
-}
 
 /// The session of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +85,7 @@ impl Invocation<'_> {
             Preset::Claude => self.of_claude(),
             Preset::Codex => self.of_codex(),
             Preset::Gemini => self.of_gemini(),
+            Preset::OpenCode => self.of_opencode(),
         }
     }
 
@@ -198,6 +166,23 @@ impl Invocation<'_> {
             May::Run => &["--approval-mode", "auto_edit", "--allowed-tools", "run_shell_command"],
         }));
         all.extend(self.model.iter().flat_map(|model| words(&["-m", model])));
+        all.extend_from_slice(self.args);
+        all
+    }
+
+    fn of_opencode(&self) -> Vec<String> {
+        // Without words among the arguments the prompt is standard input alone.
+        let mut all = words(&["run", "--format", "json"]);
+        match self.session {
+            // Without a title it calls a model for one, which is in no event.
+            Resume::New(_) | Resume::Fork { .. } => all.extend(words(&["--title", "envoi"])),
+            Resume::From(id) => all.extend(words(&["-s", id])),
+        }
+        // What it may do is a variable.
+        all.extend(self.model.iter().flat_map(|model| match self.bridge {
+            Some(_) => words(&["-m", &format!("{PROVIDER}/{model}")]),
+            None => words(&["-m", model]),
+        }));
         all.extend_from_slice(self.args);
         all
     }
@@ -296,6 +281,8 @@ mod tests {
                 May::Read,
                 "-o stream-json --skip-trust -r id --approval-mode default -m m --extra",
             ),
+            (Preset::OpenCode, Resume::New(None), May::Run, "run --format json --title envoi -m m --extra"),
+            (Preset::OpenCode, Resume::From("id"), May::Read, "run --format json -s id -m m --extra"),
         ] {
             assert_eq!(arguments(preset, session, may), expected);
         }
@@ -343,15 +330,11 @@ mod tests {
                         base_url=\"http://127.0.0.1:7/api/llm-bridge\",env_key=\"ENVOI_BRIDGE_TOKEN\",wire_api=\"responses\"} \
                         resume id -";
         assert!(all.ends_with(expected), "{all}");
-        let all = invocation.arguments(Preset::Claude).join(" ");
-        assert!(!all.contains("llm-bridge"), "its address is a variable: {all}");
-    }
-
-    #[test]
-    fn every_word_of_may_is_read_as_it_is_written() {
-        for may in May::ALL {
-            assert_eq!(May::of(may.word()), Some(may));
+        for preset in [Preset::Claude, Preset::OpenCode] {
+            let all = invocation.arguments(preset).join(" ");
+            assert!(!all.contains("llm-bridge"), "its address is a variable: {all}");
         }
-        assert_eq!(May::of("all"), None);
+        let all = invocation.arguments(Preset::OpenCode).join(" ");
+        assert!(all.contains("-m envoi/small"), "the model is one of the bridge: {all}");
     }
 }

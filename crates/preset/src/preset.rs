@@ -1,13 +1,17 @@
 //! The programs that are known: names, versions, and what each can do.
 
-use crate::protocol::Protocol;
+use crate::{may::May, protocol::Protocol};
 use core::fmt;
+use envoi_contract::json::Value;
 
 /// The variable that keeps Claude Code from working in the background.
 pub const NO_BACKGROUND_WORK: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 
 /// The variable with the token of the bridge, for a program that takes the name of the variable with its key.
 pub(crate) const BRIDGE_KEY: &str = "ENVOI_BRIDGE_TOKEN";
+
+/// How a program knows the bridge that it is told of as a provider of models.
+pub(crate) const PROVIDER: &str = "envoi";
 
 /// A program that works as an agent, and that this crate knows how to start and to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,11 +22,13 @@ pub enum Preset {
     Codex,
     /// The Gemini CLI.
     Gemini,
+    /// opencode.
+    OpenCode,
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Gemini];
+    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::OpenCode];
 
     /// Its name in a flow file.
     #[must_use]
@@ -31,6 +37,7 @@ impl Preset {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::OpenCode => "opencode",
         }
     }
 
@@ -52,7 +59,7 @@ impl Preset {
     pub const fn takes_session_id(self) -> bool {
         match self {
             Self::Claude | Self::Gemini => true,
-            Self::Codex => false,
+            Self::Codex | Self::OpenCode => false,
         }
     }
 
@@ -62,7 +69,7 @@ impl Preset {
     pub const fn frees_lost_id(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex | Self::Gemini => false,
+            Self::Codex | Self::Gemini | Self::OpenCode => false,
         }
     }
 
@@ -71,7 +78,7 @@ impl Preset {
     pub const fn bounds_turns(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex | Self::Gemini => false,
+            Self::Codex | Self::Gemini | Self::OpenCode => false,
         }
     }
 
@@ -80,7 +87,7 @@ impl Preset {
     pub const fn can_ask(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex | Self::Gemini => false,
+            Self::Codex | Self::Gemini | Self::OpenCode => false,
         }
     }
 
@@ -96,7 +103,7 @@ impl Preset {
                 "--dangerously-skip-permissions",
             ],
             // They cannot ask.
-            Self::Codex | Self::Gemini => &[],
+            Self::Codex | Self::Gemini | Self::OpenCode => &[],
         }
     }
 
@@ -104,7 +111,7 @@ impl Preset {
     #[must_use]
     pub const fn reports_calls(self) -> bool {
         match self {
-            Self::Claude => true,
+            Self::Claude | Self::OpenCode => true,
             Self::Codex | Self::Gemini => false,
         }
     }
@@ -113,7 +120,7 @@ impl Preset {
     #[must_use]
     pub const fn reports_cost(self) -> bool {
         match self {
-            Self::Claude => true,
+            Self::Claude | Self::OpenCode => true,
             Self::Codex | Self::Gemini => false,
         }
     }
@@ -124,7 +131,7 @@ impl Preset {
     pub const fn takes_schema(self) -> bool {
         match self {
             Self::Claude | Self::Codex => true,
-            Self::Gemini => false,
+            Self::Gemini | Self::OpenCode => false,
         }
     }
 
@@ -135,6 +142,7 @@ impl Preset {
             Self::Claude => Some(Protocol::Messages),
             Self::Codex => Some(Protocol::Responses),
             Self::Gemini => None,
+            Self::OpenCode => Some(Protocol::Chat),
         }
     }
 
@@ -171,6 +179,26 @@ impl Preset {
             Self::Codex => vec![(BRIDGE_KEY, token.to_owned())],
             // It has no protocol of the bridge.
             Self::Gemini => Vec::new(),
+            Self::OpenCode => {
+                let object = |members: &[(&str, Value)]| {
+                    Value::Object(
+                        members.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+                    )
+                };
+                let options = object(&[("baseURL", url.into()), ("apiKey", token.into())]);
+                let provider = object(&[
+                    ("npm", "@ai-sdk/openai-compatible".into()),
+                    ("options", options),
+                    ("models", object(&[(model, object(&[]))])),
+                ]);
+                // It has no other provider, and the model for small tasks is this one.
+                let settings = object(&[
+                    ("provider", object(&[(PROVIDER, provider)])),
+                    ("enabled_providers", Value::Array(vec![PROVIDER.into()])),
+                    ("small_model", format!("{PROVIDER}/{model}").into()),
+                ]);
+                vec![("OPENCODE_CONFIG_CONTENT", settings.compact())]
+            }
         }
     }
 
@@ -208,6 +236,34 @@ impl Preset {
                 "HOME",
                 "PATH",
             ],
+            // Its settings name the provider; these are its own, and the keys of providers that it knows without settings.
+            Self::OpenCode => &[
+                "ANTHROPIC_API_KEY",
+                "AWS_ACCESS_KEY_ID",
+                "AWS_BEARER_TOKEN_BEDROCK",
+                "AWS_PROFILE",
+                "AZURE_API_KEY",
+                "DEEPSEEK_API_KEY",
+                "GEMINI_API_KEY",
+                "GITHUB_TOKEN",
+                "GOOGLE_API_KEY",
+                "GOOGLE_APPLICATION_CREDENTIALS",
+                "GOOGLE_GENERATIVE_AI_API_KEY",
+                "GROQ_API_KEY",
+                "HOME",
+                "MISTRAL_API_KEY",
+                "OPENAI_API_KEY",
+                "OPENCODE_API_KEY",
+                "OPENCODE_AUTH_CONTENT",
+                "OPENCODE_CONFIG",
+                "OPENCODE_CONFIG_CONTENT",
+                "OPENCODE_CONFIG_DIR",
+                "OPENROUTER_API_KEY",
+                "PATH",
+                "XAI_API_KEY",
+                "XDG_CONFIG_HOME",
+                "XDG_DATA_HOME",
+            ],
         }
     }
 
@@ -216,7 +272,7 @@ impl Preset {
     #[must_use]
     pub const fn limits_in(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::Claude | Self::Gemini => None,
+            Self::Claude | Self::Gemini | Self::OpenCode => None,
             Self::Codex => Some(("CODEX_HOME", ".codex")),
         }
     }
@@ -231,6 +287,23 @@ impl Preset {
             }
             Self::Codex => &[],
             Self::Gemini => &[("GEMINI_CLI_NO_RELAUNCH", "true")],
+            Self::OpenCode => &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")],
+        }
+    }
+
+    /// The variable that states what it does without asking, where no argument does. It is set unless the flow sets it. A rule that is not
+    /// here is the program's own.
+    #[must_use]
+    pub const fn permissions(self, may: May) -> Option<(&'static str, &'static str)> {
+        const NAME: &str = "OPENCODE_PERMISSION";
+        match (self, may) {
+            (Self::Claude | Self::Codex | Self::Gemini, _) | (Self::OpenCode, May::Run) => None,
+            (Self::OpenCode, May::Edit) => {
+                Some((NAME, r#"{"bash":"deny","webfetch":"deny","websearch":"deny"}"#))
+            }
+            (Self::OpenCode, May::Read) => {
+                Some((NAME, r#"{"bash":"deny","edit":"deny","webfetch":"deny","websearch":"deny"}"#))
+            }
         }
     }
 
@@ -241,6 +314,7 @@ impl Preset {
             Self::Claude => (Version(2, 1, 197), Version(2, 1, 330)),
             Self::Codex => (Version(0, 169, 0), Version(0, 169, 0)),
             Self::Gemini => (Version(0, 61, 0), Version(0, 61, 0)),
+            Self::OpenCode => (Version(1, 18, 33), Version(1, 18, 33)),
         }
     }
 
@@ -307,6 +381,7 @@ mod tests {
             Preset::Claude => 0,
             Preset::Codex => 1,
             Preset::Gemini => 2,
+            Preset::OpenCode => 3,
         };
         assert!(Preset::ALL.into_iter().map(place).eq(0..Preset::ALL.len()));
     }
@@ -321,6 +396,7 @@ mod tests {
             (Preset::Codex, "codex-cli 0.170.0-alpha.1", Support::Newer),
             (Preset::Gemini, "0.61.0", Support::Tried),
             (Preset::Gemini, "0.60.9", Support::Older),
+            (Preset::OpenCode, "1.18.33", Support::Tried),
         ] {
             assert_eq!(preset.support(Version::find(version).unwrap()), support, "{version}");
         }

@@ -1,7 +1,7 @@
 //! From what a program writes to what it came to.
 
 use crate::{
-    events::{claude, codex, gemini},
+    events::{claude, codex, gemini, opencode},
     failure::{Class, Failure},
     lines::{Lines, MAX_LINE_BYTES},
     member::{Masking, one_line},
@@ -36,6 +36,7 @@ enum Events {
     Claude(claude::Events),
     Codex(codex::Events),
     Gemini(gemini::Events),
+    OpenCode(opencode::Events),
 }
 
 impl<'m> Reading<'m> {
@@ -46,6 +47,7 @@ impl<'m> Reading<'m> {
             Preset::Claude => Events::Claude(claude::Events::default()),
             Preset::Codex => Events::Codex(codex::Events::default()),
             Preset::Gemini => Events::Gemini(gemini::Events::default()),
+            Preset::OpenCode => Events::OpenCode(opencode::Events::default()),
         };
         Self { lines: Lines::default(), events, masking, read: 0, unread: 0 }
     }
@@ -75,6 +77,7 @@ impl<'m> Reading<'m> {
             Events::Claude(events) => events.session.as_deref(),
             Events::Codex(events) => events.session.as_deref(),
             Events::Gemini(events) => events.session.as_deref(),
+            Events::OpenCode(events) => events.session.as_deref(),
         }
     }
 
@@ -83,6 +86,7 @@ impl<'m> Reading<'m> {
     pub fn calls(&self) -> Option<u64> {
         match &self.events {
             Events::Claude(events) => Some(events.calls()),
+            Events::OpenCode(events) => events.calls(),
             Events::Codex(_) | Events::Gemini(_) => None,
         }
     }
@@ -94,6 +98,7 @@ impl<'m> Reading<'m> {
             Events::Claude(events) => events.usage(),
             Events::Codex(events) => events.usage(),
             Events::Gemini(events) => events.usage(),
+            Events::OpenCode(events) => events.usage(),
         }
     }
 
@@ -102,7 +107,7 @@ impl<'m> Reading<'m> {
     pub fn version(&self) -> Option<&str> {
         match &self.events {
             Events::Claude(events) => events.version.as_deref(),
-            Events::Codex(_) | Events::Gemini(_) => None,
+            Events::Codex(_) | Events::Gemini(_) | Events::OpenCode(_) => None,
         }
     }
 
@@ -122,6 +127,7 @@ impl<'m> Reading<'m> {
             Events::Claude(events) => events.finish(exit, stderr, self.masking),
             Events::Codex(events) => events.finish(exit, stderr, wants_data, self.masking),
             Events::Gemini(events) => events.finish(exit, stderr, wants_data, self.masking),
+            Events::OpenCode(events) => events.finish(exit, stderr, wants_data, self.masking),
         };
         let skipped = self.lines.skipped;
         let mut outcome = Outcome { unread: self.unread.saturating_add(skipped), ..outcome };
@@ -149,6 +155,7 @@ impl<'m> Reading<'m> {
                     Events::Claude(events) => events.read(&event, self.masking),
                     Events::Codex(events) => events.read(&event, self.masking),
                     Events::Gemini(events) => events.read(&event, self.masking),
+                    Events::OpenCode(events) => events.read(&event, self.masking),
                 }
             }
             Ok(_) | Err(_) => {

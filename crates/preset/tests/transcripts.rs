@@ -99,10 +99,31 @@ const GEMINI: &[(&str, Option<Class>)] = &[
     ("ended", Some(Class::Crashed)),
 ];
 
+const OPENCODE: &[(&str, Option<Class>)] = &[
+    ("hello", None),
+    ("resume", None),
+    ("tool", None),
+    ("data", None),
+    ("busy-once", None),
+    ("denied", Some(Class::Denied)),
+    ("denied-by-rule", Some(Class::Denied)),
+    ("no-data", Some(Class::Schema)),
+    ("busy", Some(Class::Throttled)),
+    ("unauthorized", Some(Class::Auth)),
+    ("forbidden", Some(Class::Auth)),
+    ("no-login", Some(Class::Crashed)),
+    ("no-model", Some(Class::Model)),
+    ("too-long", Some(Class::TooLong)),
+    ("lost", Some(Class::Crashed)),
+    ("ended", Some(Class::Crashed)),
+];
+
 fn all() -> impl Iterator<Item = (Preset, &'static str, Option<Class>)> {
     let claude = CLAUDE.iter().map(|(name, class)| (Preset::Claude, *name, *class));
     let codex = CODEX.iter().map(|(name, class)| (Preset::Codex, *name, *class));
-    claude.chain(codex).chain(GEMINI.iter().map(|(name, class)| (Preset::Gemini, *name, *class)))
+    let gemini = GEMINI.iter().map(|(name, class)| (Preset::Gemini, *name, *class));
+    let opencode = OPENCODE.iter().map(|(name, class)| (Preset::OpenCode, *name, *class));
+    claude.chain(codex).chain(gemini).chain(opencode)
 }
 
 fn wants_data(name: &str) -> bool {
@@ -208,19 +229,50 @@ fn a_resumed_session_is_charged_with_what_is_new() {
         (read(Preset::Gemini, "hello", false).usage, read(Preset::Gemini, "resume", false).usage);
     let used = second.since(&first.after(&Default::default()));
     assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(100), Some(10), None));
+
+    let (first, second) =
+        (read(Preset::OpenCode, "hello", false).usage, read(Preset::OpenCode, "resume", false).usage);
+    let used = second.since(&first.after(&Default::default()));
+    assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(100), Some(10), cost("0.0001")));
+    assert_eq!(read(Preset::OpenCode, "tool", false).usage.llm_calls, Some(2));
+}
+
+#[test]
+fn what_the_helpers_of_opencode_use_is_not_known_and_a_model_without_a_price_has_no_cost() {
+    let start = r#"{"type":"step_start","sessionID":"ses_1"}"#;
+    let end = |cost: &str| {
+        format!(
+            r#"{{"type":"step_finish","part":{{"reason":"stop","tokens":{{"input":5,"output":1}},"cost":{cost}}}}}"#
+        )
+    };
+    let helper = r#"{"type":"tool_use","part":{"tool":"task","state":{"status":"completed"}}}"#;
+    let used = |lines: &[&str]| {
+        let usage = heard(Preset::OpenCode, lines).usage;
+        (usage.llm_calls, usage.process.tokens_in, usage.process.cost.map(|cost| cost.to_string()))
+    };
+    assert_eq!(used(&[start, &end("2.5e-1")]), (Some(1), Some(5), Some("0.25".to_owned())));
+    assert_eq!(used(&[start, &end("0")]), (Some(1), Some(5), None));
+    assert_eq!(
+        used(&[start, &end("0"), start, &end("1")]),
+        (Some(2), Some(10), None),
+        "a part of it is not known"
+    );
+    assert_eq!(used(&[start, helper, &end("1")]), (None, None, None));
 }
 
 #[test]
 fn a_process_that_was_ended_is_charged_with_what_its_calls_were_given() {
     let usage = read(Preset::Claude, "ended", false).usage;
     assert_eq!((usage.llm_calls, usage.process.tokens_in, usage.process.cost), (Some(1), Some(120), None));
+    let usage = read(Preset::OpenCode, "ended", false).usage;
+    assert_eq!((usage.llm_calls, usage.process.tokens_out), (Some(1), None));
 }
 
 #[test]
 fn data_denials_limits_and_versions_are_found() {
     let expected = Value::parse_str(r#"{"verdict":"good","score":7}"#).unwrap();
     assert_eq!(read(Preset::Claude, "data", true).data, Some(expected.clone()));
-    for preset in [Preset::Codex, Preset::Gemini] {
+    for preset in [Preset::Codex, Preset::Gemini, Preset::OpenCode] {
         assert_eq!(read(preset, "data", true).data.unwrap().compact(), expected.compact());
         let unwanted = read(preset, "data", false).data;
         assert_eq!(unwanted, None, "text that looks like data is text where none is wanted");
@@ -230,6 +282,9 @@ fn data_denials_limits_and_versions_are_found() {
     assert!(denied.denied[0].starts_with("Bash python3 -c"), "{:?}", denied.denied);
     let denied = read(Preset::Gemini, "denied", false);
     assert!(denied.denied[0].starts_with("run_shell_command python3 -c"), "{:?}", denied.denied);
+    assert_eq!(read(Preset::OpenCode, "denied", false).denied, ["bash"]);
+    let denied = read(Preset::OpenCode, "denied-by-rule", false);
+    assert!(denied.denied[0].starts_with("bash python3 -c"), "{:?}", denied.denied);
     assert_eq!(read(Preset::Claude, "limit", false).throttled_until, Some(1_795_369_512));
     assert_eq!(read(Preset::Claude, "busy", false).throttled_until, None);
     assert_eq!(read(Preset::Claude, "hello", false).version.as_deref(), Some("2.1.330"));
@@ -261,6 +316,9 @@ fn people_are_shown_what_the_agent_says_and_does() {
             "end: success"
         ]
     );
+    let opencode = shown(Preset::OpenCode, "tool");
+    assert!(opencode[0].starts_with("opencode, session ses_"), "{opencode:?}");
+    assert_eq!(opencode[1..], ["> bash echo made > out.txt", "STATUS: VERIFIED", "Done.", "end: stop"]);
     assert!(shown(Preset::Claude, "busy-once").contains(&"retry 1 of 10: rate_limit (429)".to_owned()));
 }
 
@@ -333,6 +391,8 @@ fn what_looks_like_an_option_is_no_id_of_a_session() {
         assert_eq!(heard(Preset::Claude, &[&INIT.replace("s-1", id)]).session, None, "{id}");
         let began = format!(r#"{{"type":"init","session_id":"{id}"}}"#);
         assert_eq!(heard(Preset::Gemini, &[&began]).session, None, "{id}");
+        let began = format!(r#"{{"type":"step_start","sessionID":"{id}"}}"#);
+        assert_eq!(heard(Preset::OpenCode, &[&began]).session, None, "{id}");
     }
 }
 

@@ -581,7 +581,9 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_no_schema_reads_it_in_its_prompt() {
-        for (preset, is_in_prompt) in [("claude", false), ("codex", false), ("gemini", true)] {
+        for (preset, is_in_prompt) in
+            [("claude", false), ("codex", false), ("gemini", true), ("opencode", true)]
+        {
             let folder = tempfile::tempdir().unwrap();
             let mut order = attempt(folder.path(), "", None);
             order.preset = preset.to_owned();

@@ -60,7 +60,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "preset",
         &[
-            "failure feedback lines member usage",
+            "failure feedback lines may member usage",
             "ask protocol reset",
             "outcome preset",
             "events invocation",

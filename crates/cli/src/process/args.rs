@@ -217,7 +217,7 @@ pub(crate) enum Command {
     },
     /// Check the machine and the store
     ///
-    /// Says too which agent programs (`claude`, `codex`, `gemini`) are in PATH, their versions, and whether those were tried. A program that is
+    /// Says too which agent programs (`claude`, `codex`, `gemini`, `opencode`) are in PATH, their versions, and whether those were tried. A program that is
     /// missing is marked `-` and is no fault.
     Doctor,
     /// Decide about a store that was copied

@@ -7,7 +7,7 @@ use crate::{
 use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-/// A stage with a `claude`, a `codex` and a `gemini` that note how they were started, and write the transcript that `next` names, else
+/// A stage with a `claude`, a `codex`, a `gemini` and an `opencode` that note how they were started, and write the transcript that `next` names, else
 /// `hello`, with the id of the session that they were given. Where there is a file `leaves`, they leave a process that holds their output. A transcript `wait` writes its first line and waits until it is ended.
 fn stage(steps: &str) -> Stage {
     let stage = Stage::new();
@@ -16,7 +16,7 @@ fn stage(steps: &str) -> Stage {
     let script = format!(
         r#"#!/bin/sh
 kind=${{0##*/}}
-id=$(echo "$*" | sed -n 's/.*\(--session-id\|resume\| -r\) \([^ ]*\).*/\2/p')
+id=$(echo "$*" | sed -n 's/.*\(--session-id\|resume\| -r\| -s\) \([^ ]*\).*/\2/p')
 as_named() {{
   if [ -s {root}/resets ]; then sed 's/"resetsAt":[0-9]*/"resetsAt":'"$(cat {root}/resets)"'/g'; else cat; fi | named
 }}
@@ -24,9 +24,10 @@ named() {{
   if [ -s {root}/last ]; then sed 's/"type":"assistant"/"uuid":"'"$(cat {root}/last)"'",&/'; else cat; fi | of_session
 }}
 of_session() {{
-  if [ -n "$id" ]; then sed 's/\("session_id"\|"thread_id"\):"[^"]*"/\1:"'"$id"'"/'; else cat; fi
+  if [ -n "$id" ]; then sed 's/\("session_id"\|"thread_id"\|"sessionID"\):"[^"]*"/\1:"'"$id"'"/'; else cat; fi
 }}
 echo "$@" >> {root}/started
+echo "$OPENCODE_PERMISSION" >> {root}/permissions
 cat > {root}/prompt
 name=hello
 if [ -s {root}/next ]; then
@@ -45,7 +46,7 @@ exit $(sed -n 's/^# exit //p' {transcripts}/$kind/$name.jsonl)
         root = stage.path("").display(),
         transcripts = transcripts.display()
     );
-    for kind in ["claude", "codex", "gemini"] {
+    for kind in ["claude", "codex", "gemini", "opencode"] {
         stage.write(&format!("bin/{kind}"), &script);
         fs::set_permissions(bin.join(kind), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -165,6 +166,20 @@ fn a_failure_has_its_class_and_is_tried_again_only_where_that_helps() {
 }
 
 #[test]
+fn what_opencode_may_do_is_a_variable_unless_the_flow_has_its_own() {
+    for (keys, permissions) in [
+        ("may: read }", r#"{"bash":"deny","edit":"deny","webfetch":"deny","websearch":"deny"}"#),
+        ("may: edit }", r#"{"bash":"deny","webfetch":"deny","websearch":"deny"}"#),
+        ("may: run }", ""),
+        ("may: read }\n    env: { OPENCODE_PERMISSION: '{}' }", "{}"),
+    ] {
+        let stage = stage(&format!("  - id: fix\n    agent: {{ use: opencode, prompt: p, {keys}\n"));
+        stage.expect(0, &["run", "flow.yaml"]);
+        assert_eq!(stage.lines("permissions"), [permissions], "{keys}");
+    }
+}
+
+#[test]
 fn data_is_what_outputs_say_or_the_step_has_failed() {
     let outputs = "    outputs: { type: object, required: [verdict] }\n  - id: tell\n    run: [echo, '${{ steps.fix.data.verdict }}']\n";
     for (kind, transcript, code) in [
@@ -174,6 +189,8 @@ fn data_is_what_outputs_say_or_the_step_has_failed() {
         ("codex", "hello", 1),
         ("gemini", "data", 0),
         ("gemini", "no-data", 1),
+        ("opencode", "data", 0),
+        ("opencode", "no-data", 1),
     ] {
         let step = format!("  - id: fix\n    agent: {{ use: {kind}, prompt: p }}\n{outputs}");
         let stage = stage(&step);
@@ -308,7 +325,7 @@ fn an_agent_that_nobody_can_know_about_is_ended_asked_about_and_resumed() {
 
 #[test]
 fn an_adopted_copy_begins_sessions_anew_and_the_original_goes_on_with_its_own() {
-    for kind in ["claude", "codex", "gemini"] {
+    for kind in ["claude", "codex", "gemini", "opencode"] {
         let stage = stage(&format!("  - id: fix\n    agent: {{ use: {kind}, prompt: 'Say hello.' }}\n"));
         stage.write("next", "wait\n");
         let engine = stage.start(&["run", "flow.yaml"]);
@@ -332,7 +349,11 @@ fn an_adopted_copy_begins_sessions_anew_and_the_original_goes_on_with_its_own() 
         let started = stage.lines("started");
         assert_eq!(started.len(), 3, "{started:?}");
         assert!(!started[1].contains("resume") && !started[1].contains(&id), "{kind}: {started:?}");
-        let resumes = if kind == "gemini" { "-r" } else { "resume" };
+        let resumes = match kind {
+            "gemini" => "-r",
+            "opencode" => "-s",
+            _ => "resume",
+        };
         assert!(started[2].contains(&format!("{resumes} {id}")), "{kind}: {started:?}");
     }
 }
@@ -687,7 +708,7 @@ fn a_program_that_is_missing_is_marked_for_people_and_is_no_fault() {
     let mut command = stage.command(&["doctor"]);
     let done = Process::spawn(command.env("PATH", stage.path("bin"))).done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    for program in ["claude", "codex", "gemini"] {
+    for program in ["claude", "codex", "gemini", "opencode"] {
         let row = done.out.lines().find(|line| line.contains(&format!("agent program {program}"))).unwrap();
         assert!(row.starts_with("- ") && row.contains("not found in PATH"), "{row}");
     }

@@ -4,7 +4,7 @@ use super::{accounts::AgentAccount, feedback::place_of_feedback, secrets::Known,
 use crate::model::runner::Job;
 use envoi_contract::json::Value;
 use envoi_kernel::event::{Command, ProgramCall, SessionFigures};
-use envoi_preset::Preset;
+use envoi_preset::{May, Preset};
 use envoi_program::{ARGUMENT, Before, ORDER_VARIABLE, Order, SECRET_VARIABLES, USED_FILE};
 use envoi_step::{AttemptDir, plain};
 use std::{io, path::PathBuf};
@@ -57,8 +57,10 @@ pub(super) fn command(
     let call = fresh.as_ref().unwrap_or(call);
     let preset = Preset::named(&call.program);
     let own = preset.map(Preset::variables).unwrap_or_default();
+    let permissions = preset.zip(May::of(&call.may)).and_then(|(preset, may)| preset.permissions(may));
     // The flow's own variables come later, and win.
-    variables.splice(0..0, own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    let own = own.iter().chain(&permissions).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    variables.splice(0..0, own);
     // An account stands for its login.
     if let Some(account) = account {
         variables.extend(account.env.iter().chain(&account.secrets).cloned());

@@ -161,6 +161,7 @@ fn what_cannot_be_asked_is_told() {
     let with = |keys: &str| agent(&format!("use: claude, prompt: p, {keys}"));
     each_is_told(vec![
         (agent("use: codex, prompt: p, ask: [Bash]"), 4, "ask", "`codex` has no way to ask"),
+        (agent("use: opencode, prompt: p, ask: [Bash]"), 4, "ask", "`opencode` has no way to ask"),
         (agent("use: gemini, prompt: p, ask: [Bash]"), 4, "ask", "`gemini` has no way to ask"),
         (with("ask: [Bash], session: fresh"), 4, "ask", "continues the session that was stopped"),
         (with("ask: []"), 4, "[]", "a list of calls of tools"),
@@ -245,6 +246,7 @@ fn a_program_that_cannot_be_started_is_told() {
         (agent("use: claude, prompt: p, may: all"), 4, "all", "`may`"),
         (agent("use: claude, prompt: p, turns: 0"), 4, "0", "`turns`"),
         (agent("use: codex, prompt: p, turns: 3"), 4, "turns", "`codex` has no bound on its turns"),
+        (agent("use: opencode, prompt: p, turns: 3"), 4, "turns", "`opencode` has no bound on its turns"),
         (agent("use: gemini, prompt: p, turns: 3"), 4, "turns", "`gemini` has no bound on its turns"),
         (
             agent("use: gemini, prompt: p, bridge: true, model: m"),

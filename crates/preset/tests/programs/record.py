@@ -2,7 +2,7 @@
 """Records the golden transcripts from the real programs against the stub.
 
     npm install --ignore-scripts --prefix FOLDER @anthropic-ai/claude-code-linux-x64@2.1.330 @openai/codex@0.169.0-linux-x64 \
-        @google/gemini-cli@0.61.0
+        @google/gemini-cli@0.61.0 opencode-linux-x64@1.18.33
     ./record.py FOLDER [NAME ...]
 
 Only the programs that are in the folder are recorded. A transcript is what a program wrote on its standard output, below a line with its exit code and lines with what it wrote to its
@@ -99,11 +99,34 @@ GEMINI_RUNS = {
     "no-network": (None, [], {"FEW": "2"}),
     "ended": ("slow", GEMINI_RUN, {}),
 }
+OPENCODE = ["run", "--format", "json", "-m", "stub/stub-model"]
+NEW = ["--title", "envoi"]
+OPENCODE_EDIT = {"OPENCODE_PERMISSION": json.dumps({"bash": "deny", "webfetch": "deny", "websearch": "deny"})}
+OPENCODE_RUNS = {
+    "hello": ("hello", NEW, {}),
+    "resume": ("hello", ["-s", "THREAD"], {}),
+    "lost": ("hello", ["-s", "ses_000000000000000000000000"], {}),
+    "tool": ("tool", NEW, {}),
+    "denied": ("denied", NEW, OPENCODE_EDIT),
+    # A rule of the user's own: the run ends with the refusal.
+    "denied-by-rule": ("denied", NEW, {"OPENCODE_PERMISSION": json.dumps({"bash": "ask"})}),
+    "data": ("data", NEW, {}),
+    "no-data": ("hello", NEW, {}),
+    "busy": ("busy", NEW, {}),
+    "busy-once": ("busy-once", NEW, {}),
+    "unauthorized": ("unauthorized", NEW, {}),
+    "forbidden": ("forbidden", NEW, {}),
+    "no-model": ("no-model", NEW, {}),
+    "too-long": ("too-long", NEW, {}),
+    "no-login": ("hello", NEW, {"OPENCODE_CONFIG_CONTENT": None}),
+    "ended": ("slow", NEW, {}),
+}
 # Where each is in the folder, and what is recorded of it.
 PROGRAMS = {
     "claude": ("@anthropic-ai/claude-code-*/claude", CLAUDE_RUNS),
     "codex": ("@openai/codex/vendor/*/bin/codex", CODEX_RUNS),
     "gemini": ("@google/gemini-cli/bundle/gemini.js", GEMINI_RUNS),
+    "opencode": ("opencode-*/bin/opencode", OPENCODE_RUNS),
 }
 
 
@@ -122,7 +145,7 @@ def run(program, arguments, folder, variables, ends):
         # The tool runs when its call has been written.
         for line in process.stdout:
             lines += line
-            if b'"tool_use"' in line or b"command_execution" in line:
+            if any(event in line for event in (b'"tool_use"', b"command_execution", b'"step_start"')):
                 process.send_signal(signal.SIGTERM)
                 break
     out, err = process.communicate(timeout=120)
@@ -159,6 +182,12 @@ def record(kind, name, program, port, folder, thread):
         place.parent.mkdir(exist_ok=True)
         place.write_text(json.dumps(settings))
         own = {"GOOGLE_GEMINI_BASE_URL": base, "GEMINI_API_KEY": "stub", "GEMINI_CLI_NO_RELAUNCH": "true", "TMPDIR": str(folder)}
+    elif kind == "opencode":
+        provider = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": base, "apiKey": "stub"},
+                    "models": {"stub-model": {"cost": {"input": 1, "output": 2}}}}
+        own = {"OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"stub": provider}}), "OPENCODE_DISABLE_AUTOUPDATE": "1",
+               "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+        arguments = OPENCODE + [thread if argument == "THREAD" else argument for argument in arguments]
     else:
         schema = folder / "schema.json"
         schema.write_text(json.dumps(SCHEMA))
@@ -176,7 +205,7 @@ def record(kind, name, program, port, folder, thread):
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text)
     print(f"{kind} {name}: exit {code}, {len(text)} bytes", flush=True)
-    found = re.search(r'"thread_id":"([^"]+)"', out)
+    found = re.search(r'"(?:thread_id|sessionID)":"([^"]+)"', out)
     return found.group(1) if found else thread
 
 

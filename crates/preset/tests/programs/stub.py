@@ -234,6 +234,10 @@ class Stub(http.server.BaseHTTPRequestHandler):
         tools = {tool.get("function", {}).get("name") for tool in request.get("tools", [])}
         delta = {"role": "assistant", "content": "STATUS: VERIFIED\nDone." if answered else self.answer(scenario, number)}
         command = command_of(scenario)
+        if scenario == "work":
+            answered = number > CALLS_OF_WORK
+        if scenario == "turns":
+            command, answered = "true", False
         reason = "stop"
         # A tool that is not offered is called all the same: the program refuses it. A request without tools is for a title.
         if command and tools and not answered:
@@ -381,6 +385,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
             return time.sleep(3600)
         last = request.get("contents", [{}])[-1].get("parts", [])
         answered = any("functionResponse" in part for part in last)
+        if scenario == "work":
+            answered = number > CALLS_OF_WORK
         names = {function.get("name") for tool in request.get("tools", []) for function in tool.get("functionDeclarations", [])}
         text = "STATUS: VERIFIED\nDone." if answered else "Hello from the stub."
         if scenario == "data":

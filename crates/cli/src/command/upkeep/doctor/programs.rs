@@ -62,6 +62,7 @@ fn of(preset: Preset) -> Finding {
         Preset::Claude => "agent program claude",
         Preset::Codex => "agent program codex",
         Preset::Gemini => "agent program gemini",
+        Preset::OpenCode => "agent program opencode",
     };
     Finding { what, ok: true, detail, agent: Some(agent), is_warning: false }
 }
