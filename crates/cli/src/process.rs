@@ -7,7 +7,6 @@ pub(crate) mod failpoint;
 pub(crate) mod failure;
 pub(crate) mod file_size_limit;
 pub(crate) mod files;
-pub(crate) mod git;
 pub(crate) mod interrupts;
 pub(crate) mod invocation;
 pub(crate) mod log;

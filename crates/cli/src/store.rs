@@ -6,7 +6,6 @@ pub(crate) mod flow_files;
 pub(crate) mod home;
 pub(crate) mod open_restore;
 pub(crate) mod pinned_file;
-pub(crate) mod points;
 pub(crate) mod select;
 pub(crate) mod server_url;
 pub(crate) mod standing;

@@ -28,6 +28,7 @@ const ALL: &[&str] = &[
     "envoi-model",
     "envoi-engine",
     "envoi-bundle",
+    "envoi-changes",
     "envoi-server",
     "envoi-sim",
     "envoi",
@@ -79,6 +80,7 @@ const BELOW_SERVER: &[&str] = &[
     "envoi-a2a",
     "envoi-preset",
     "envoi-engine",
+    "envoi-changes",
 ];
 const BELOW_CLI: &[&str] = &[
     "envoi-contract",
@@ -99,6 +101,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-model",
     "envoi-engine",
     "envoi-bundle",
+    "envoi-changes",
     "envoi-server",
     "envoi-sim",
 ];
@@ -154,6 +157,12 @@ const TABLE: &[Row] = &[
     Row {
         name: "envoi-bundle",
         uses: &["envoi-contract", "envoi-kernel", "envoi-journal", "envoi-tree", "envoi-engine"],
+        tests_use: &[],
+    },
+    // What a run has changed: `server` and `cli` show it, each in its way.
+    Row {
+        name: "envoi-changes",
+        uses: &["envoi-contract", "envoi-kernel", "envoi-journal", "envoi-api", "envoi-tree", "envoi-engine"],
         tests_use: &[],
     },
     // Another way in; it and the simulation do not know each other.

@@ -19,7 +19,7 @@ const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];
 const WORDS_OF_OTHERS: &[&str] = &[
     "crates/a2a/src/fault/kind.rs",
     "crates/a2a/src/v1/enums.rs",
-    "crates/cli/src/process/git.rs",
+    "crates/changes/src/git.rs",
     "crates/preset/src/preset.rs",
     "crates/tree/src/git.rs",
 ];

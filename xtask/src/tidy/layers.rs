@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("bundle", &["manifest named", "archive verify", "export import"]),
+    ("changes", &["lines location", "error", "git states versions", "comparison", "patch"]),
     ("cli", &["text", "process", "store", "view", "session", "command", "remote"]),
     (
         "contract",

@@ -4,6 +4,7 @@ use crate::process::{clock, stderr};
 mod location;
 
 use crate::text::diff;
+use envoi_changes::ChangesError;
 use envoi_contract::{
     code::{Class, Code, UnknownCode},
     error::Diagnostic,
@@ -158,6 +159,12 @@ fn quoted_on_one_line(message: &str) -> String {
         _ => clock::localized(piece),
     });
     pieces.collect::<Vec<_>>().join("`")
+}
+
+impl From<ChangesError> for Failure {
+    fn from(error: ChangesError) -> Self {
+        Self { hint: error.hint(), ..Self::new(error.code(), error.to_string()) }
+    }
 }
 
 impl From<Refused> for Failure {

@@ -1,37 +1,19 @@
 //! `envoi apply --patch` and `--branch`: what a run has changed, as a patch of git, or as a commit on a new branch.
 //!
-//! Both are made of what the run began with and of its last snapshot; the folder, its index and what is checked out are only read. The two
-//! states of the files that differ are laid beside each other, and git compares them. For a branch the patch is applied to the commit that
+//! Both are made of what the run began with and of its last snapshot (`envoi_changes`). For a branch the patch is applied to the commit that
 //! the tree of the run was made from, in an index of its own; all of it fits, or there is no branch.
 
-use super::{
-    diff::{say_what_is_outside, tree_of},
-    restore::say_not_there,
-};
+use super::{diff::say_what_is_outside, restore::say_not_there};
 use crate::{
-    process::{
-        environment,
-        failure::Failure,
-        files,
-        git::{self, At},
-        interrupts, messages, output,
-    },
-    store::{
-        home::Home,
-        points::{self, Point},
-        select,
-    },
+    process::{environment, failure::Failure, files, interrupts, messages, output},
+    store::{home::Home, select},
     text::diff::printable,
 };
 use envoi_api::output::{NewBranch, WrittenPatch};
+use envoi_changes::{Fits, Patch, git::At};
 use envoi_contract::code::Code;
 use envoi_engine::snapshots;
-use envoi_kernel::{
-    Record, Run, Status,
-    event::{Isolated, RunStarted},
-    ids::RunId,
-};
-use envoi_tree::{Difference, Entry, Later, Order, Tree, What, differences};
+use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
@@ -56,41 +38,26 @@ pub(crate) fn patch(
     let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
     let Some(started) = loaded.started() else { return Err(Failure::store("the run has not started")) };
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
-    let (before, mut after) = states(&records, started, &order)?;
-    // A patch would delete them in the folder. In a commit they are no longer tracked, which is what the run wanted.
-    if matches!(form, Form::Patch(_)) {
-        let shelf = order.contents.shelf().map_err(Failure::store)?;
-        let found = envoi_tree::with_ignored(&shelf, &before, &after, Later::Snapshot);
-        (after, _) = found.map_err(Failure::store)?;
-    }
-    // Git knows no empty folder.
-    let before = without_folders(&before)?;
-    let after = without_folders(&after)?;
-    let found = differences(&before, &after);
     let scratch = scratch()?;
-    // In git the paths of a patch are relative to the top of the checkout, from wherever `git apply` is called.
-    let below = match form {
-        Form::Patch(_) => below_top(started, &scratch.path().join("index")),
-        Form::Branch(_) => String::new(),
+    let fits = match form {
+        Form::Patch(_) => Fits::Checkout,
+        Form::Branch(_) => Fits::Workspace,
     };
-    let side = |name: &str| scratch.path().join(name).join(&below);
-    let mut left = lay(&side("a"), &order, found.iter().filter_map(|found| found.before))?;
-    left.extend(lay(&side("b"), &order, found.iter().filter_map(|found| found.after))?);
-    say_not_there(&reader, &id, &left);
+    let made = Patch::of(&records, started, &order, scratch.path(), fits, u64::MAX)?;
+    say_not_there(&reader, &id, &made.left);
     say_what_is_outside(&records);
     if !matches!(loaded.status(), Status::Ended(_)) {
         messages::say("note: the run is not over; this is what it had changed at its last snapshot");
     }
-    let patch = git::difference(scratch.path(), ["a", "b"])?;
-    if patch.is_empty() {
+    if made.bytes.is_empty() {
         messages::say("note: the run has changed no file, and nothing was written");
         return Ok(0);
     }
     match form {
-        Form::Patch(file) if *file == Path::new("-") => output::bytes(&patch)?,
+        Form::Patch(file) if *file == Path::new("-") => output::bytes(&made.bytes)?,
         Form::Patch(file) => {
-            files::write_new(file, &patch, "name another file, or `-` for standard output")?;
-            let row = WrittenPatch { patch: file.display().to_string(), files: count(&found) };
+            files::write_new(file, &made.bytes, "name another file, or `-` for standard output")?;
+            let row = WrittenPatch { patch: file.display().to_string(), files: made.files };
             print(home, &row, &printable(&row.patch), row.files)?;
         }
         Form::Branch(name) => {
@@ -99,18 +66,14 @@ pub(crate) fn patch(
                 return Err(Failure::new(Code::StoreCopied, message).hint("`--patch FILE` writes a patch"));
             }
             let file = scratch.path().join("patch");
-            fs::write(&file, &patch).map_err(|error| Failure::machine(file.display(), error))?;
+            fs::write(&file, &made.bytes).map_err(|error| Failure::machine(file.display(), error))?;
             let index = scratch.path().join("index");
             let commit = branch(&loaded, &id, name, why, &file, &index)?;
-            let row = NewBranch { branch: (*name).to_owned(), commit, files: count(&found) };
+            let row = NewBranch { branch: (*name).to_owned(), commit, files: made.files };
             print(home, &row, &format!("{name} ({})", row.commit), row.files)?;
         }
     }
     Ok(0)
-}
-
-fn count(found: &[Difference<'_>]) -> u64 {
-    u64::try_from(found.len()).unwrap_or(u64::MAX)
 }
 
 /// The row for programs, or a line for people.
@@ -122,56 +85,12 @@ fn print(home: &Home, row: &impl serde::Serialize, what: &str, files: u64) -> Re
     output::data(&format!("{what}: {files} {noun}\n"))
 }
 
-/// What the run began with, and its last snapshot.
-fn states(records: &[Record], started: &RunStarted, order: &Order) -> Result<(Tree, Tree), Failure> {
-    let (start, end) = points::range(&snapshots::taken(records), None)?;
-    let shelf = order.contents.shelf().map_err(Failure::store)?;
-    let digest = |point: Point| match point {
-        Point::Kept { snapshot, .. } => Ok(snapshot.digest),
-        Point::Now => Err(Failure::store("a run has no last snapshot")),
-    };
-    let base = match started.isolated.as_deref() {
-        Some(isolated) => isolated.base,
-        None => digest(start)?,
-    };
-    Ok((tree_of(&shelf, &base)?, tree_of(&shelf, &digest(end)?)?))
-}
-
-/// Where the workspace is in the checkout of a git repository: empty at its top, and where it is in none.
-fn below_top(started: &RunStarted, index: &Path) -> String {
-    let folder = started.isolated.as_deref().map_or(started.workspace.as_str(), |isolated| &isolated.of);
-    let prefix = At { folder: Path::new(folder), index }.run(&["rev-parse", "--show-prefix"]).ok();
-    // The folder is gone, or git does not answer there: the tree is like it.
-    let in_tree = || {
-        let place = &started.isolated.as_deref()?.place;
-        Path::new(&started.workspace).strip_prefix(place).ok()?.to_str().map(str::to_owned)
-    };
-    prefix.or_else(in_tree).unwrap_or_default()
-}
-
-fn without_folders(tree: &Tree) -> Result<Tree, Failure> {
-    let files = tree.entries().iter().filter(|entry| !matches!(entry.what, What::EmptyFolder));
-    Tree::new(files.cloned().collect()).map_err(Failure::store)
-}
-
 /// A folder of this user alone, which is gone afterwards.
 fn scratch() -> Result<TempDir, Failure> {
     tempfile::Builder::new()
         .prefix("envoi-patch-")
         .tempdir_in(environment::private_dir())
         .map_err(|error| Failure::machine("a temporary folder", error))
-}
-
-/// Lays these files down, and returns those whose content is not kept.
-fn lay<'a>(
-    folder: &Path,
-    order: &Order,
-    entries: impl Iterator<Item = &'a Entry>,
-) -> Result<Vec<Vec<u8>>, Failure> {
-    let tree = Tree::new(entries.cloned().collect()).map_err(Failure::store)?;
-    envoi_tree::write_into(folder, order, &tree)
-        .map(|written| written.left)
-        .map_err(|error| Failure::machine("the files to compare", error))
 }
 
 fn exists(name: &str) -> Failure {
@@ -220,7 +139,7 @@ fn branch(
     at.run(&apply).map_err(|failure| {
         let message = format!(
             "no branch was made: the changes of the run do not apply to commit {head}: {}",
-            failure.message
+            failure
         );
         let hint = "if the run began with files that were not committed, `--patch FILE` writes a patch that fits those";
         Failure::new(Code::ApplyConflict, message).hint(hint)
@@ -232,6 +151,6 @@ fn branch(
     // Only if it is not there by now.
     match at.run(&["update-ref", &reference, &commit, ""]) {
         Err(_) if at.run(&is_there).is_ok() => Err(exists(name)),
-        done => done.map(|_| commit),
+        done => Ok(done.map(|_| commit)?),
     }
 }

@@ -1,6 +1,5 @@
 //! `envoi restore`: the files of a state of a run's workspace, in a folder of their own or in the workspace itself.
 
-use super::diff::tree_of;
 use crate::{
     process::{
         args::{EngineArgs, Files},
@@ -13,13 +12,14 @@ use crate::{
         engine_client,
         interactive::Conversation,
     },
-    store::{
-        home::Home,
-        points::{self, Point},
-        select,
-    },
+    store::{home::Home, select},
     text::diff::printable,
     view::printer::Printer,
+};
+use envoi_changes::{
+    ChangesError,
+    states::{self, Point},
+    tree_of,
 };
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::{
@@ -47,7 +47,7 @@ pub(crate) fn into(home: &Home, run: Option<&str>, at: &str, into: &Path) -> Res
     let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
     let shelf = order.contents.shelf().map_err(Failure::store)?;
     let tree = tree_of(&shelf, &snapshot.digest)?;
-    let restored = envoi_tree::write_into(into, &order, &tree).map_err(|error| not_restored(&error))?;
+    let restored = envoi_tree::write_into(into, &order, &tree).map_err(not_restored)?;
     say_not_there(&reader, &id, &restored.left);
     output::data(&format!("{} files in {}\n", restored.changed.0, printable(&into.display().to_string())))
         .map(|()| 0)
@@ -129,7 +129,7 @@ fn undone(records: &[Record]) -> Result<Digest, Failure> {
 
 /// The snapshot of this state.
 fn named(records: &[Record], at: &str) -> Result<Snapshot, Failure> {
-    let snapshot = match points::point(&snapshots::taken(records), at)? {
+    let snapshot = match states::point(&snapshots::taken(records), at)? {
         Point::Kept { snapshot, .. } => snapshot,
         Point::Now => {
             let message = "`now` is the folder as it is; there is nothing to restore".to_owned();
@@ -146,13 +146,13 @@ fn named(records: &[Record], at: &str) -> Result<Snapshot, Failure> {
     Ok(snapshot)
 }
 
-fn not_restored(error: &NotRestored) -> Failure {
+fn not_restored(error: NotRestored) -> Failure {
     match error {
         NotRestored::InTheWay { .. } => {
             Failure::new(Code::FileExists, format!("{error}; nothing was written"))
                 .hint("`--into` takes a new or empty folder")
         }
-        NotRestored::NotKept(kept) => super::diff::not_kept(kept),
+        NotRestored::NotKept(kept) => ChangesError::from(kept).into(),
         NotRestored::Content(_)
         | NotRestored::Changed { .. }
         | NotRestored::NotStaged { .. }

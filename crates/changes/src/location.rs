@@ -7,23 +7,23 @@ use envoi_kernel::ids::{AttemptId, VisitId};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Location {
+pub struct Location {
     segments: Vec<String>,
 }
 
 impl Location {
     /// `/` may stand for `.`, as the envelope writes it.
-    pub(crate) fn new(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         Self { segments: text.split(['.', '/']).map(str::to_owned).collect() }
     }
 
     /// Whether an attempt belongs there: it is of that step, or of what is part of it.
-    pub(crate) fn has_attempt(&self, attempt: &AttemptId) -> bool {
+    pub fn has_attempt(&self, attempt: &AttemptId) -> bool {
         self.is_in(&attempt.to_string())
     }
 
     /// As [`Location::has_attempt`], for a visit: that of an attempt, if one is named.
-    pub(crate) fn has_visit(&self, visit: &VisitId) -> bool {
+    pub fn has_visit(&self, visit: &VisitId) -> bool {
         let without_attempt = || {
             let (_, rest) = self.segments.split_last()?;
             let text = self.segments.join(".");
@@ -34,7 +34,7 @@ impl Location {
     }
 
     /// Whether a visit itself is named, not something around it.
-    pub(crate) fn names(&self, visit: &VisitId) -> bool {
+    pub fn names(&self, visit: &VisitId) -> bool {
         let is_name = |text: &&String| is_name(text);
         self.has_visit(visit)
             && self.segments.iter().rfind(is_name).is_some_and(|name| *name == visit.step.as_str())

@@ -1,8 +1,7 @@
 //! Git by its command line: without the variables that would lead it elsewhere, without programs of the repository's own, and without
 //! the user's index.
 
-use crate::{process::failure::Failure, text::diff::printable};
-use envoi_contract::code::Code;
+use crate::{error::ChangesError, lines::printable};
 use envoi_tree::{
     Stop,
     git::{self, Finished, LONGEST_WORK, Limits, NotFinished},
@@ -14,14 +13,19 @@ const MOST_STDERR: usize = 2000;
 
 /// A folder of a repository, and the file that takes the place of the index of the user.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct At<'a> {
-    pub(crate) folder: &'a Path,
-    pub(crate) index: &'a Path,
+pub struct At<'a> {
+    /// A folder of it.
+    pub folder: &'a Path,
+    /// The file.
+    pub index: &'a Path,
 }
 
 impl At<'_> {
     /// What git prints, without the end of the line.
-    pub(crate) fn run(self, arguments: &[&str]) -> Result<String, Failure> {
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn run(self, arguments: &[&str]) -> Result<String, ChangesError> {
         let mut command = git::command(self.folder);
         let done = finish(command.env("GIT_INDEX_FILE", self.index).args(arguments))?;
         match done.code == Some(0) {
@@ -32,7 +36,10 @@ impl At<'_> {
 }
 
 /// The patch from one folder below `folder` to another one. The configuration of the user does not change its form.
-pub(crate) fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Vec<u8>, Failure> {
+///
+/// # Errors
+/// Git fails.
+pub fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Vec<u8>, ChangesError> {
     let mut command = git::command(folder);
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
@@ -46,19 +53,16 @@ pub(crate) fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Ve
 }
 
 /// It may go through the contents of many files.
-fn finish(command: &mut Command) -> Result<Finished, Failure> {
+fn finish(command: &mut Command) -> Result<Finished, ChangesError> {
     let limits = Limits { longest: LONGEST_WORK, stop: &Stop::default(), memory: None };
-    git::finish(command, &limits, || Ok(())).map_err(|error| {
-        let failure = Failure::new(Code::GitFailed, error.to_string());
-        match error {
-            NotFinished::NotStarted(_) => failure.hint("install git; `envoi diff` needs none"),
-            _ => failure,
-        }
+    git::finish(command, &limits, || Ok(())).map_err(|error| match error {
+        NotFinished::NotStarted(_) => ChangesError::NoGit(error.to_string()),
+        _ => ChangesError::Git(error.to_string()),
     })
 }
 
-fn failed(command: &str, done: &Finished) -> Failure {
+fn failed(command: &str, done: &Finished) -> ChangesError {
     let stderr = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
     let stderr: String = printable(&stderr).chars().take(MOST_STDERR).collect();
-    Failure::new(Code::GitFailed, format!("`git {command}` failed: {stderr}"))
+    ChangesError::Git(format!("`git {command}` failed: {stderr}"))
 }

@@ -1,23 +1,33 @@
 //! The states of a run's workspace, as a person names them: `start`, `end`, `now`, `STEP`, `STEP.N`, `before:STEP.N`.
 //!
-//! Owns which snapshot a name means. What differs between two of them is `diff`'s to say.
+//! Owns which snapshot a name means. What differs between two of them is `comparison`'s to say.
 
-use crate::{process::failure::Failure, text::location::Location};
-use envoi_contract::code::Code;
+use crate::{error::ChangesError, location::Location};
 use envoi_engine::snapshots::Taken;
 use envoi_kernel::event::Snapshot;
 
+/// Visits that are named when there is no such state.
+const MOST_NAMED: usize = 20;
+
 /// A state of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Point {
+pub enum Point {
     /// A snapshot, and how many states of the run lie before it: two for each attempt.
-    Kept { snapshot: Snapshot, place: usize },
+    Kept {
+        /// Which.
+        snapshot: Snapshot,
+        /// How many.
+        place: usize,
+    },
     /// The folder as it is now.
     Now,
 }
 
 /// From where to where: `A..B`, or what one visit changed. Without a text, from the start to the end.
-pub(crate) fn range(taken: &[Taken], text: Option<&str>) -> Result<(Point, Point), Failure> {
+///
+/// # Errors
+/// There is no such state.
+pub fn range(taken: &[Taken], text: Option<&str>) -> Result<(Point, Point), ChangesError> {
     match text.map(|text| (text, text.split_once(".."))) {
         None => Ok((point(taken, "start")?, point(taken, "end")?)),
         Some((_, Some((from, to)))) => {
@@ -26,15 +36,17 @@ pub(crate) fn range(taken: &[Taken], text: Option<&str>) -> Result<(Point, Point
             Ok((or(from, "start")?, or(to, "end")?))
         }
         Some((visit @ ("start" | "end" | "now"), None)) => {
-            let message = format!("`{visit}` is one state; a difference has two");
-            Err(Failure::new(Code::RequestInvalid, message).hint(format!("such as `start..{visit}`")))
+            Err(ChangesError::OneState { state: visit.to_owned() })
         }
         Some((visit, None)) => Ok((point(taken, &format!("before:{visit}"))?, point(taken, visit)?)),
     }
 }
 
 /// The state of this name.
-pub(crate) fn point(taken: &[Taken], text: &str) -> Result<Point, Failure> {
+///
+/// # Errors
+/// There is no such state.
+pub fn point(taken: &[Taken], text: &str) -> Result<Point, ChangesError> {
     // Those of the trees of items are no states of the workspace.
     let states = |apart: bool| {
         let of = |(nth, taken): (usize, &Taken)| {
@@ -79,23 +91,18 @@ pub(crate) fn point(taken: &[Taken], text: &str) -> Result<Point, Failure> {
     found.ok_or_else(|| not_kept(taken, text))
 }
 
-fn not_kept(taken: &[Taken], text: &str) -> Failure {
+fn not_kept(taken: &[Taken], text: &str) -> ChangesError {
     if taken.is_empty() {
-        let message = "no visit of this run has a snapshot".to_owned();
-        return Failure::new(Code::FilesNotKept, message)
-            .hint("`envoi run --keep-files` keeps the files; a visit has its snapshot when it has ended");
+        return ChangesError::NoSnapshot;
     }
-    let known: Vec<String> = taken.iter().map(|taken| format!("`{}`", taken.attempt.visit)).collect();
-    let known = known.iter().fold(Vec::new(), |mut all: Vec<&String>, visit| {
-        if !all.contains(&visit) {
-            all.push(visit);
+    let mut known: Vec<String> = Vec::new();
+    for visit in taken.iter().map(|taken| format!("`{}`", taken.attempt.visit)) {
+        if !known.contains(&visit) {
+            known.push(visit);
         }
-        all
-    });
-    let shown: Vec<&str> = known.iter().rev().take(20).rev().map(|visit| visit.as_str()).collect();
-    let message = format!("no snapshot of `{text}` is there; there are some of {}", shown.join(", "));
-    Failure::new(Code::FilesNotKept, message)
-        .hint("`start`, `end`, `now`, a step, a visit such as `fix.2`, or `before:fix.2`")
+    }
+    let known = known.split_off(known.len().saturating_sub(MOST_NAMED));
+    ChangesError::NoState { state: text.to_owned(), known }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const MOST_CHARS_A_LINE: usize = 1000;
 
 /// A unified diff: at most `most_lines` lines, and if there are more, one that says how many. Empty if no line differs.
 /// `None` is a file that is not there.
-pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>, most_lines: usize) -> String {
+pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>, most_lines: usize) -> String {
     let bytes = |side: Option<&[u8]>| side.unwrap_or_default().len();
     let sizes = || format!("({} bytes → {} bytes)\n", bytes(before), bytes(after));
     if before == after {
@@ -43,7 +43,7 @@ pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>, m
 }
 
 /// Lines that came and lines that went. None of a binary file; of a text that is too large, without those that moved.
-pub(crate) fn stat(before: Option<&[u8]>, after: Option<&[u8]>) -> (usize, usize) {
+pub fn stat(before: Option<&[u8]>, after: Option<&[u8]>) -> (usize, usize) {
     let (Some(old), Some(new)) = (text(before), text(after)) else { return (0, 0) };
     let (Some(old), Some(new)) = (comparable(old), comparable(new)) else { return came_and_went(old, new) };
     let changed = changes(&old, &new).into_iter().filter(|op| op.tag() != DiffTag::Equal);
@@ -53,7 +53,7 @@ pub(crate) fn stat(before: Option<&[u8]>, after: Option<&[u8]>) -> (usize, usize
 }
 
 /// Text for a terminal: what would move the cursor, change a colour or turn the direction of writing is escaped.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, scalar| {
         match is_shown(scalar) {
             true => shown.push(scalar),
@@ -64,7 +64,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// As [`printable`], of JSON, which stays JSON: what is escaped is escaped as JSON does it, and line breaks stay.
-pub(crate) fn json(text: &str) -> String {
+pub fn json(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, scalar| {
         match scalar == '\n' || is_shown(scalar) {
             true => shown.push(scalar),
@@ -76,7 +76,7 @@ pub(crate) fn json(text: &str) -> String {
 }
 
 /// As [`printable`], line by line.
-pub(crate) fn lines(text: &str) -> String {
+pub fn lines(text: &str) -> String {
     let shown = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
         Some(line) => printable(line.strip_suffix('\r').unwrap_or(line)) + "\n",
         None => printable(line),

@@ -1,0 +1,173 @@
+//! Why nothing can be said about the files of a run: one code for each reason.
+
+use envoi_contract::{code::Code, digest::Digest};
+use envoi_journal::{BlobError, ReadError};
+use envoi_tree::{ContentError, ListError, NotKept};
+
+/// See the module.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangesError {
+    /// The run was started without `--keep-files`, or no attempt of it has ended.
+    #[error("no visit of this run has a snapshot")]
+    NoSnapshot,
+    /// No snapshot has this name.
+    #[error("no snapshot of `{state}` is there; there are some of {}", known.join(", "))]
+    NoState {
+        /// The name.
+        state: String,
+        /// The last visits that have one.
+        known: Vec<String>,
+    },
+    /// A difference has two ends.
+    #[error("`{state}` is one state; a difference has two")]
+    OneState {
+        /// The name.
+        state: String,
+    },
+    /// The folder of the run is looked at only where it is.
+    #[error("`now` is the folder as it is, which is looked at only on the machine where it is")]
+    NowIsElsewhere,
+    /// The folder as it is cannot be kept.
+    #[error(transparent)]
+    NotKept(#[from] NotKept),
+    /// The store does not have it: the run was imported without its files, or the store is damaged.
+    #[error("content `{digest}` of this run is not in the store")]
+    Gone {
+        /// Which.
+        digest: Digest,
+    },
+    /// What is compared has more bytes than the caller takes.
+    #[error("the files that differ have {bytes} bytes, and at most {most} are compared")]
+    TooLarge {
+        /// How many.
+        bytes: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// The files cannot be laid down for git to compare them.
+    #[error("the files to compare: {0}")]
+    NotLaid(String),
+    /// Git is not there.
+    #[error("{0}")]
+    NoGit(String),
+    /// Git has failed.
+    #[error("{0}")]
+    Git(String),
+    /// The run has no such artifact, or no such version of it.
+    #[error("{}", no_artifact(path, at.as_deref(), visits))]
+    NoArtifact {
+        /// Its path.
+        path: String,
+        /// The visit that was wanted.
+        at: Option<String>,
+        /// The visits that have left a version.
+        visits: Vec<String>,
+    },
+    /// This version is that there is no such file any more.
+    #[error("artifact `{path}` was deleted by {visit}")]
+    Deleted {
+        /// Its path.
+        path: String,
+        /// Which visit deleted it.
+        visit: String,
+    },
+    /// The store or the machine failed.
+    #[error("{0}")]
+    Store(String),
+}
+
+fn no_artifact(path: &str, at: Option<&str>, visits: &[String]) -> String {
+    match at {
+        Some(at) if !visits.is_empty() => {
+            format!("artifact `{path}` has no version of `{at}`; it has {}", visits.join(", "))
+        }
+        _ => format!("the run has no artifact `{path}`"),
+    }
+}
+
+impl ChangesError {
+    pub(crate) fn store(error: impl core::fmt::Display) -> Self {
+        Self::Store(error.to_string())
+    }
+
+    /// The code of this error.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NoSnapshot | Self::NoState { .. } | Self::Gone { .. } => Code::FilesNotKept,
+            Self::OneState { .. } | Self::NowIsElsewhere | Self::TooLarge { .. } => Code::RequestInvalid,
+            Self::NotKept(NotKept::TooWide { .. }) => Code::WorkspaceTooWide,
+            Self::NotKept(
+                NotKept::TooManyFiles { .. }
+                | NotKept::TooMuchNew { .. }
+                | NotKept::PathTooLong { .. }
+                | NotKept::Io { .. },
+            ) => Code::FilesNotKept,
+            Self::NoGit(_) | Self::Git(_) => Code::GitFailed,
+            Self::NoArtifact { .. } | Self::Deleted { .. } => Code::ArtifactNotFound,
+            Self::NotLaid(_) => Code::MachineFailed,
+            Self::Store(_) => Code::StoreFailed,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoSnapshot => {
+                "`envoi run --keep-files` keeps the files; a visit has its snapshot when it has ended"
+            }
+            Self::NoState { .. } => {
+                "`start`, `end`, `now`, a step, a visit such as `fix.2`, or `before:fix.2`"
+            }
+            Self::OneState { state } => return Some(format!("such as `start..{state}`")),
+            Self::NowIsElsewhere => "compare with `end`, the last snapshot",
+            Self::TooLarge { .. } => "ask for the difference of one path at a time",
+            Self::NoGit(_) => "install git; `envoi diff` needs none",
+            Self::NoArtifact { .. } => "`envoi artifacts list RUN --all` lists all versions",
+            Self::Deleted { .. } => {
+                "an earlier version: `PATH@STEP.N`; `envoi artifacts list --all` lists them"
+            }
+            Self::Gone { .. } | Self::NotKept(_) | Self::NotLaid(_) | Self::Git(_) | Self::Store(_) => {
+                return None;
+            }
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl From<ReadError> for ChangesError {
+    fn from(error: ReadError) -> Self {
+        Self::store(error)
+    }
+}
+
+impl From<BlobError> for ChangesError {
+    fn from(error: BlobError) -> Self {
+        match error {
+            BlobError::Missing { digest } => Self::Gone { digest },
+            error => Self::store(error),
+        }
+    }
+}
+
+impl From<ContentError> for ChangesError {
+    fn from(error: ContentError) -> Self {
+        match error {
+            ContentError::Missing { digest } => Self::Gone { digest },
+            error => Self::store(error),
+        }
+    }
+}
+
+impl From<ListError> for ChangesError {
+    fn from(error: ListError) -> Self {
+        Self::store(error)
+    }
+}
+
+impl From<std::io::Error> for ChangesError {
+    fn from(error: std::io::Error) -> Self {
+        Self::store(error)
+    }
+}

@@ -1,0 +1,121 @@
+//! What a run has changed, as a patch of git.
+//!
+//! It is made of what the run began with and of its last snapshot; the folder, its index and what is checked out are only read. The files of
+//! both that differ are laid beside each other, and git compares them.
+
+use crate::{
+    comparison::tree_of,
+    error::ChangesError,
+    git::{self, At},
+    states::{self, Point},
+};
+use envoi_engine::snapshots;
+use envoi_kernel::{Record, event::RunStarted};
+use envoi_tree::{Entry, Later, Order, Tree, What, differences};
+use std::path::Path;
+
+/// Where a patch is to fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fits {
+    /// A checkout: its paths begin at the top of the repository, as `git apply` wants them from wherever it is called. Files that the run
+    /// has begun to ignore are not deleted.
+    Checkout,
+    /// The workspace. Files that the run has begun to ignore are gone: in a commit they are no longer tracked.
+    Workspace,
+}
+
+/// A patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// As git writes it; empty if no file was changed.
+    pub bytes: Vec<u8>,
+    /// How many files it changes.
+    pub files: u64,
+    /// Files whose content is not kept: they are not in it.
+    pub left: Vec<Vec<u8>>,
+}
+
+impl Patch {
+    /// The patch of a run, made in `scratch`: an empty folder that nobody else reads and that its owner removes. If what differs has more
+    /// than `most_bytes` on both sides together, there is none.
+    ///
+    /// # Errors
+    /// The files were not kept, they are too many bytes, or git fails.
+    pub fn of(
+        records: &[Record],
+        started: &RunStarted,
+        order: &Order,
+        scratch: &Path,
+        fits: Fits,
+        most_bytes: u64,
+    ) -> Result<Self, ChangesError> {
+        let (before, mut after) = ends(records, started, order)?;
+        // A patch would delete them in the folder.
+        if fits == Fits::Checkout {
+            let shelf = order.contents.shelf()?;
+            (after, _) = envoi_tree::with_ignored(&shelf, &before, &after, Later::Snapshot)?;
+        }
+        // Git knows no empty folder.
+        let before = without_folders(&before)?;
+        let after = without_folders(&after)?;
+        let found = differences(&before, &after);
+        let sides = || found.iter().flat_map(|found| [found.before, found.after]).flatten();
+        let bytes =
+            sides().filter_map(Entry::content).fold(0, |sum: u64, (_, size)| sum.saturating_add(size));
+        if bytes > most_bytes {
+            return Err(ChangesError::TooLarge { bytes, most: most_bytes });
+        }
+        let below = match fits {
+            Fits::Checkout => below_top(started, &scratch.join("index")),
+            Fits::Workspace => String::new(),
+        };
+        let side = |name: &str| scratch.join(name).join(&below);
+        let mut left = lay(&side("a"), order, found.iter().filter_map(|found| found.before))?;
+        left.extend(lay(&side("b"), order, found.iter().filter_map(|found| found.after))?);
+        let bytes = git::difference(scratch, ["a", "b"])?;
+        Ok(Self { bytes, files: u64::try_from(found.len()).unwrap_or(u64::MAX), left })
+    }
+}
+
+/// What the run began with, and its last snapshot.
+fn ends(records: &[Record], started: &RunStarted, order: &Order) -> Result<(Tree, Tree), ChangesError> {
+    let (start, end) = states::range(&snapshots::taken(records), None)?;
+    let shelf = order.contents.shelf()?;
+    let digest = |point: Point| match point {
+        Point::Kept { snapshot, .. } => Ok(snapshot.digest),
+        Point::Now => Err(ChangesError::store("a run has no last snapshot")),
+    };
+    let base = match started.isolated.as_deref() {
+        Some(isolated) => isolated.base,
+        None => digest(start)?,
+    };
+    Ok((tree_of(&shelf, &base)?, tree_of(&shelf, &digest(end)?)?))
+}
+
+/// Where the workspace is in the checkout of a git repository: empty at its top, and where it is in none.
+fn below_top(started: &RunStarted, index: &Path) -> String {
+    let folder = started.isolated.as_deref().map_or(started.workspace.as_str(), |isolated| &isolated.of);
+    let prefix = At { folder: Path::new(folder), index }.run(&["rev-parse", "--show-prefix"]).ok();
+    // The folder is gone, or git does not answer there: the tree is like it.
+    let in_tree = || {
+        let place = &started.isolated.as_deref()?.place;
+        Path::new(&started.workspace).strip_prefix(place).ok()?.to_str().map(str::to_owned)
+    };
+    prefix.or_else(in_tree).unwrap_or_default()
+}
+
+fn without_folders(tree: &Tree) -> Result<Tree, ChangesError> {
+    let files = tree.entries().iter().filter(|entry| !matches!(entry.what, What::EmptyFolder));
+    Ok(Tree::new(files.cloned().collect())?)
+}
+
+/// Lays these files down, and returns those whose content is not kept.
+fn lay<'a>(
+    folder: &Path,
+    order: &Order,
+    entries: impl Iterator<Item = &'a Entry>,
+) -> Result<Vec<Vec<u8>>, ChangesError> {
+    let tree = Tree::new(entries.cloned().collect())?;
+    let written = envoi_tree::write_into(folder, order, &tree);
+    Ok(written.map_err(|error| ChangesError::NotLaid(error.to_string()))?.left)
+}
