@@ -5,8 +5,9 @@
 //! the run are written; a further import of the bundle writes those that are missing.
 
 use crate::{
+    entries::entries,
     manifest::{BLOBS, LOGS, TREES},
-    verify::{Opened, entries},
+    verify::Opened,
 };
 use envoi_contract::digest::Digest;
 use envoi_journal::{

@@ -23,11 +23,13 @@
 //! The format of a run that names no snapshot is 1, as it was before bundles had them; else it is 2.
 
 mod archive;
+mod entries;
 mod export;
 mod import;
 mod manifest;
 mod named;
 mod verify;
+mod wrong;
 
 pub use archive::Sign;
 pub use envoi_journal::Chain;
@@ -37,4 +39,5 @@ pub use manifest::{FORMAT, LeftOut, Manifest};
 
 /// What a signature of the sums is for: the namespace of `ssh-keygen -Y`.
 pub const NAMESPACE: &str = "envoi-run";
-pub use verify::{Opened, Whole, Wrong, open, verify};
+pub use verify::{Opened, Whole, open, verify};
+pub use wrong::Wrong;

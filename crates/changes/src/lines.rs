@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_end_of_line_is_said() {
+    fn a_missing_end_of_line_is_reported() {
         let hint = "\\ No newline at end of file\n";
         assert_eq!(body("a\nb", "a\nb\n"), format!("@@ -1,2 +1,2 @@\n a\n-b\n{hint}+b\n"));
         assert_eq!(body("a\n", "b"), format!("@@ -1 +1 @@\n-a\n+b\n{hint}"));
@@ -267,12 +267,12 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_lines_of_two_kinds_are_told_apart() {
+    fn ends_of_lines_of_two_kinds_are_distinguished() {
         assert_eq!(body("a\r\n", "a\n"), "@@ -1 +1 @@\n-a\\r\n+a\n");
     }
 
     #[test]
-    fn what_is_no_text_is_told_by_its_size() {
+    fn a_file_that_is_no_text_is_shown_by_its_size() {
         for (before, after) in [(&b"a\0b"[..], &b"text"[..]), (b"\xff\xfe\n", b"text"), (b"tex", b"t\xc3xt")]
         {
             let expected = format!("binary files differ ({} bytes → 4 bytes)\n", before.len());
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_told_by_its_size_too() {
+    fn a_file_that_is_too_large_is_shown_by_its_size_too() {
         let most_lines = "\n".repeat(MOST_LINES);
         let most_bytes = "x".repeat(MOST_BYTES);
         for (most, more) in

@@ -10,6 +10,8 @@ pub(crate) mod engine_client;
 pub(crate) mod interactive;
 pub(crate) mod model;
 pub(crate) mod outcome;
+pub(crate) mod own_engine;
 pub(crate) mod program;
+pub(crate) mod sent_request;
 pub(crate) mod telemetry;
 pub(crate) mod zygote;

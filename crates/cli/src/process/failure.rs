@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_document_is_said_with_code_place_and_what_to_do() {
+    fn a_refused_document_is_reported_with_code_place_and_cure() {
         let shown = refused(b"{\"handoff_text\": 7}").to_text();
         let expected = "error[ROUTING_INVALID]: expected a string, found `7`\n  --> stdin:1:18 at `/handoff_text`\n  |\n\
                         1 | {\"handoff_text\": 7}\n  |                  ^\n  hint: correct the resolver's input (CONTRACTS 1.2)\n";

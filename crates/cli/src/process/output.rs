@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_without_room_is_told_in_words() {
+    fn a_table_without_room_is_printed_as_sentences() {
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
         let rows =
             [row(&["BOUND", "USED", "RESERVED", "LIMIT"]), row(&["attempts", "3", "-", "10, raised by 5"])];

@@ -17,9 +17,9 @@ use crate::{
         interrupts::{self, Mode},
     },
     session::{
-        engine_client::{identified, is_enough},
         interactive::Conversation,
         outcome::End,
+        sent_request::{identified, is_enough},
     },
     view::printer::Printer,
 };

@@ -251,7 +251,7 @@ mod tests {
         "HTTP/1.1 503 Later\r\nretry-after: 0\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
 
     #[test]
-    fn what_is_done_once_is_asked_again_with_its_key_until_an_answer_comes() {
+    fn a_request_that_is_done_once_is_sent_again_with_its_key_until_a_reply_comes() {
         // It takes the request and goes away without an answer; then it has no time; then it has done it.
         let (server, requests) = fake::server(&[DONE, "", BUSY, DONE]);
         assert!(server.get("/v1/token").is_ok());

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_problem_of_ours_is_said_to_be_none() {
+    fn an_error_body_of_another_program_is_recognised() {
         for body in ["<html>", "{}", r#"{"code": "no such code", "detail": "d"}"#, ""] {
             let failure = failure(502, body.as_bytes());
             assert_eq!((failure.code.as_str(), failure.exit_code), ("SERVER_NOT_UNDERSTOOD", 8), "{body}");

@@ -78,7 +78,7 @@ pub(super) fn go_on(
         check_waits_for_other(remote, run)?;
     }
     if args.detach {
-        send(remote, &crate::session::engine_client::identified(request))?;
+        send(remote, &crate::session::sent_request::identified(request))?;
         return background::print_run(run, remote.json);
     }
     let mut attended = Attended::new(remote, run)?;

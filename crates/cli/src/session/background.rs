@@ -2,7 +2,7 @@
 
 use crate::{
     process::{failure::Failure, output},
-    session::engine_client::{self, PING_PATIENCE},
+    session::{engine_client::PING_PATIENCE, own_engine},
     store::{config, home::Home},
 };
 use envoi_api::run::Accepted;
@@ -130,10 +130,10 @@ pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Fail
     let store = home.open()?;
     let Some(lease) = lease_soon(&store)? else { return Ok(0) };
     let (host, telemetry) =
-        engine_client::start(&store, lease, None, jobs, envoi_engine::PerAttempt::default())?;
+        own_engine::start(&store, lease, None, jobs, envoi_engine::PerAttempt::default())?;
     host.wait_for_request(UNASKED);
     let stopped = host.close(None);
-    telemetry.end(engine_client::LAST_SPANS);
+    telemetry.end(own_engine::LAST_SPANS);
     match stopped {
         None => Ok(0),
         Some(error) => Err(Failure::store(error)),

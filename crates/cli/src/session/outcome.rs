@@ -1,10 +1,10 @@
-//! How a request ended, for the command that made it.
+//! How a request ended, for the command that made it: the responses of the engine up to the last one.
 
 use crate::{
     process::failure::{Failure, STOPPED},
     view::printer::Printer,
 };
-use envoi_engine::protocol::Standing;
+use envoi_engine::protocol::{Response, Standing};
 
 /// How a request ended.
 pub(crate) enum End {
@@ -19,6 +19,20 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// Prints a response; returns the end, if it is the last one.
+    pub(crate) fn of(response: Response, printer: &mut Printer) -> Option<Self> {
+        match response {
+            Response::Accepted { .. } => printer.accepted(),
+            Response::Noted { text } => printer.note(&text),
+            Response::Record { record } => printer.record(&record),
+            Response::Rest { standing } => return Some(Self::Rest(standing)),
+            Response::Refused(refused) => return Some(Self::Refused(refused.into())),
+            Response::Stopped { .. } => return Some(Self::Stopped),
+            Response::Pong | Response::Collected { .. } => return Some(Self::Silence),
+        }
+        None
+    }
+
     /// Prints how the run stands and returns the exit code of the command.
     pub(crate) fn report(self, printer: &mut Printer) -> Result<u8, Failure> {
         match self {

@@ -64,7 +64,7 @@ mod tests {
     use envoi_journal::Layout;
 
     #[test]
-    fn a_server_is_found_while_it_runs_and_its_file_is_nobody_elses() {
+    fn a_server_is_found_while_it_runs_and_only_its_owner_reads_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::new(folder.path());
         assert_eq!(running(&layout), None);

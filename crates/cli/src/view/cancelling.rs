@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_what_is_waited_for_and_what_can_be_done() {
+    fn the_message_names_the_wait_and_the_cure() {
         let folder = tempfile::tempdir().unwrap();
         let attempt = AttemptId::parse("work.1.1").unwrap();
         let dir = AttemptDir::new(folder.path().join("work.1.1"));

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_what_and_how_much() {
+    fn the_message_has_the_kind_and_the_amount() {
         let words = |doing, files, bytes| words(FileWork { doing, files, bytes });
         assert_eq!(words(Doing::Keeping, 1, 256 << 20), "keeping 1 file of 256 MiB as artifacts");
         assert_eq!(words(Doing::Keeping, 100_000, 100_000), "keeping 100000 files as artifacts");

@@ -26,7 +26,7 @@ use envoi_kernel::{
     ids::Seq,
     input::{AttemptResult, ReportPlace},
 };
-use envoi_step::{AttemptDir, Doing, Doubt, Exit, Secrets, Values, plain};
+use envoi_step::{AttemptDir, Doing, Doubt, Exit, Secrets, Spec, Values, plain};
 use std::{collections::BTreeSet, fs, io};
 
 /// Why an attempt in doubt cannot be committed as one: the machine failed.
@@ -355,17 +355,16 @@ fn no_text(dir: &AttemptDir, job: &Job) -> Option<String> {
     let step = job.flow.step(&job.started.attempt.visit.step);
     step.filter(|step| step.data_is_text)?;
     // As the supervisor chooses.
-    let written = plain::read(&dir.output(), MAX_TEXT_BYTES);
+    let written = plain::read(&dir.output(), Spec::TEXT_CAP_BYTES);
     let bytes = match written {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => plain::read(&dir.stdout(), MAX_TEXT_BYTES),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            plain::read(&dir.stdout(), Spec::TEXT_CAP_BYTES)
+        }
         written => written,
     };
     let error = std::str::from_utf8(&bytes.ok()?).err()?;
     Some(format!("it is no UTF-8 (byte {})", error.valid_up_to().saturating_add(1)))
 }
-
-/// What a text may have.
-const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 /// The session that an agent program has reported, if the attempt runs one.
 fn session(dir: &AttemptDir, job: &Job) -> Option<String> {

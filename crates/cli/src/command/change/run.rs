@@ -9,9 +9,9 @@ use crate::{
         files, messages,
     },
     session::{
-        background,
-        engine_client::{self, Beside, Person},
+        background, engine_client,
         interactive::Conversation,
+        own_engine::{Beside, Person},
     },
     store::{
         config,

@@ -465,7 +465,7 @@ mod tests {
     const STORED: &str = include_str!("../../../../kernel/tests/it/stored/records.jsonl");
 
     #[test]
-    fn what_is_told_of_an_event_without_decoding_it_holds_for_its_lines() {
+    fn the_lines_of_an_event_agree_with_what_its_text_alone_shows() {
         let mut seen = [0, 0];
         for line in STORED.lines() {
             let record: Record = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));

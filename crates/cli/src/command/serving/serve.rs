@@ -13,7 +13,7 @@ use crate::{
         interrupts::{self, Mode},
         messages, output,
     },
-    session::{caller, configured_models, engine_client},
+    session::{caller, configured_models, own_engine},
     store::{config, home::Home, server_url::Announced},
 };
 use envoi_api::output::Listening;
@@ -71,7 +71,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let found = configured_models::place(configured.server.public_url.as_deref(), bound, encrypted);
     let per_attempt = configured_models::per_attempt(bridge.attempt_tokens.as_ref(), &found);
     let (lease, other) = lease(&store, args.take_over)?;
-    let (host, telemetry) = engine_client::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
+    let (host, telemetry) = own_engine::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (signals, inbox) = mpsc::channel();
     let stop = signals.clone();
     interrupts::mean(Mode::Serving(Box::new(move || {
@@ -386,10 +386,10 @@ fn leave(host: Host) -> Result<u8, Failure> {
     let mut is_announced = false;
     loop {
         match inbox.recv_timeout(LAST_COMMITS) {
-            Ok(Some(error)) => return Err(engine_client::stopped_by(&error)),
+            Ok(Some(error)) => return Err(own_engine::stopped_by(&error)),
             Err(RecvTimeoutError::Timeout) if under_way() > 0 => {
                 if !is_announced {
-                    messages::say(engine_client::FINISHING);
+                    messages::say(own_engine::FINISHING);
                 }
                 is_announced = true;
             }

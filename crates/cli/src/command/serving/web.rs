@@ -8,7 +8,7 @@ use crate::{
         interrupts::{self, Mode},
         messages, stderr,
     },
-    session::engine_client::Beside,
+    session::own_engine::Beside,
     store::server_url::{self, Announced},
 };
 use envoi_contract::code::Code;

@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_was_set_back_is_said() {
+    fn a_clock_that_was_set_back_is_reported() {
         let at = |minutes: i64| Timestamp::from_millis(1_764_000_000_000 + minutes * 60_000);
         for newest in [None, Some(at(-600)), Some(at(1))] {
             assert!(clock_beside(newest, at(0)).is_ok(), "{newest:?}");

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_told_pointer_line_and_column() {
+    fn programs_get_pointer_line_and_column() {
         let bytes = b"{\"handoff_text\": \"\",\n \"routing\": {\"routing_kind\": 7}}";
         let mut members = Object::new();
         place(bytes).add_to(&mut members);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_holds_is_swept_and_nothing_else_is() {
+    fn only_files_that_no_process_holds_are_swept() {
         let place = tempfile::tempdir().unwrap();
         let parent = place.path();
         let elsewhere = tempfile::tempdir().unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wants_the_lock_notices_that_the_folder_was_swept_wherever_it_was() {
+    fn a_process_that_wants_the_lock_notices_that_the_folder_was_swept() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("envoi-mirror-1");
         let make = || fs::create_dir(&folder).unwrap();

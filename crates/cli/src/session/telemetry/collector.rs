@@ -11,13 +11,13 @@ use opentelemetry::{
     trace::{Link, SpanContext, SpanKind, Status, TraceFlags, TraceState},
 };
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
-use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
+use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::{
     Resource,
+    error::OTelSdkError,
     trace::{SpanData, SpanExporter as _, SpanLinks},
 };
 use std::{
-    error::Error,
     future::{Future, ready},
     pin::{Pin, pin},
     task::{Context, Poll, Waker},
@@ -35,6 +35,20 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// What the program calls itself, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` do.
 const SERVICE: &str = "envoi";
 
+/// Why spans could not be sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CollectorError {
+    /// The variables name no collector that can be used.
+    #[error(transparent)]
+    Configuration(#[from] ExporterBuildError),
+    /// The collector has not taken the spans, or did not answer in time.
+    #[error(transparent)]
+    NotTaken(#[from] OTelSdkError),
+    /// A bug of the exporter: only its client, which blocks, may make it wait.
+    #[error("the exporter waits for something else than its client")]
+    NotReady,
+}
+
 /// See the module.
 pub(super) struct Collector {
     exporter: SpanExporter,
@@ -46,7 +60,7 @@ impl Collector {
     ///
     /// # Errors
     /// What is named cannot be one.
-    pub(super) fn of_environment() -> Result<Option<Self>, Box<dyn Error>> {
+    pub(super) fn of_environment() -> Result<Option<Self>, CollectorError> {
         let is_off = is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none");
         if is_off || first(ENDPOINTS).is_none() {
             return Ok(None);
@@ -63,13 +77,13 @@ impl Collector {
     ///
     /// # Errors
     /// They were not taken.
-    pub(super) fn take(&self, spans: &[Span]) -> Result<(), Box<dyn Error>> {
+    pub(super) fn take(&self, spans: &[Span]) -> Result<(), CollectorError> {
         let batch = spans.iter().map(|span| self.data(span)).collect();
         // The client below blocks, and so does the exporter between two tries: nothing could wake it.
         let mut export = pin!(self.exporter.export(batch));
         match export.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(done) => Ok(done?),
-            Poll::Pending => Err("the exporter waits for something else than its client".into()),
+            Poll::Pending => Err(CollectorError::NotReady),
         }
     }
 

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_stays_above_the_picture_however_long_it_is() {
+    fn messages_stay_above_the_picture_however_long_they_are() {
         let acts = [
             Say("before\n"),
             Draw(&["a", "b"]),

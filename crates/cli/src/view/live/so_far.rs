@@ -67,7 +67,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_is_metered_counts_and_else_what_the_program_told() {
+    fn the_metered_usage_counts_and_else_the_reported_one() {
         let folder = tempfile::tempdir().unwrap();
         let nothing = Ledger::default();
         assert_eq!(so_far(&nothing, folder.path()), "");

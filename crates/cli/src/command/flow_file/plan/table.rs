@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_past_is_said_where_it_is_known() {
+    fn the_excess_is_reported_where_it_is_known() {
         assert_eq!(past(&Exceeded::Attempts(10, Most::of(11))), "--max-attempts 10 by 1 (11 attempts)");
         assert_eq!(
             past(&Exceeded::Attempts(10, Most::of(u128::MAX))),

@@ -135,7 +135,7 @@ fn a_step_that_failed_for_good() {
 }
 
 #[test]
-fn what_came_out_is_said_at_the_end() {
+fn the_result_is_printed_at_the_end() {
     let told = |fixture: &Fixture, reason| {
         let lines = ending(&fixture.model, reason, Path::new("/w"), Charset::Unicode);
         lines.iter().map(|line| line.render(false) + "\n").collect::<String>()
@@ -194,7 +194,7 @@ fn a_step_that_has_items_has_no_attempt_of_its_own() {
 }
 
 #[test]
-fn a_loop_that_a_person_ended_is_told_from_one_that_came_to_its_end() {
+fn a_loop_that_a_person_ended_is_shown_as_such() {
     let mut fixture = Fixture::of(
         "flow: f\nsteps:\n  - id: c\n    run: x\n    routing: { kind: microloop, loop_to: c, \
          status_from_exit: {0: OK, 1: BAD}, success_values: [OK], max_iterations: 0 }\n",
