@@ -116,6 +116,18 @@ fn a_stored_record_reads_and_writes_as_it_was() {
 }
 
 #[test]
+fn every_kind_of_event_has_a_stored_record() {
+    let stored = fs::read_to_string(file("records.jsonl")).unwrap();
+    let stored = stored.lines().map(|line| serde_json::from_str::<Record>(line).unwrap().event);
+    let known: BTreeSet<&str> = stored.map(|event| event.name()).collect();
+    let missing: Vec<_> = Event::NAMES.iter().filter(|name| !known.contains(*name)).collect();
+    assert!(
+        missing.is_empty(),
+        "write a line by hand for each of {missing:?}: the random runs do not reach them"
+    );
+}
+
+#[test]
 fn an_event_that_was_kept_reads_and_writes_as_it_was() {
     let records = fs::read_to_string(file("records.jsonl")).unwrap();
     let records: Vec<Record> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -31,6 +31,9 @@ macro_rules! kinds {
         }
 
         impl Event {
+            /// The types of all kinds of events, as they are written.
+            pub const NAMES: &'static [&'static str] = &[$($word),+];
+
             /// Its type, as it is written.
             #[must_use]
             pub fn name(&self) -> &'static str {
