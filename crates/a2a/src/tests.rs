@@ -186,7 +186,7 @@ fn clients_of_either_version_name_extensions_in_their_own_header() {
 }
 
 #[test]
-fn a_message_of_one_version_can_be_told_in_the_other() {
+fn a_message_of_one_version_can_be_written_in_the_other() {
     let part = Part::text("hi");
     let message = Message {
         id: "m".to_owned(),

@@ -136,7 +136,7 @@ fn the_text_of_a_step_reaches_its_agent_as_it_was_and_by_one_argument() {
 }
 
 #[test]
-fn what_no_step_would_say_by_itself_is_asked_for_in_the_prompt() {
+fn the_prompt_asks_for_what_no_step_says_by_itself() {
     let flow = flow(&made(SOURCES[1].1));
     for (step, line) in [
         ("confirm", "- if `doubt` is `0`: Status: DOUBT_0\n"),
@@ -237,7 +237,7 @@ fn ids_that_fit_are_kept_and_the_others_never_take_one_of_them() {
 }
 
 #[test]
-fn mistakes_that_nobody_can_repair_are_told_together_at_their_places() {
+fn mistakes_without_a_cure_are_reported_together_at_their_places() {
     let text = "key: a\nsteps:\n  - id: a\n    routing: {kind: linear, next: bb}\n  - id: b\n    routing: {kind: microloop, \
                 loop_target: x, max_iterations: lots}\n  - id: b\n    routing: {kind: branch, branches: {ok: zz}}\n  - role: x\n";
     let found = refused(text);

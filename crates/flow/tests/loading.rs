@@ -56,7 +56,7 @@ fn a_loop_until_green_loads_as_it_is_written() {
 }
 
 #[test]
-fn who_is_told_is_read_from_flows_and_configurations_alike() {
+fn targets_are_read_from_flows_and_configurations_alike() {
     let notify = "notify:\n  - command: ./tell me\n    on: [question, expiry]\n  - webhook: { url: 'https://h:1/x', token: { file: t }, timeout: 3s }\n";
     let flow = loaded(&format!("flow: f\n{notify}steps:\n  - {{ id: a, run: [x] }}\n")).flow;
     let webhook = Webhook {
@@ -92,7 +92,7 @@ fn who_is_told_is_read_from_flows_and_configurations_alike() {
 }
 
 #[test]
-fn a_token_goes_where_nobody_on_the_way_can_read_it() {
+fn a_token_is_sent_only_over_a_private_connection() {
     for url in [
         "https://h/x",
         "HTTPS://h",
@@ -219,7 +219,7 @@ fn a_question_is_a_confirmation_that_never_expires_unless_it_says_otherwise() {
 }
 
 #[test]
-fn the_ways_around_a_denial_are_accepted_where_they_are_said() {
+fn the_paths_after_a_denial_are_accepted_where_they_are_declared() {
     let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
     let ask = |keys: &str| format!("  - {{ id: ask, ask: {{ message: m, expires_in: 1h, {keys} }} }}\n");
     for flow in [
@@ -260,7 +260,7 @@ fn the_ways_around_a_denial_are_accepted_where_they_are_said() {
 }
 
 #[test]
-fn the_digest_is_of_what_is_said_not_of_how() {
+fn the_digest_depends_on_the_content_and_not_on_its_form() {
     let digest = |text: &str| loaded(text).flow.digest;
     let one = "flow: f\ntitle: T\nsteps:\n  - id: a\n    run: [x, 'y']\n";
     let same = "# comment\nsteps: [{run: [\"x\", y], id: a}]\ntitle: 'T'\nflow: f\n";

@@ -102,7 +102,7 @@ fn a_value_of_the_wrong_form_is_answered_with_the_right_one() {
 }
 
 #[test]
-fn mistakes_about_who_is_told_are_told() {
+fn mistakes_of_targets_are_reported() {
     each_is_told(vec![
         (with_top("notify: 7"), 2, 9, INVALID, "expected a command, a mapping, or a list of mappings"),
         (with_top("notify: [me]"), 2, 10, INVALID, "expected a mapping"),
@@ -176,7 +176,7 @@ fn mistakes_about_who_is_told_are_told() {
 }
 
 #[test]
-fn mistakes_of_a_configuration_are_told_as_its_own() {
+fn mistakes_of_a_configuration_are_reported_for_that_file() {
     for (text, line, column, code, words) in [
         ("notfy: { command: x }", 1, 1, "CONFIG_INVALID", "unknown key `notfy` in a configuration"),
         ("# mine\nnotify: { command: [] }", 2, 20, "CONFIG_INVALID", "names no program"),
@@ -203,7 +203,7 @@ fn mistakes_of_a_configuration_are_told_as_its_own() {
 }
 
 #[test]
-fn mistakes_at_the_top_level_are_told() {
+fn mistakes_at_the_top_level_are_reported() {
     each_is_told(vec![
         (String::new(), 1, 1, INVALID, "the file is empty"),
         ("- a\n".to_owned(), 1, 1, INVALID, "expected a mapping, found a list"),
@@ -251,7 +251,7 @@ fn mistakes_at_the_top_level_are_told() {
 }
 
 #[test]
-fn mistakes_in_limits_and_secrets_are_told() {
+fn mistakes_in_limits_and_secrets_are_reported() {
     each_is_told(vec![
         (with_top("limits: 5"), 2, 9, INVALID, "expected a mapping, found the number `5`"),
         (with_top("limits: { iteratons: 5 }"), 2, 11, INVALID, "did you mean `iterations`?"),
@@ -276,7 +276,7 @@ fn mistakes_in_limits_and_secrets_are_told() {
 }
 
 #[test]
-fn mistakes_in_the_declaration_of_an_input_are_told() {
+fn mistakes_in_the_declaration_of_an_input_are_reported() {
     each_is_told(vec![
         (with_top("inputs: { a: string }"), 2, 14, INVALID, "expected a JSON Schema"),
         (with_top("inputs: { a: { tpye: string } }"), 2, 16, INVALID, "did you mean `type`?"),
@@ -302,7 +302,7 @@ fn mistakes_in_the_declaration_of_an_input_are_told() {
 }
 
 #[test]
-fn mistakes_in_a_step_are_told() {
+fn mistakes_in_a_step_are_reported() {
     each_is_told(vec![
         (with_step("tiemout: 5s"), 5, 5, INVALID, "did you mean `timeout`?"),
         (with_step("colour: red"), 5, 5, INVALID, "a step has the keys `id`, `run`"),
@@ -357,7 +357,7 @@ fn mistakes_in_a_step_are_told() {
 }
 
 #[test]
-fn mistakes_in_a_workspace_are_told() {
+fn mistakes_in_a_workspace_are_reported() {
     each_is_told(vec![
         (with_top("workspace: { isolate: yes }"), 2, 23, INVALID, "expected `tree` or `none`"),
         (with_top("workspace: { isolate: tree, bring: [../x] }"), 2, 37, INVALID, "`..` is refused"),
@@ -533,7 +533,7 @@ fn beside_a_question(keys: &str) -> String {
 }
 
 #[test]
-fn mistakes_in_a_question_are_told() {
+fn mistakes_in_a_question_are_reported() {
     let asks = |ask: &str| format!("flow: f\nsteps:\n  - id: ask\n    ask: {ask}\n");
     each_is_told(vec![
         (
@@ -588,7 +588,7 @@ fn mistakes_in_a_question_are_told() {
 }
 
 #[test]
-fn mistakes_in_a_form_are_told() {
+fn mistakes_in_a_form_are_reported() {
     each_is_told(vec![
         (with_question("schema: object"), 5, 32, INVALID, "expected a JSON Schema of an object"),
         (with_question("schema: {}"), 5, 32, INVALID, "is not that of an object"),
@@ -636,7 +636,7 @@ fn mistakes_in_a_form_are_told() {
 }
 
 #[test]
-fn keys_that_do_nothing_beside_a_question_are_told() {
+fn keys_that_do_nothing_beside_a_question_are_reported() {
     let rows: [(&str, &str); 8] = [
         ("skill: x", "with `schema` in `ask`"),
         ("env: { A: b }", "`env` does nothing in a step that asks: it runs no command"),
@@ -667,7 +667,7 @@ fn keys_that_do_nothing_beside_a_question_are_told() {
 }
 
 #[test]
-fn answers_that_lead_nowhere_are_told() {
+fn answers_that_lead_nowhere_are_reported() {
     let renamed = |id: &str, ask: &str| {
         with_question(&format!("expires_in: 1s, {ask}")).replace("id: go", &format!("id: {id}"))
     };
@@ -865,7 +865,7 @@ steps:
 }
 
 #[test]
-fn mistakes_in_routing_are_told() {
+fn mistakes_in_routing_are_reported() {
     each_is_told(vec![
         (with_routing("knd: linear"), 6, 16, INVALID, "did you mean `kind`?"),
         (with_routing("kind: loop"), 6, 22, INVALID, "expected `linear`, `microloop` or `branch`"),
@@ -938,7 +938,7 @@ fn mistakes_in_routing_are_told() {
 }
 
 #[test]
-fn a_step_that_is_cut_off_is_told_once_and_those_behind_it_are_not() {
+fn an_unreachable_step_is_reported_once_without_those_behind_it() {
     let steps: String = ["a", "b", "c", "d", "e"]
         .iter()
         .map(|id| {
@@ -952,7 +952,7 @@ fn a_step_that_is_cut_off_is_told_once_and_those_behind_it_are_not() {
 }
 
 #[test]
-fn names_that_an_expression_cannot_see_are_told_at_their_place() {
+fn names_that_an_expression_cannot_see_are_reported_at_their_place() {
     let column = 16;
     each_is_told(vec![
         (with_expression("${{ inputs.pakage }}"), 6, column, INVALID, "did you mean `package`?"),
@@ -1036,7 +1036,7 @@ fn names_that_an_expression_can_see_are_no_mistake() {
 }
 
 #[test]
-fn text_that_is_not_a_file_of_ours_is_told() {
+fn text_that_is_not_a_file_of_ours_is_reported() {
     let long = format!("flow: f\n# {}\n", "x".repeat(1024 * 1024));
     each_is_told(vec![
         ("flow: [\n".to_owned(), 2, 1, "FLOW_SYNTAX", "not valid YAML"),
@@ -1053,7 +1053,7 @@ fn text_that_is_not_a_file_of_ours_is_told() {
 }
 
 #[test]
-fn an_expression_that_a_shell_would_not_fill_in_is_told() {
+fn an_expression_that_a_shell_would_not_fill_in_is_reported() {
     each_is_told(vec![(
         "flow: f\nsteps:\n  - id: a\n    run: echo '${{ run.id }}'\n".to_owned(),
         4,
@@ -1079,7 +1079,7 @@ steps:
 ";
 
 #[test]
-fn seven_mistakes_are_told_at_once_each_at_its_place() {
+fn seven_mistakes_are_reported_at_once_each_at_its_place() {
     let report = load("f.yaml", SEVEN).unwrap_err();
     let places: Vec<_> =
         told(&report).into_iter().map(|(line, column, code, _)| (line, column, code)).collect();

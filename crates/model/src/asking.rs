@@ -317,7 +317,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_said_of_the_last_answer_stands_behind_the_prompt() {
+    fn the_remark_on_the_last_answer_stands_behind_the_prompt() {
         assert_eq!(compose("Judge.\n", None, Some(" \n")), "Judge.\n");
         assert_eq!(
             compose("Judge.", Some("AGENT_SCHEMA: text"), Some("too short\n")),

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_past_the_bound_are_left_out_and_that_is_said_once() {
+    fn events_past_the_limit_are_left_out_with_one_message() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.jsonl");
         let mut events = KeptEvents::with(&path, 12).unwrap();

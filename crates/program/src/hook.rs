@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_cannot_be_asked_is_refused_with_the_reason() {
+    fn an_impossible_call_is_refused_with_the_reason() {
         let push = bash("2", "git push a");
         assert_eq!(Attempt::new(None).decide(&again(&push)), word("deny", FROM_BEFORE));
         let of_helper = push.replace("{\"prompt_id\"", "{\"agent_id\":\"h\",\"prompt_id\"");

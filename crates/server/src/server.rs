@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_answers_to_its_address_and_to_what_it_was_told() {
+    fn a_server_answers_to_its_address_and_to_its_configured_names() {
         let names = |address: &str, encrypted, configured: &[&str]| {
             let configured: Vec<String> = configured.iter().map(|name| (*name).to_owned()).collect();
             host_names(address.parse().unwrap(), encrypted, &configured)

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_the_other_way_is_told_at_its_line() {
+    fn an_arrow_the_other_way_is_reported_at_its_line() {
         let told = found("envoi-kernel", &["serde", "envoi-journal"], &[]);
         assert!(told.starts_with("Cargo.toml:3: `envoi-kernel` may not use `envoi-journal`"), "{told}");
     }
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_that_nobody_drew_is_told() {
+    fn a_crate_that_is_not_on_the_map_is_reported() {
         assert!(found("envoi-magic", &[], &[]).contains("has no arrows"));
     }
 }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_without_a_page_is_told() {
+    fn a_code_without_a_page_is_reported() {
         let told = told(&[("crates/a/src/x.rs", "//! x\nfn f() { refuse(\"STORE_LOST\") }")]);
         assert!(told.starts_with("crates/a/src/x.rs:2: the code `STORE_LOST` has no page"), "{told}");
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_nothing_says_is_told() {
+    fn a_page_of_an_unknown_code_is_reported() {
         assert!(told(&[("spec/errors/OLD_CODE.md", "# OLD_CODE\n")]).contains("nothing says this code"));
         assert_eq!(told(&[("spec/errors/BUDGET_OVERRUN.md", "# BUDGET_OVERRUN\n")]), "");
     }

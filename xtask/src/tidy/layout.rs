@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_licence_is_told() {
+    fn a_missing_licence_is_reported() {
         let problems = check(&Tree::of(&[]));
         assert!(problems.iter().any(|problem| problem.path == "LICENSE-MIT"), "{problems:?}");
         assert_eq!(problems.len(), EXPECTED.len());

@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_nowhere_is_told_at_its_line() {
+    fn a_link_that_leads_nowhere_is_reported_at_its_line() {
         assert!(told("x\n[c](c.md)\n").starts_with("docs/a.md:2: the link to `c.md` leads nowhere"));
         assert!(told("[c](../../c.md)\n").contains("leads nowhere"));
         assert!(told("[b](b.md) and [c](d/c.md)\n").contains("`d/c.md`"));
     }
 
     #[test]
-    fn a_heading_that_is_not_there_is_told() {
+    fn a_heading_that_is_not_there_is_reported() {
         assert!(told("[b](b.md#three)\n").contains("no heading `#three`"));
     }
 

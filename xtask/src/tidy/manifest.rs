@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_the_lints_is_told() {
+    fn a_crate_without_the_lints_is_reported() {
         assert!(found("[package]\n", LICENCE).concat().contains("[lints]"));
         assert!(found("[lints]\nworkspace = true\n", LICENCE).is_empty());
     }
 
     #[test]
-    fn a_crate_under_another_licence_is_told() {
+    fn a_crate_under_another_licence_is_reported() {
         assert!(found("[lints]\nworkspace = true\n", "GPL-3.0").concat().contains("licence"));
     }
 

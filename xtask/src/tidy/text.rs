@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_at_the_end_of_a_line_is_told() {
+    fn white_space_at_the_end_of_a_line_is_reported() {
         assert_eq!(lines("one\ntwo \nthree\t\n"), [2, 3]);
     }
 
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_a_machine_is_told() {
+    fn a_path_of_a_machine_is_reported() {
         assert_eq!(lines(concat!("see /ho", "me/ada/envoi\n")), [1]);
         assert_eq!(lines("cd /somewhere/envoi/crates\n"), [1]);
         assert_eq!(lines("see docs/home/page and /tmp/tour\n"), [0_usize; 0]);

@@ -45,7 +45,7 @@ const KNOWN_TO_V03: [(i64, &str); 12] = [
 ];
 
 #[test]
-fn every_error_is_told_in_every_binding() {
+fn every_error_is_reported_in_every_binding() {
     assert_eq!(TABLE.map(|row| row.0), Kind::ALL);
     for (kind, code, http, status, reason, code_of_v03) in TABLE {
         let title = kind.title();

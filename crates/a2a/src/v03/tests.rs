@@ -180,7 +180,7 @@ fn a_part_that_does_not_say_its_kind_is_what_it_has() {
 }
 
 #[test]
-fn whether_to_wait_is_what_was_said_and_else_the_servers_choice() {
+fn the_client_chooses_whether_to_wait_and_else_the_server() {
     for (configuration, expected) in [
         ("null", None),
         ("{}", None),

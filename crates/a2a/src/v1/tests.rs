@@ -556,7 +556,7 @@ fn the_other_replies() {
 }
 
 #[test]
-fn as_much_history_as_was_asked_for() {
+fn the_history_has_the_requested_length() {
     let rows: [(Option<u32>, &[&str]); 5] = [
         (None, &["1", "2", "3"]),
         (Some(9), &["1", "2", "3"]),

@@ -147,7 +147,7 @@ fn an_answer_that_the_agent_finds_wrong_is_asked_for_again_with_its_words() {
 }
 
 #[test]
-fn an_envoi_is_told_which_question_is_answered() {
+fn another_envoi_gets_the_id_of_the_answered_question() {
     let metadata = r#"{"urn:envoi:a2a:question":{"id":"int_1","kind":"words","subject":"sha256:0"}}"#;
     let of = |version| Ways { metadata: Some(metadata), ..ways(version) };
     for version in VERSIONS {
@@ -292,7 +292,7 @@ fn an_answer_without_a_task_is_the_end() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_tried_again_and_told_once() {
+fn an_unreachable_agent_is_tried_again_and_gets_one_message() {
     let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = held.local_addr().unwrap().to_string();
     drop(held);
@@ -303,7 +303,7 @@ fn an_agent_that_is_not_there_is_tried_again_and_told_once() {
 }
 
 #[test]
-fn what_is_no_agent_is_told_so() {
+fn a_caller_that_is_no_agent_gets_a_refusal() {
     for (url, told) in [("ftp://agent.test", "no address"), ("agent.test", "no address")] {
         let left = Visit::of(url).attempt();
         assert!(left.code() == "AGENT_REFUSED" && left.message().contains(told), "{url}: {}", left.message());

@@ -130,7 +130,7 @@ fn an_id_with_a_secret_is_not_kept_and_nothing_is_sent_twice_for_that() {
 }
 
 #[test]
-fn where_an_address_of_the_card_holds_a_secret_the_card_is_asked_again() {
+fn where_an_address_of_the_card_holds_a_secret_the_card_is_fetched_again() {
     let agent = Agent::new(Ways::default(), &[(Asks("which?"), Good), (Works, Good)]);
     let mut visit = Visit { secret: "/rpc", ..Visit::with(&agent) };
     visit.attempt();

@@ -78,7 +78,7 @@ fn an_answer_that_was_certainly_not_taken_is_sent_when_the_agent_is_there_again(
 }
 
 #[test]
-fn why_an_answer_was_wrong_is_asked_for_until_the_agent_is_there() {
+fn the_reason_of_a_wrong_answer_is_sent_until_the_agent_is_there() {
     let wrong = Errs(r#"{"code":-32602,"message":"a number, please"}"#);
     let agent = Agent::new(Ways::default(), &[(Asks("how many?"), Good), (wrong, Good)]);
     let mut visit = Visit::with(&agent);

@@ -111,7 +111,7 @@ fn an_undated_question_is_put_again_only_when_the_agent_has_had_its_time() {
 }
 
 #[test]
-fn what_is_asked_in_the_history_alone_is_what_is_answered() {
+fn a_question_that_stands_only_in_the_history_can_be_answered() {
     for dates in [false, true] {
         let ways = Ways { dates, asks_in_history: true, ..Ways::default() };
         let agent = Agent::new(ways, &[(Asks("which color?"), Good), (Completes("ok"), Good)]);
@@ -140,7 +140,7 @@ fn an_answer_arrives_at_an_agent_that_marks_its_question_anew_at_each_look() {
 }
 
 #[test]
-fn the_same_words_asked_again_by_somebody_elses_doing_are_another_question() {
+fn the_same_words_after_another_action_are_another_question() {
     let agent = Agent::new(Ways::default(), &[(Asks("delete it?"), Good), (Completes("ok"), Good)]);
     let mut visit = Visit::with(&agent);
     visit.attempt();

@@ -129,7 +129,7 @@ fn a_reply_may_take_as_long_as_the_step() {
 }
 
 #[test]
-fn an_agent_that_does_a_message_once_is_sent_it_again_and_nobody_else_is() {
+fn only_an_agent_that_does_a_message_once_is_sent_it_again() {
     let once = Some("urn:envoi:a2a:sent-once:v1");
     for extension in [once, Some("urn:other"), None] {
         for ways in [old(), Ways::default()] {
@@ -148,7 +148,7 @@ fn an_agent_that_does_a_message_once_is_sent_it_again_and_nobody_else_is() {
 }
 
 #[test]
-fn where_the_flow_wants_it_a_message_is_sent_again_a_few_times_and_then_a_person_is_asked() {
+fn if_the_flow_wants_it_a_message_is_sent_again_a_few_times_before_a_person_is_asked() {
     let agent =
         Agent::new(Ways::default(), &[(Works, BreaksBefore), (Works, BreaksBefore), (Completes("ok"), Good)]);
     let mut visit = Visit::with(&agent);
@@ -223,7 +223,7 @@ fn an_attempt_that_was_killed_while_it_followed_sends_nothing() {
 }
 
 #[test]
-fn an_agent_that_cannot_say_is_not_told_again_unless_a_person_wants_it() {
+fn an_agent_without_a_status_gets_no_second_message_unless_a_person_wants_it() {
     for ways in [old(), Ways { lists: false, ..Ways::default() }] {
         let agent = Agent::new(ways, &[(Works, BreaksAfter), (Completes("ok"), Good)]);
         let mut visit = Visit::with(&agent);

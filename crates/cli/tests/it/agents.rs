@@ -128,7 +128,7 @@ fn an_agent_may_be_answered_with_a_form() {
 }
 
 #[test]
-fn a_denial_is_told_to_the_agent() {
+fn a_denial_is_passed_to_the_agent() {
     let agent = Agent::new(Ways::default(), &[(Asks("May I?"), Good)]);
     let stage = stage(&agent, "");
     stage.expect(3, &["run", "flow.yaml"]);
@@ -202,7 +202,7 @@ fn what_the_agent_takes_after_the_kill_is_not_sent_again() {
 }
 
 #[test]
-fn a_flow_may_want_a_message_sent_again_and_nobody_is_asked() {
+fn a_flow_may_send_a_message_again_without_a_question() {
     for (keys, code, times) in
         [("    on_in_doubt: rerun\n", 0, 2), ("    on_in_doubt: fail\n", 1, 1), ("", 5, 1)]
     {

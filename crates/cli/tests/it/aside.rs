@@ -89,7 +89,7 @@ fn a_run_whose_files_cannot_be_written_is_set_aside_and_goes_on_when_they_can() 
 }
 
 #[test]
-fn whoever_follows_all_runs_reads_that_one_is_set_aside_and_is_taken_up_again() {
+fn runs_follow_shows_that_a_run_is_set_aside_and_taken_up_again() {
     let waits = "'while [ ! -e go ]; do sleep 0.02; done'";
     let stage = Stage::with_flow(&NASTY.replace("echo second >> did", waits));
     stage.expect(8, &["run", "flow.yaml"]);
@@ -158,7 +158,7 @@ fn a_run_whose_events_cannot_be_read_is_set_aside_and_the_others_come_up() {
 }
 
 #[test]
-fn what_is_said_of_a_run_is_true_after_a_kill() {
+fn the_status_of_a_run_is_true_after_a_kill() {
     let stage = Stage::with_flow(
         "flow: long\nsteps:\n  - id: a\n    run: 'while [ ! -e go ]; do sleep 0.05; done'\n",
     );
@@ -198,7 +198,7 @@ fn what_is_said_of_a_run_is_true_after_a_kill() {
 }
 
 #[test]
-fn an_engine_waits_for_whoever_locks_the_store_and_loses_nothing() {
+fn an_engine_waits_for_a_locked_store_and_loses_nothing() {
     let stage = Stage::with_flow(PLAIN);
     let served = Served::start(&stage);
     let (mut locking, _out) =
@@ -213,7 +213,7 @@ fn an_engine_waits_for_whoever_locks_the_store_and_loses_nothing() {
 }
 
 #[test]
-fn a_command_that_comes_up_as_the_engine_waits_for_whoever_locks_the_store() {
+fn a_command_that_becomes_the_engine_waits_for_a_locked_store() {
     let stage = Stage::with_flow(PLAIN);
     stage.expect(0, &["run", "flow.yaml"]);
     let (mut locking, _out) =

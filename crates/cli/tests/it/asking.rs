@@ -265,7 +265,7 @@ fn a_note_that_was_not_sent_is_no_answer() {
 }
 
 #[test]
-fn whoever_may_not_answer_or_has_done_so_is_told_and_not_asked() {
+fn a_person_who_may_not_answer_or_has_answered_gets_a_message_and_no_prompt() {
     let with = |ask: &str| {
         Stage::with_flow(&format!(
             "flow: others\nsteps:\n  - {{ id: approve, ask: {{ message: 'Publish it?', {ask} }} }}\n"
@@ -399,7 +399,7 @@ steps:
 }
 
 #[test]
-fn what_was_answered_is_shown_with_where_it_was_said() {
+fn an_answer_is_shown_with_its_channel() {
     let stage = Stage::with_flow(FLOW);
     stage.expect(3, &["run", "flow.yaml"]);
     let question = stage.json(&["--json", "inbox"])[0]["question"].as_str().unwrap().to_owned();

@@ -87,7 +87,7 @@ fn runs_are_those_of_the_flow_or_those_that_are_named() {
 }
 
 #[test]
-fn where_no_decision_can_be_told_it_does_not_say_that_all_is_well() {
+fn if_no_decision_can_be_compared_the_command_does_not_report_success() {
     let stage = Stage::with_flow("flow: long\nsteps:\n  - { id: only, run: seq 10000 }\n");
     stage.expect(0, &["run", "flow.yaml"]);
     assert_eq!(found(&stage, 0, &["flow.yaml"])["runs"][0]["unknown"], 0);

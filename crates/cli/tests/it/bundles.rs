@@ -360,7 +360,7 @@ fn a_signature_says_who_made_a_bundle() {
 }
 
 #[test]
-fn what_is_no_bundle_is_said_to_be_none() {
+fn a_file_that_is_no_bundle_is_refused() {
     let (stage, _, file) = bundled();
     let whole = fs::read(&file).unwrap();
     let cut = &whole[..whole.len() / 2];
@@ -564,7 +564,7 @@ fn a_bundle_that_is_older_than_snapshots_in_bundles_is_checked_as_before() {
 }
 
 #[test]
-fn a_content_that_is_gone_is_left_out_and_said() {
+fn a_missing_content_is_left_out_and_reported() {
     let (stage, run, _) = bundled();
     let artifacts: Vec<_> = fs::read_dir(stage.path(".envoi/artifacts/sha256")).unwrap().flatten().collect();
     fs::remove_dir_all(artifacts[0].path()).unwrap();

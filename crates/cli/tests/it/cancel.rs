@@ -19,7 +19,7 @@ fn cancelled(stage: &Stage, run: &str) {
 }
 
 #[test]
-fn a_cancelled_run_ends_with_its_step_whoever_is_the_engine() {
+fn a_cancelled_run_ends_with_its_step_under_any_engine() {
     let stage = Stage::with_flow(HANGING);
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());
@@ -49,7 +49,7 @@ fn a_run_without_an_engine_can_be_cancelled() {
 }
 
 #[test]
-fn a_run_whose_supervisor_is_stopped_ends_and_it_is_said_what_is_waited_for() {
+fn a_run_whose_supervisor_is_stopped_ends_and_names_what_it_waits_for() {
     // The command is not ended by SIGTERM, so that the supervisor waits before it kills it.
     let stage = Stage::with_flow(&HANGING.replace("while [", "trap '' TERM; while ["));
     let engine = stage.start(&["run", "flow.yaml"]);
@@ -208,7 +208,7 @@ fn one_job_at_a_time_is_one_attempt_at_a_time() {
 }
 
 #[test]
-fn a_workspace_is_used_by_one_run_unless_told() {
+fn a_workspace_is_used_by_one_run_by_default() {
     let stage = Stage::with_flow(HANGING);
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());

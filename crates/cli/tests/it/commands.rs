@@ -172,7 +172,7 @@ fn several_unfinished_runs_are_listed_and_none_is_chosen() {
 }
 
 #[test]
-fn wrong_files_are_bad_input_whoever_reads_them() {
+fn wrong_files_are_bad_input_for_every_command() {
     let stage = Stage::new();
     stage.write("empty", "");
     stage.write("binary", [0_u8, 159, 146, 150, 0, 1, 2]);
@@ -310,7 +310,7 @@ fn a_closed_stderr_ends_no_command_and_no_run() {
 }
 
 #[test]
-fn the_store_is_where_it_is_said_to_be_else_upward_else_here() {
+fn the_store_is_where_home_says_else_upward_else_here() {
     let stage = Stage::with_flow(TWO);
     fs::create_dir_all(stage.path("deep/er")).unwrap();
     let named =

@@ -98,7 +98,7 @@ fn what_is_new_and_what_is_gone_is_shown_before_anything_happens() {
 }
 
 #[test]
-fn a_finished_step_runs_again_only_if_that_is_asked_for() {
+fn a_finished_step_runs_again_only_on_request() {
     let (stage, run) = failed();
     stage.write("fixed.yaml", flow(RIGHT).replace("echo made", "echo better"));
     let shown = stage.expect(2, &["resume", &run, "--flow", "fixed.yaml"]);
@@ -152,7 +152,7 @@ fn a_fork_has_the_flow_and_needs_the_secrets_of_where_it_is_cut() {
 }
 
 #[test]
-fn an_open_question_of_a_changed_step_is_asked_anew() {
+fn an_open_question_of_a_changed_step_is_asked_again() {
     let asks = |words: &str| {
         format!(
             "flow: asks\nsteps:\n  - id: ok\n    ask: {{ message: {words} }}\n  - id: b\n    run: echo b >> ledger\n"
@@ -215,7 +215,7 @@ fn a_yes_in_advance_is_void_for_a_question_that_the_corrected_file_has_otherwise
 }
 
 #[test]
-fn a_question_whose_time_is_over_lapses_before_a_corrected_run_is_said_to_wait() {
+fn an_expired_question_closes_before_a_corrected_run_is_shown_as_waiting() {
     let asks = |command: &str| {
         let ask = "{ message: 'Fine?', expires_in: 50ms, on_expire: late }";
         releasing(ask, command) + "    routing: { next: end }\n  - id: late\n    run: echo late >> ledger\n"
@@ -406,7 +406,7 @@ fn a_step_that_has_another_name_takes_the_place_of_the_one_that_failed() {
 }
 
 #[test]
-fn a_run_that_has_succeeded_is_not_said_to_run_again() {
+fn a_succeeded_run_is_not_shown_as_running_again() {
     let stage = Stage::with_flow(&flow(RIGHT));
     stage.expect(0, &["run", "flow.yaml"]);
     stage.write("flow.yaml", flow("echo other >> ledger"));
@@ -512,7 +512,7 @@ fn a_cancelled_run_goes_on_under_a_corrected_file() {
 }
 
 #[test]
-fn the_end_of_a_run_that_goes_on_corrected_is_told_to_nobody() {
+fn the_end_of_a_run_that_goes_on_corrected_has_no_notice() {
     let told = |command: &str| {
         format!("notify: {{ command: 'echo $ENVOI_STATUS >> told', on: [end] }}\n{}", flow(command)).replace(
             "echo made >> ledger;",
@@ -668,7 +668,7 @@ fn what_a_cancelled_run_left_in_doubt_is_asked_about_before_its_step_runs_again(
 }
 
 #[test]
-fn an_attempt_without_a_supervisor_is_not_said_to_run_and_is_asked_about_once() {
+fn an_attempt_without_a_supervisor_is_not_shown_as_running_and_is_asked_about_once() {
     let (stage, run) = lost();
     let shown = stage.expect(2, &["resume", &run, "--flow", "flow.yaml"]);
     assert!(shown.err.contains("nothing supervises `work.1.1` any more"), "{shown:?}");

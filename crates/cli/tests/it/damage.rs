@@ -185,7 +185,7 @@ fn a_row_that_cannot_be_read_hides_no_other_run() {
 }
 
 #[test]
-fn a_run_that_cannot_be_read_is_said_once_and_the_others_are_followed() {
+fn an_unreadable_run_is_reported_once_and_the_others_are_followed() {
     let (stage, damaged, whole) = two();
     sql(&stage, &format!("UPDATE events SET body = '{{' WHERE {} AND seq = 2", of(&damaged)));
     let mut follow = stage.start(&["runs", "--follow"]);
@@ -207,7 +207,7 @@ fn a_run_that_cannot_be_read_is_said_once_and_the_others_are_followed() {
 }
 
 #[test]
-fn whoever_opens_or_repairs_a_store_waits_for_who_locks_it() {
+fn opening_or_repairing_a_store_waits_for_its_lock() {
     let stage = kept();
     const LOCK: &str = "db.execute('BEGIN IMMEDIATE'); print('ready', flush=True); sys.stdin.read()";
     let (mut locking, _out) = database(&stage, LOCK);

@@ -38,7 +38,7 @@ fn is_in_doubt(outcome: &Value) -> bool {
 }
 
 #[test]
-fn a_step_that_nobody_can_know_about_waits_for_a_person_and_is_not_repeated() {
+fn a_step_with_an_unknown_end_waits_for_a_person_and_is_not_repeated() {
     let stage = hanging("timeout: 1h");
     let run = killed_both(&stage);
     let done = stage.expect(5, &["resume", &run]);

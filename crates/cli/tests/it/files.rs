@@ -57,7 +57,7 @@ fn what_a_run_and_a_visit_have_changed_is_shown() {
 }
 
 #[test]
-fn whoever_edits_between_two_visits_is_not_a_step() {
+fn an_edit_between_two_visits_is_not_charged_to_a_step() {
     let stage = stage(
         "
 flow: files
@@ -86,7 +86,7 @@ steps:
 }
 
 #[test]
-fn nothing_is_kept_unasked_and_that_is_said() {
+fn nothing_is_kept_by_default_and_the_message_says_so() {
     let stage = stage(FLOW);
     stage.expect(0, &["run", "flow.yaml"]);
     let done = stage.expect(6, &["diff"]);

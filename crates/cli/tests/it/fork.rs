@@ -187,7 +187,7 @@ fn a_fork_and_its_root_end_at_one_bound() {
 }
 
 #[test]
-fn the_workspace_is_as_it_is_and_that_is_said() {
+fn the_workspace_is_unchanged_and_the_message_says_so() {
     let stage = Stage::with_flow(&flow());
     let root = failed(&stage);
     stage.write("out.txt", "changed\n");

@@ -221,7 +221,7 @@ exec /usr/bin/git "$@"
 }
 
 #[test]
-fn an_engine_that_is_to_end_finishes_what_another_command_has_asked_of_it() {
+fn an_ending_engine_finishes_the_requests_of_other_commands() {
     // The run of the engine has ended, or the engine got a signal.
     for signals in [&[][..], &[Signal::TERM], &[Signal::INT]] {
         let stage = stage(APART);
@@ -262,7 +262,7 @@ exec /usr/bin/git "$@"
 }
 
 #[test]
-fn what_is_named_and_cannot_be_brought_is_said() {
+fn a_named_file_that_cannot_be_brought_is_reported() {
     let stage =
         stage(&APART.replace("work\n", "{ folder: work, isolate: tree, bring: [pipe, link, none] }\n"));
     ["a.txt", "b.txt"].iter().for_each(|name| stage.write(&format!("work/{name}"), "x"));
@@ -281,7 +281,7 @@ fn what_is_named_and_cannot_be_brought_is_said() {
 }
 
 #[test]
-fn an_engine_that_was_asked_to_end_makes_nothing_for_a_new_run() {
+fn an_ending_engine_makes_nothing_for_a_new_run() {
     let stage = stage(APART);
     in_git(&stage);
     write_other(&stage);
@@ -390,7 +390,7 @@ fn the_result_comes_back_with_what_was_edited_meanwhile_and_that_is_undone() {
 }
 
 #[test]
-fn where_both_changed_the_same_lines_nothing_is_written_until_somebody_decides() {
+fn where_both_changed_the_same_lines_nothing_is_written_until_a_person_decides() {
     let stage = stage(&APART.replace("echo more", "echo theirs > new.txt; echo more"));
     for name in ["a", "b", "new"] {
         stage.write(&format!("work/{name}.txt"), format!("{name}\n"));
@@ -653,7 +653,7 @@ fn a_tree_whose_files_are_kept_is_removed_and_its_run_can_still_be_applied() {
 }
 
 #[test]
-fn a_tree_that_somebody_may_need_stays_until_it_is_dropped() {
+fn a_tree_that_may_be_needed_stays_until_it_is_dropped() {
     let stage = stage(
         "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n  - { id: last, run: 'test -e $ENVOI_RUN_BASE/../../../well' }\n",
     );
@@ -790,7 +790,7 @@ fn a_tree_is_not_dropped_under_a_run_that_goes_on_and_a_killed_removal_is_ended(
 }
 
 #[test]
-fn a_tree_that_somebody_has_emptied_deletes_nothing() {
+fn an_emptied_tree_deletes_nothing() {
     let stage = stage(APART);
     in_git(&stage);
     stage.expect(0, &["run", "flow.yaml", "--isolate"]);
@@ -818,7 +818,7 @@ fn a_tree_that_somebody_has_emptied_deletes_nothing() {
 }
 
 #[test]
-fn a_tree_with_a_history_that_nobody_else_has_stays() {
+fn a_tree_with_the_only_copy_of_a_history_stays() {
     let commit = "git -c user.name=N -c user.email=n@example.org commit -q --allow-empty -m made";
     let nested = format!("git init -q sub; cd sub; {commit}");
     let detached = format!("git checkout -q --detach; {commit}");

@@ -75,7 +75,7 @@ fn an_engine_that_dies_while_a_large_set_is_settled_or_placed_is_made_up_for() {
 }
 
 #[test]
-fn who_is_asked_is_not_shown_that_nothing_changed_when_that_is_not_known() {
+fn a_question_does_not_claim_unchanged_files_when_that_is_not_known() {
     let stage = Stage::with_flow(&format!("{}  - id: sure\n    ask: Publish them?\n", flow()));
     stage.expect(3, &["run", "flow.yaml"]);
     let question = stage.json(&["--json", "inbox"])[0]["question"].as_str().unwrap().to_owned();

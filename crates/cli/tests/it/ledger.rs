@@ -16,7 +16,7 @@ fn two_steps() -> String {
 }
 
 #[test]
-fn what_a_run_has_used_survives_a_kill_and_is_told_for_each_bound_and_each_step() {
+fn the_usage_of_a_run_survives_a_kill_and_is_shown_for_each_limit_and_each_step() {
     let stage = Stage::with_flow(&two_steps());
     stage.write("hold", "");
     let engine = stage.start(&["run", "flow.yaml"]);

@@ -236,7 +236,7 @@ fn the_most_tokens_of_an_answer_are_stated_in_the_word_that_the_provider_knows()
 }
 
 #[test]
-fn a_model_that_cannot_be_called_is_said_so() {
+fn a_model_that_cannot_be_called_is_reported() {
     let (stage, _stub) = stage("plain", "");
     for (model, code, words) in [
         ("none", "AGENT_MODEL", "offers no model `none`"),
@@ -355,7 +355,7 @@ fn a_call_whose_process_was_killed_is_in_doubt() {
 }
 
 #[test]
-fn a_call_whose_record_somebody_has_removed_is_in_doubt() {
+fn a_call_whose_record_was_removed_is_in_doubt() {
     let (stage, _stub) = stage("silent", "");
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the call", || asked(&stage).len() == 1);

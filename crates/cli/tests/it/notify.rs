@@ -41,7 +41,7 @@ fn notices(stage: &Stage, run: &str) -> Vec<Value> {
 }
 
 #[test]
-fn an_end_is_told_once_with_its_event_and_its_variables() {
+fn an_end_has_one_notice_with_its_event_and_its_variables() {
     let stage = Stage::with_flow(&flow("{ command: 'cat >> told; env >> seen' }"));
     let done = stage.expect(0, &["run", "flow.yaml"]);
     assert!(!done.err.contains("not delivered"), "{done:?}");
@@ -85,7 +85,7 @@ fn an_end_is_told_once_with_its_event_and_its_variables() {
 }
 
 #[test]
-fn a_question_is_told_with_the_command_that_answers_it_and_only_to_those_who_want_it() {
+fn the_notice_of_a_question_has_the_answering_command_and_goes_to_its_subscribers_only() {
     let stage = Stage::with_flow(&asking(
         "[{ command: 'cat >> asked; echo \"$ENVOI_STEP $ENVOI_STATUS $ENVOI_QUESTION\" > seen', on: [question] }, \
          { command: 'cat >> over', on: [end] }]",
@@ -154,7 +154,7 @@ fn an_engine_that_is_killed_anywhere_tells_at_least_once_and_always_the_same() {
 }
 
 #[test]
-fn a_notice_that_was_taken_by_a_target_and_not_marked_is_told_again_with_its_id() {
+fn a_notice_that_was_delivered_and_not_marked_is_sent_again_with_its_id() {
     let stage =
         Stage::with_flow(&flow("{ command: 'echo $ENVOI_NOTICE_ID >> told; test -e go || kill -9 $PPID' }"));
     assert_eq!(stage.envoi(&["run", "flow.yaml"]).code, None, "killed by its own target");
@@ -329,7 +329,7 @@ fn the_configuration_names_targets_of_every_run_and_tokens_are_kept_nowhere() {
 }
 
 #[test]
-fn a_notice_leads_to_its_question_on_the_page_and_signs_nobody_in() {
+fn a_notice_links_to_its_question_on_the_page_and_signs_no_one_in() {
     let stage =
         Stage::with_flow(&asking("{ command: 'cat >> told; echo $ENVOI_LINK >> links', on: question }"));
     stage.write(".envoi/config.yaml", "server: { public_url: 'https://envoi.example' }\n");
@@ -365,7 +365,7 @@ fn a_variable_that_has_a_token_is_read_by_no_expression() {
 }
 
 #[test]
-fn a_token_that_is_missing_is_told_and_the_notice_waits_for_it() {
+fn a_missing_token_is_reported_and_the_notice_waits_for_it() {
     let receiver = Receiver::new(&[OK]);
     let webhook = format!("{{ webhook: {{ url: '{}', token: {{ file: token }} }} }}", receiver.url);
     let stage = Stage::with_flow(&flow(&webhook));
@@ -381,7 +381,7 @@ fn a_token_that_is_missing_is_told_and_the_notice_waits_for_it() {
 }
 
 #[test]
-fn a_run_that_was_handed_over_is_told_of_with_its_own_caller_s_token() {
+fn the_notice_of_a_handed_over_run_has_the_token_of_its_own_caller() {
     let receiver = Receiver::new(&[OK]);
     let webhook = format!("{{ webhook: {{ url: '{}', token: {{ env: MINE }} }} }}", receiver.url);
     let stage = Stage::with_flow(&flow(&webhook));
@@ -460,7 +460,7 @@ fn a_configuration_that_is_no_plain_file_is_refused_and_not_waited_for() {
 }
 
 #[test]
-fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() {
+fn ctrl_c_leaves_the_command_of_a_notice_and_the_next_engine_sends_it_again() {
     let stage =
         Stage::with_flow(&asking("{ command: 'echo $ENVOI_NOTICE_ID >> told; test -e go || sleep 600' }"));
     stage.write("other/flow.yaml", "flow: other\nsteps:\n  - id: wait\n    run: 'while [ ! -e go ]; do sleep 0.01; done'\n  - id: last\n    run: [\"true\"]\n");
@@ -489,7 +489,7 @@ fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() 
 }
 
 #[test]
-fn a_question_that_nobody_answers_is_told_when_it_is_put_and_when_it_expires() {
+fn an_unanswered_question_has_a_notice_when_it_is_asked_and_when_it_expires() {
     let stage = Stage::with_flow(
         "flow: asking\nnotify: { command: 'e=$(cat); printf \"%s\\n\" \"$e\" >> told' }\nsteps:\n  - id: approve\n    \
          ask: { kind: confirmation, message: 'Go?', expires_in: 100ms }\n",
@@ -521,7 +521,7 @@ fn a_question_that_nobody_answers_is_told_when_it_is_put_and_when_it_expires() {
 }
 
 #[test]
-fn a_question_that_was_answered_in_advance_is_not_told_of() {
+fn a_question_that_was_answered_in_advance_has_no_notice() {
     let flow =
         "flow: sure\nnotify: { command: 'echo $ENVOI_NOTICE >> told' }\nsteps:\n  - { id: go, ask: 'Go?' }\n";
     let stage = Stage::with_flow(flow);

@@ -35,7 +35,7 @@ fn every_attempt_is_a_span_of_its_own_in_the_trace_of_its_run() {
 }
 
 #[test]
-fn a_run_belongs_to_the_trace_of_whoever_starts_it() {
+fn a_run_belongs_to_the_trace_of_its_caller() {
     let rows = [
         (CALLER, Some("01")),
         // Whoever began the trace does not want it recorded.

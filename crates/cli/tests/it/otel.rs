@@ -298,7 +298,7 @@ fn a_collector_that_fails_or_is_not_there_costs_a_run_nothing_but_its_spans() {
 }
 
 #[test]
-fn nothing_is_sent_of_a_trace_that_nobody_wants_recorded() {
+fn nothing_is_sent_of_a_trace_that_is_not_sampled() {
     let collector = Collector::new("200 OK");
     let stage = Stage::with_flow("flow: f\nsteps:\n  - id: a\n    run: 'true'\n");
     let mut unwanted = collector.told(stage.command(&["run", "flow.yaml"]));

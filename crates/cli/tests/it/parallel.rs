@@ -370,7 +370,7 @@ steps:
 ";
 
 #[test]
-fn a_loser_that_nobody_can_know_about_any_more_is_ended_and_asked_about_by_nobody() {
+fn a_loser_with_an_unknown_end_is_ended_without_a_question() {
     let stage = Stage::with_flow(LOSER);
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the run", || stage.path("at-it").exists());

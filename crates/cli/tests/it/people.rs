@@ -268,7 +268,7 @@ fn a_no_needs_no_second_look() {
 }
 
 #[test]
-fn another_round_is_told_what_the_person_said() {
+fn another_round_gets_the_words_of_the_person() {
     let stage = asked(
         "
 flow: rounds
@@ -289,7 +289,7 @@ steps:
 }
 
 #[test]
-fn whoever_started_a_run_may_be_kept_from_answering_and_several_may_have_to() {
+fn the_starter_of_a_run_may_be_kept_from_answering_and_several_people_may_have_to() {
     let stage = asked(
         &APPROVAL
             .replace("ask: 'Publish it?'", "ask: { message: 'Publish it?', not_by: starter, quorum: 2 }"),

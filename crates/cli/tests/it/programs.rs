@@ -240,7 +240,7 @@ fn an_agent_is_ended_at_the_first_call_past_its_budget() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_said_to_be_missing() {
+fn a_missing_program_is_reported() {
     let stage = stage(FIX);
     let flow = stage.read("flow.yaml").replace(&stage.path("bin").display().to_string(), "/nowhere");
     let path = std::env::var("PATH").unwrap();
@@ -267,7 +267,7 @@ fn a_critic_sends_the_agent_back_into_its_session_with_its_words() {
 }
 
 #[test]
-fn a_session_that_is_gone_begins_anew_and_that_is_said() {
+fn a_lost_session_begins_anew_with_a_warning() {
     let stage = stage(&format!("{FIX}    retry: {{ attempts: 2, backoff: 1ms..2ms }}\n"));
     stage.write("next", "overloaded\nlost\nhello\n");
     stage.expect(0, &["run", "flow.yaml"]);
@@ -280,7 +280,7 @@ fn a_session_that_is_gone_begins_anew_and_that_is_said() {
 }
 
 #[test]
-fn an_agent_that_nobody_can_know_about_is_ended_asked_about_and_resumed() {
+fn an_agent_with_an_unknown_end_is_ended_asked_about_and_resumed() {
     for (kind, policy) in [
         ("claude", ""),
         ("codex", ""),
@@ -570,7 +570,7 @@ fn only_the_account_that_was_refused_is_closed() {
 }
 
 #[test]
-fn an_account_that_cannot_be_used_is_said_before_anything_is_started() {
+fn an_unusable_account_is_reported_before_anything_is_started() {
     for (account, expected) in [
         ("home", "`accounts` of config.yaml has no account `home`"),
         ("other", "account `other` is for `codex`, and the step uses `claude`"),

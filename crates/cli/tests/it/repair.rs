@@ -109,7 +109,7 @@ fn what_the_doctor_still_finds_after_a_repair_is_named_by_the_repair() {
 }
 
 #[test]
-fn a_step_is_given_its_hand_off_whole_though_somebody_deleted_it() {
+fn a_step_gets_the_whole_hand_off_although_its_file_was_deleted() {
     let stage = Stage::with_flow(FLOW);
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the second step", || !stage.read("at").is_empty());

@@ -39,7 +39,7 @@ fn a_damaged_notice_holds_up_no_other_one_and_hides_no_run() {
 }
 
 #[test]
-fn a_damaged_token_admits_nobody_and_the_others_go_on() {
+fn a_damaged_token_admits_no_client_and_the_others_work() {
     let stage = Stage::with_flow(ASKS);
     let [bad, good, third] = ["bad", "good", "third"].map(|name| token(&stage, &["--scope", "admin", name]));
     let id = |token: &str| token.split('_').nth(1).unwrap().to_owned();

@@ -205,7 +205,7 @@ fn requests_with_one_key_at_once_start_one_run() {
 }
 
 #[test]
-fn a_server_that_is_told_to_go_goes_at_once_and_the_step_goes_on() {
+fn a_server_that_is_stopped_ends_at_once_and_the_step_goes_on() {
     let stage = Stage::new();
     let (before, admin) = served(&stage);
     let address = before.address();
@@ -351,7 +351,7 @@ fn a_configuration_with_mistakes_keeps_the_server_down_and_says_all_of_them() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_told_and_leaves_the_store_free() {
+fn an_address_in_use_is_reported_and_the_store_stays_free() {
     let stage = Stage::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

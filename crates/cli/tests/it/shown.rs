@@ -74,7 +74,7 @@ fn items_are_shown_by_their_value() {
 }
 
 #[test]
-fn a_step_is_shown_with_its_headline_and_hands_over_all_that_it_said() {
+fn a_step_is_shown_by_its_headline_and_hands_over_its_whole_text() {
     let stage = Stage::with_flow(
         "flow: f\nsteps:\n  - id: test\n    run: printf '..F\\n\\nRan 3 tests in 0.001s\\n\\nFAILED (failures=1)\\n'\n  \
          - id: review\n    run: printf 'I looked.\\n\\n## Two findings\\n\\nThe first.\\n'\n  \
@@ -244,7 +244,7 @@ fn the_views_of_a_failure_show_the_line_with_the_cause_and_the_hand_off_keeps_al
 }
 
 #[test]
-fn when_a_question_was_closed_is_said_in_the_zone_to_people_and_in_utc_to_programs() {
+fn the_time_of_a_closed_question_is_local_for_people_and_utc_for_programs() {
     let stage = Stage::with_flow("flow: f\nsteps:\n  - { id: sure, ask: 'Sure?' }\n");
     stage.expect(3, &["run", "flow.yaml"]);
     let id = text(&stage.json(&["--json", "inbox"])[0]["question"]);
@@ -291,7 +291,7 @@ fn why_shows_the_newest_decisions_unless_more_are_wanted() {
 }
 
 #[test]
-fn what_is_cut_short_is_said_and_the_newest_is_what_is_left() {
+fn a_cut_list_is_reported_and_keeps_the_newest() {
     let stage = Stage::with_flow(
         "flow: f\nsteps:\n  - id: look\n    for_each: [a, b, c, d, e]\n    max_parallel: 1\n    run: echo saw $ENVOI_ITEM\n",
     );
@@ -401,7 +401,7 @@ fn help_shows_commands_documents_and_codes_and_knows_the_nearest_word() {
 }
 
 #[test]
-fn why_a_run_has_failed_is_said_where_it_stands_and_not_once_more_at_the_end() {
+fn the_cause_of_a_failure_is_printed_once_at_its_step() {
     let stage =
         Stage::with_flow("flow: f\nsteps:\n  - id: b\n    run: 'echo the disk is gone >&2; exit 3'\n");
     stage.expect(1, &["run", "flow.yaml"]);

@@ -330,7 +330,7 @@ fn a_question_is_shown_with_what_is_known_and_how_it_is_answered() {
 }
 
 #[test]
-fn what_is_asked_is_broken_between_words_on_every_terminal() {
+fn a_question_is_broken_between_words_on_every_terminal() {
     let words: Vec<String> = (10..40).map(|number| format!("word{number}")).collect();
     let stage = Stage::with_flow(&format!("flow: asks\nsteps:\n  - id: ok\n    ask: {}\n", words.join(" ")));
     // A line holds no whole number of them.

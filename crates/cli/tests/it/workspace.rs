@@ -126,7 +126,7 @@ fn beside_a_server_a_run_that_is_set_aside_lets_another_one_in_and_is_taken_up_o
 }
 
 #[test]
-fn a_pipe_in_place_of_the_lock_of_a_step_hangs_nobody() {
+fn a_pipe_in_place_of_the_lock_of_a_step_blocks_no_command() {
     let flow = FIRST.replace(
         "echo first",
         "rm \"$ENVOI_RUN_BASE/attempts/$ENVOI_ATTEMPT/lock\"; \

@@ -49,7 +49,7 @@ fn a_supervisor_outlives_the_engine_and_the_zygote_that_made_it() {
 
 /// What it was asked for last lies unread in its socket, with the lock of the attempt.
 #[test]
-fn a_stopped_zygote_ends_with_its_engine_and_the_next_one_starts_what_it_was_asked_for() {
+fn a_stopped_zygote_ends_with_its_engine_and_the_next_one_does_its_work() {
     let stage = Stage::with_flow(FLOW);
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || stage.lines("did") == ["one", "two"]);

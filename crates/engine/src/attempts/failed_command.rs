@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_pipeline_its_line_and_all_its_exit_codes_are_said() {
+    fn a_failed_pipeline_is_named_by_its_line_and_all_its_exit_codes() {
         let folder = tempfile::tempdir().unwrap();
         let dir = AttemptDir::new(folder.path());
         for (noted_text, expected) in [

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_that_only_a_worktree_knows_is_found_whatever_git_was_told_to_log() {
+    fn a_commit_that_only_a_worktree_has_is_found_with_any_log_setting_of_git() {
         let stop = Stop::default();
         let git = Git::new(&stop);
         let root = tempfile::tempdir().unwrap();

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_step_put_in_the_place_of_the_key_is_named_and_nobody_waits_for_it() {
+    fn a_file_in_the_place_of_the_key_is_named_and_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)

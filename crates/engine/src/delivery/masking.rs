@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_target_said_is_masked_or_not_kept() {
+    fn the_reply_of_a_target_is_masked_or_not_kept() {
         let secrets = Secrets::new(&["hunter2/x".to_owned()]);
         let said = || Outcome::failed("the command exited with 1: hunter2\\/x: no");
         let error = |outcome| match outcome {

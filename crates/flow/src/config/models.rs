@@ -222,7 +222,7 @@ mod tests {
     use envoi_contract::json::Value;
 
     #[test]
-    fn everything_that_can_be_said_is_read() {
+    fn every_form_of_an_answer_is_read() {
         let text = "models:\n  default: small\n  providers:\n    lab: { url: 'https://lab.example/v1', key: { env: LAB_KEY }, \
                     timeout: 5s }\n    own: { url: 'http://127.0.0.1:9/v1', protocol: messages }\n  offer:\n    small: { provider: lab, name: \
                     lab-small-2, price: { in: \"0.15\", out: \"0.60\", cache_read: \"0.015\" } }\n    own/x:7b: { provider: own }\n";
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_of_shape_are_told_and_the_schema_refuses_them_too() {
+    fn mistakes_of_shape_are_reported_and_the_schema_refuses_them_too() {
         for (text, words) in [
             ("{ model: x }", "unknown key `model` in `models`"),
             ("{ providers: { lab: {} } }", "provider `lab` has no `url`"),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_told() {
+    fn values_that_do_not_fit_together_are_reported() {
         for (text, words) in [
             ("{ default: m }", "`m` is not offered"),
             ("{ offer: { m: { provider: lab } } }", "offered by `lab`, which is no provider"),

@@ -290,7 +290,7 @@ mod tests {
     use envoi_contract::json::Value;
 
     #[test]
-    fn everything_that_can_be_said_is_read() {
+    fn every_form_of_an_answer_is_read() {
         let text = "server:\n  listen: '[::1]:80'\n  public_url: 'https://p.example:8443'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
                     tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
                     starts: 5, connections: 6, keep_alive: 7ms, starting: 8, incoming: 9 }\n  a2a:\n    url: 'https://e.example'\n    default_flow: triage\n    workspace: copy\n    \
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_all_at_once_and_the_schema_refuses_their_shapes() {
+    fn mistakes_are_reported_all_at_once_and_the_schema_refuses_their_shapes() {
         for (text, words) in [
             ("{ port: 1 }", "unknown key `port` in `server`"),
             ("{ listen: localhost }", "an address and a port"),

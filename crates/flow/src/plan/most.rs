@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_large_to_tell_is_more_than_what_can_be_told() {
+    fn an_estimate_that_is_too_large_to_write_is_more_than_any_other() {
         let largest = u128::from(Most::LARGEST);
         assert_eq!(Most::of(largest).known(), Some(Most::LARGEST));
         for count in [largest + 1, u128::from(u64::MAX), u128::MAX] {

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_told_every_place_where_it_does_not_fit() {
+    fn every_mistake_of_a_form_is_reported() {
         let schema = parsed(
             r#"{"type": "object", "required": ["channel"], "additionalProperties": false,
                 "properties": {"channel": {"enum": ["blog", "mail"]}, "copies": {"type": "integer", "minimum": 1}}}"#,

@@ -83,7 +83,7 @@ fn the_keys_of_a_step_that_runs_hold() {
 }
 
 #[test]
-fn tokens_of_flows_within_flows_are_the_runs_and_told_apart() {
+fn the_tokens_of_inner_flows_belong_to_the_run_and_differ() {
     let inner = "flow: part\nsteps:\n  - { id: b, a2a: { url: 'https://x.test', message: m, token: { file: token } } }\n";
     let outer = "flow: f\nsteps:\n  - { id: a, flow: parts/part.yaml }\n  - { id: b, a2a: { url: 'https://y.test', message: m, token: { env: T } } }\n";
     let flow = loaded_with(outer, &[("parts/part.yaml", inner)]).flow;
@@ -94,7 +94,7 @@ fn tokens_of_flows_within_flows_are_the_runs_and_told_apart() {
 }
 
 #[test]
-fn a_message_that_cannot_be_sent_is_told() {
+fn a_message_that_cannot_be_sent_is_reported() {
     each_is_told(vec![
         (agent("message: m"), 4, "a2a", "`a2a` without a `url`"),
         (agent(URL), 4, "a2a", "`a2a` without a `message`"),

@@ -157,7 +157,7 @@ fn calls_of_tools_are_asked_as_the_file_says() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_told() {
+fn an_impossible_question_is_reported() {
     let with = |keys: &str| agent(&format!("use: claude, prompt: p, {keys}"));
     each_is_told(vec![
         (agent("use: codex, prompt: p, ask: [Bash]"), 4, "ask", "`codex` has no way to ask"),
@@ -234,7 +234,7 @@ fn a_shell_beside_an_agent_is_that_of_its_verify() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_told() {
+fn a_program_that_cannot_be_started_is_reported() {
     let with = |keys: &str| steps(&[&format!("id: a, agent: {{ use: claude, prompt: p }}, {keys}")]);
     each_is_told(vec![
         (agent("prompt: p"), 4, "agent", "`agent` without a `use`"),

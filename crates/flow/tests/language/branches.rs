@@ -27,7 +27,7 @@ fn a_hint_may_lead_into_a_flow_that_the_file_names() {
 }
 
 #[test]
-fn a_branch_that_leads_into_no_flow_is_told() {
+fn a_branch_that_leads_into_no_flow_is_reported() {
     let needy = REPAIR.replace("{ default: 1 }", "{ type: integer }");
     let graph = REPAIR.replace("id: fix, run: x", "id: fix, run: x, needs: [look]");
     for (flows, branches, repair, words) in [

@@ -19,7 +19,7 @@ fn a_budget_has_calls_or_cost_or_both() {
 }
 
 #[test]
-fn a_budget_that_bounds_nothing_is_told() {
+fn a_budget_that_bounds_nothing_is_reported() {
     each_is_told(vec![
         (budget("{}"), 3, "{}", "`budget` bounds nothing"),
         (budget("5"), 3, "5 }", "`budget`: expected a mapping"),

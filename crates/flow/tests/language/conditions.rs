@@ -28,7 +28,7 @@ fn a_condition_says_what_a_failure_before_it_means() {
 }
 
 #[test]
-fn status_functions_out_of_place_are_told() {
+fn status_functions_out_of_place_are_reported() {
     each_is_told(vec![
         (second("run: '${{ failure() }}'"), 4, "failure()", "stands in `if` alone"),
         (second("run: x, env: { A: '${{ success() }}' }"), 4, "success()", "`steps.ID.status`"),

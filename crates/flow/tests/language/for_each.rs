@@ -38,7 +38,7 @@ fn a_step_is_done_for_each_value_of_a_list() {
 }
 
 #[test]
-fn lists_and_items_that_make_no_sense_are_told() {
+fn lists_and_items_that_make_no_sense_are_reported() {
     let long = format!("run: x, for_each: [{}]", vec!["1"; 1001].join(", "));
     each_is_told(vec![
         (each("run: x, for_each: []"), 5, "[]", "`for_each` is an empty list"),

@@ -34,7 +34,7 @@ fn goals_name_what_a_run_is_for_and_its_rounds() {
 }
 
 #[test]
-fn goals_that_make_no_sense_are_told() {
+fn goals_that_make_no_sense_are_reported() {
     each_is_told(vec![
         (goals("from: b, to: c"), 2, "goals", "`goals` without `list`"),
         (goals("list: [a], to: c"), 2, "goals", "`goals` without `from`"),
@@ -67,7 +67,7 @@ fn goals_that_make_no_sense_are_told() {
 }
 
 #[test]
-fn marks_that_reach_nothing_are_told() {
+fn marks_that_reach_nothing_are_reported() {
     each_is_told(vec![
         (with(ROUND, ", marks: frist", ""), 5, "frist", "did you mean `first`?"),
         (with(ROUND, ", marks: [first, nothing]", ""), 5, "nothing", "the goals are `first` or `second`"),

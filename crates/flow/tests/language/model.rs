@@ -73,7 +73,7 @@ fn another_model_can_go_on_where_the_first_one_is_at_its_limit() {
 }
 
 #[test]
-fn a_model_that_cannot_be_asked_is_told() {
+fn a_model_that_cannot_be_called_is_named() {
     let with = |keys: &str| model(&format!("use: small, prompt: p, {keys}"), "");
     let beside = |keys: &str| model("use: small, prompt: p", &format!(", {keys}"));
     each_is_told(vec![

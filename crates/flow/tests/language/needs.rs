@@ -49,7 +49,7 @@ fn a_question_waits_for_what_it_needs() {
 }
 
 #[test]
-fn needs_and_joins_that_make_no_sense_are_told() {
+fn needs_and_joins_that_make_no_sense_are_reported() {
     let second = |keys: &str| steps(&["id: a, run: x", &format!("id: b, run: x, {keys}"), "id: c, run: x"]);
     each_is_told(vec![
         (second("needs: [A]"), 4, "A]", "did you mean `a`?"),
@@ -262,7 +262,7 @@ fn a_step_of_a_graph_reads_what_it_waits_for() {
 }
 
 #[test]
-fn a_graph_that_is_broken_in_one_place_is_told_of_once() {
+fn a_graph_with_one_mistake_gets_one_report() {
     each_is_told(vec![
         (
             steps(&[

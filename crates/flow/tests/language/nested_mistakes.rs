@@ -29,7 +29,7 @@ fn part(keys: &str) -> String {
 }
 
 #[test]
-fn inputs_and_outputs_that_do_not_fit_are_told_where_they_are_given() {
+fn inputs_and_outputs_that_do_not_fit_are_reported_at_their_place() {
     let given = "inputs: { must: 1 }";
     for (keys, at, words) in [
         ("if: true", "flow: inner", "flow `inner` needs the input `must`"),
@@ -85,7 +85,7 @@ fn inputs_and_outputs_that_do_not_fit_are_told_where_they_are_given() {
 }
 
 #[test]
-fn paths_that_lead_out_or_nowhere_are_told() {
+fn paths_that_lead_out_or_nowhere_are_reported() {
     for (path, words) in [
         ("gone.yaml", "`gone.yaml` cannot be read: it is not among"),
         ("/etc/flow.yaml", "is an absolute path"),
@@ -104,7 +104,7 @@ fn paths_that_lead_out_or_nowhere_are_told() {
 }
 
 #[test]
-fn mistakes_in_a_named_file_are_told_as_its_own() {
+fn mistakes_in_a_named_file_are_reported_for_that_file() {
     let inner = "flow: inner\nsteps:\n  - { id: one, rnu: x }\n";
     let both = report(
         &steps(&["id: a, flow: parts/inner.yaml", "id: b, run: x, tiemout: 1s"]),
@@ -141,7 +141,7 @@ fn naming(id: &str, path: &str) -> String {
 }
 
 #[test]
-fn a_flow_that_is_a_part_of_itself_is_told_with_the_way_around() {
+fn a_flow_that_contains_itself_is_reported_with_its_circle() {
     let own = report(&naming("a", "flow.yaml"), &[("flow.yaml", &naming("a", "flow.yaml"))]);
     assert!(told(&own)[0].2.contains("a part of itself: `flow.yaml -> flow.yaml`"), "{own:?}");
     let two = [("b.yaml", naming("b", "./c.yaml")), ("c.yaml", naming("c", "b.yaml"))];
@@ -174,7 +174,7 @@ fn flows_are_nested_three_deep_and_no_deeper() {
 }
 
 #[test]
-fn what_is_said_of_a_whole_run_is_said_by_its_outermost_flow() {
+fn the_settings_of_a_whole_run_are_those_of_its_outermost_flow() {
     for (key, words) in [
         ("limits: { iterations: 1 }", "the run has the bounds of its outermost flow"),
         ("notify: { command: x }", "the outermost flow names the recipients"),

@@ -20,7 +20,7 @@ fn the_data_of_a_step_has_a_schema_wherever_it_stands() {
 }
 
 #[test]
-fn a_schema_that_is_none_is_told() {
+fn a_schema_that_is_none_is_reported() {
     each_is_told(vec![
         (outputs("data: yaml"), 3, "yaml", "`data`"),
         (

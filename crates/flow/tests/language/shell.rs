@@ -73,7 +73,7 @@ fn a_flow_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_shell_that_is_none_is_told() {
+fn a_shell_that_is_none_is_reported() {
     let of_flow = |shell: &str| format!("shell: {shell}\n{}", steps(&["id: a, run: x"]));
     let of_step = |keys: &str| steps(&[&format!("id: a, {keys}")]);
     each_is_told(vec![

@@ -27,7 +27,7 @@ fn a_command_in_either_form_finds_out_what_happened() {
 }
 
 #[test]
-fn a_command_that_cannot_find_out_is_told() {
+fn a_command_that_cannot_find_out_is_reported() {
     each_is_told(vec![
         (doubt("verify"), 4, "verify", "does not say how"),
         (doubt("{}"), 4, "{}", "`{ verify: [program, argument] }`"),

@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_somebody_removed_is_made_again() {
+    fn a_removed_folder_is_made_again() {
         let (_place, layout, blobs) = blobs();
         blobs.put(&large()).unwrap();
         fs::remove_dir_all(layout.root().join("artifacts")).unwrap();

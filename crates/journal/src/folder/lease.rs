@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_said_is_passed_on() {
+    fn the_reason_of_the_system_is_passed_on() {
         let (place, _) = layout();
         let root = place.path().join("file");
         fs::write(&root, "no folder").unwrap();

@@ -477,7 +477,7 @@ fn a_repair_and_an_engine_fence_each_other() {
 }
 
 #[test]
-fn snapshots_are_dropped_when_asked_for_where_the_events_are_whole() {
+fn snapshots_are_dropped_on_request_where_the_events_are_whole() {
     let place = lived();
     let has_snapshot = |name| place.reader.load(&run(name)).unwrap().snapshot.is_some();
     damage(&place, "INSERT INTO snapshots (run, seq, state) VALUES (1, 3, x'ff'), (2, 3, x'ff')");

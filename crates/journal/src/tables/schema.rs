@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_cannot_be_opened_says_what_the_machine_said() {
+    fn a_store_that_cannot_be_opened_has_the_reason_of_the_system() {
         let place = tempfile::tempdir().unwrap();
         // No user, not even the superuser, opens a folder as a file.
         std::fs::create_dir(place.path().join("envoi.db")).unwrap();

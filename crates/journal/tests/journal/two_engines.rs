@@ -25,7 +25,7 @@ fn an_engine_that_was_taken_over_commits_nothing_further() {
 }
 
 #[test]
-fn the_writer_of_an_older_epoch_is_told_so() {
+fn the_writer_of_an_older_epoch_gets_a_refusal() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Layout::new(folder.path().join(".envoi"))).unwrap();
     let [old, new] = [(); 2].map(|()| store.writer(store.take_epoch().unwrap()).unwrap());

@@ -141,7 +141,7 @@ fn a_form_or_a_file_answers_an_agent_without_words() {
 }
 
 #[test]
-fn a_denial_is_told_to_the_agent_and_ends_the_step() {
+fn a_denial_is_passed_to_the_agent_and_ends_the_step() {
     let denied = "a.1 stops, a.1 failed, over: policy_violation at a = nothing [failed 1]";
     let asks = ["start", "a.1.1 asks May I?", "deny: never by carl", "a.1.2"];
     for (end, told) in [
@@ -248,7 +248,7 @@ fn doubt_about_an_attempt_is_cleared_by_the_next_one() {
 }
 
 #[test]
-fn where_nobody_knows_whether_the_agent_took_it_a_person_says_so() {
+fn if_it_is_unknown_whether_the_agent_took_a_message_a_person_decides() {
     let flow = flow([agent("a").tries(2).in_doubt(InDoubtPolicy::Rerun)]);
     plays(
         &flow,
@@ -290,7 +290,7 @@ fn doubt_about_what_was_sent_is_no_try() {
 }
 
 #[test]
-fn the_task_of_an_agent_is_waited_for_until_it_is_over_or_nobody_wants_it_any_more() {
+fn the_task_of_an_agent_is_waited_for_until_it_is_over_or_not_wanted() {
     let tried = flow([agent("a").with(|step| step.retry.attempts = 3), step("b")]);
     for (words, waited_for) in [
         (&["a.1.1 asks Which?"][..], "a.1.1"),
@@ -319,7 +319,7 @@ fn the_task_of_an_agent_is_waited_for_until_it_is_over_or_nobody_wants_it_any_mo
 }
 
 #[test]
-fn an_attempt_leaves_its_agent_alone_unless_that_is_done_or_was_told() {
+fn an_attempt_leaves_its_agent_alone_unless_the_agent_is_done_or_cancelled() {
     for (words, leaves) in [
         (&["a.1.1 asks Which?"][..], true),
         (&["a.1.1 unclear"], true),
@@ -490,7 +490,7 @@ fn a_branch_beside_the_fork_forgets_the_task_of_the_old_run() {
 }
 
 #[test]
-fn what_is_said_to_the_agent_is_filled_in() {
+fn the_prompt_of_the_agent_is_filled_in() {
     let step = planned(|plan| {
         plan.message = Template("Look at ${{ steps.a.summary }}".to_owned());
         plan.url = Template("https://${{ inputs.host }}/a2a".to_owned());

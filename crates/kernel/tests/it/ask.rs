@@ -284,7 +284,7 @@ fn later_steps_see_the_answer() {
 }
 
 #[test]
-fn who_answered_and_how_is_told_by_the_audit() {
+fn the_audit_shows_who_answered_and_how() {
     let mut driver = asked(|_| ());
     let id = driver.question().interrupt.clone();
     driver.say(Answer { channel: "cli".to_owned(), ..driver.answer(Choice::Approve, "bob") }).unwrap();
@@ -303,7 +303,7 @@ fn who_answered_and_how_is_told_by_the_audit() {
 }
 
 #[test]
-fn whoever_started_the_run_may_be_shut_out() {
+fn the_starter_of_the_run_may_be_excluded() {
     for choice in [Choice::Approve, Choice::Deny, Choice::Again] {
         let asks = ask("q").again_from("q", 1).asking(|plan| plan.not_by_starter = true);
         let mut driver = Driver::started(&flow([asks]));
@@ -441,7 +441,7 @@ fn a_loop_that_comes_back_asks_anew_and_the_old_answer_never_counts() {
 }
 
 #[test]
-fn whoever_sends_a_run_back_is_known_to_the_steps_of_that_round() {
+fn the_person_who_sends_a_run_back_is_known_to_the_steps_of_that_round() {
     let looped = ask("q").again_from("a", 2);
     let mut driver = Driver::started(&flow([step("z"), step("a"), step("b"), looped, step("c")]));
     for id in ["z.1.1", "a.1.1", "b.1.1"] {

@@ -103,7 +103,7 @@ fn a_bound_of_the_run_asks_and_the_session_goes_on_once_it_is_higher() {
 }
 
 #[test]
-fn a_bound_of_the_run_ends_it_where_nobody_is_asked() {
+fn a_limit_of_the_run_ends_it_where_no_person_is_asked() {
     let mut driver = Driver::started(&bounded(limits(&[("llm_calls", "1")]), [bridged("a")]));
     calls(&mut driver, "a.1.1", 0..1);
     driver.ok(refused("a.1.1", "AGENT_BILLING")).timer_due();

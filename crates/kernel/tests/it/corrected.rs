@@ -290,7 +290,7 @@ fn what_cannot_be_carried_over_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn an_open_question_is_asked_anew_as_its_step_says_now() {
+fn an_open_question_is_asked_again_with_the_new_text_of_its_step() {
     let old = flow([step("a"), ask("q"), step("b")]);
     let mut driver = after(&old, &["a.1.1 exit 0"]);
     let same = corrected([step("a"), ask("q"), step("b").exec(&["x"])]);
@@ -889,7 +889,7 @@ fn what_hangs_on_nothing_that_is_to_run_again_goes_on_as_it_was() {
 }
 
 #[test]
-fn a_waiting_run_goes_back_if_it_is_asked_to() {
+fn a_waiting_run_goes_back_on_request() {
     let old = flow([step("a"), ask("q"), step("b")]);
     let mut driver = after(&old, &["a.1.1 exit 0"]);
     let fixed = corrected([step("a").exec(&["x"]), ask("q"), step("b")]);

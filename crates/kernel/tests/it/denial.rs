@@ -173,7 +173,7 @@ fn a_denial_on_the_way_of_a_denial_does_not_take_its_place() {
 }
 
 #[test]
-fn a_denial_that_was_mended_is_not_told_of_a_later_step() {
+fn a_repaired_denial_is_not_reported_for_a_later_step() {
     let steps = [
         ask("q").on_deny("mend"),
         step("b").next("r"),

@@ -168,7 +168,7 @@ fn an_attempt_that_has_sent_nothing_runs_again_without_a_question() {
 }
 
 #[test]
-fn a_doubt_that_nobody_settled_is_asked_about_again_before_the_step_is_done_again() {
+fn an_open_doubt_is_asked_about_again_before_the_step_runs_again() {
     let tight =
         crate::flows::bounded_graph(limits(&[("agent_hops", "2")]), [step("a"), step("b"), step("c")]);
     let mut driver = Driver::started(&tight);
@@ -186,7 +186,7 @@ fn a_doubt_that_nobody_settled_is_asked_about_again_before_the_step_is_done_agai
 }
 
 #[test]
-fn where_the_policy_decides_nobody_is_asked_again() {
+fn where_the_policy_decides_no_question_is_asked() {
     let steps = [step("a").in_doubt(InDoubtPolicy::Fail)];
     let went = ends(&flow(steps), &["start", "a.1.1 doubt", "reopen"]);
     assert_eq!(went, "reopened at a, a.2.1 begins = a.2.1 live");

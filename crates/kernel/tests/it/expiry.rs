@@ -21,7 +21,7 @@ fn at(ms: i64) -> Timestamp {
 }
 
 #[test]
-fn nobody_answers_in_time() {
+fn no_person_answers_in_time() {
     let driver = plays(
         &flow([lapsing(100, Overdue::Fail), step("b")]),
         "> start

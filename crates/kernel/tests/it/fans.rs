@@ -114,7 +114,7 @@ fn a_loop_does_all_items_again() {
 }
 
 #[test]
-fn a_failed_item_that_said_nothing_has_its_error_in_the_summary() {
+fn a_failed_item_without_output_has_its_error_in_the_summary() {
     let mut driver = Driver::started(&flow([each(step("work"), "[1, 2, 3]", None)]));
     for input in ["slot", "slot", "0.work.1.1 exit 0", "1.work.1.1 exit 4", "2.work.1.1 says half of it"] {
         feed(&mut driver, input);
@@ -207,7 +207,7 @@ fn items_do_not_go_on_from_one_another() {
 }
 
 #[test]
-fn data_that_is_too_much_together_is_left_out_and_said_so() {
+fn data_that_is_too_large_together_is_left_out_with_a_warning() {
     let items: Vec<String> = (0..40).map(|n| n.to_string()).collect();
     let list = format!("[{}]", items.join(","));
     let mut driver = Driver::started(&flow([each(step("work"), &list, Some(1)).skill(), step("z")]));

@@ -139,7 +139,7 @@ fn the_bound_of_rounds_may_be_asked_about() {
 }
 
 #[test]
-fn more_rounds_in_a_corrected_flow_answer_what_was_asked_about_them() {
+fn more_rounds_in_a_corrected_flow_answer_the_question_about_them() {
     let with = |max_rounds, stuck_after, name: &str, marked: &[&str]| {
         let steps = [step("a"), marks(step("b"), marked)];
         let flow = within(limits(&[("on_reached", "ask")]), "['x', 'y']", steps);

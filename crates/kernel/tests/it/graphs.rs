@@ -91,7 +91,7 @@ fn the_first_wins_and_the_others_are_given_up() {
 }
 
 #[test]
-fn a_loser_in_doubt_asks_nobody() {
+fn a_loser_in_doubt_asks_no_question() {
     let flow = graph([step("a"), step("x"), joining(after(step("j"), &["a", "x"]), Join::Any)]);
     let inputs = ["start", "slot", "x.1.1 exit 0", "a.1.1 doubt"];
     assert_eq!(ends(&flow, &inputs), "a.1.1 late, j.1.1 begins = j.1.1 live");

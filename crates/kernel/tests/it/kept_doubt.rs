@@ -101,7 +101,7 @@ fn what_is_in_doubt_is_asked_about_when_the_run_comes_back_to_it() {
 }
 
 #[test]
-fn a_flow_that_runs_again_by_itself_asks_nobody() {
+fn a_flow_that_reruns_by_itself_asks_no_question() {
     let of = |policy| flow([step("a"), step("b").in_doubt(policy), step("c")]);
     let mut driver = cancelled(&of(InDoubtPolicy::Ask), &["a.1.1 exit 0"], "b.1.1");
     let rerun = of(InDoubtPolicy::Rerun);

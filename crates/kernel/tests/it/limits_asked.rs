@@ -162,7 +162,7 @@ fn a_raised_bound_lets_a_hint_go_back_where_it_pointed() {
 }
 
 #[test]
-fn whoever_raises_a_bound_has_sent_the_run_back() {
+fn the_person_who_raises_a_limit_has_sent_the_run_back() {
     let mut driver = Driver::started(&asking(("iterations", "0"), [step("a"), critic("critic", "a", 3)]));
     driver.exit("a.1.1", 0).exit("critic.1.1", 1);
     let id = driver.question().interrupt.clone();

@@ -83,7 +83,7 @@ fn items_work_apart_and_are_merged_in_their_order_whichever_ends_first() {
 }
 
 #[test]
-fn a_merge_in_doubt_is_done_again_from_where_it_began_and_nobody_is_asked() {
+fn a_merge_in_doubt_is_done_again_from_its_beginning_without_a_question() {
     let (_, mut driver) = fan("[1]");
     driver.ok(item("0.fix.1.1", 0, "zero"));
     fill(&mut driver);
@@ -254,7 +254,7 @@ fn items_are_done_again_as_often_as_their_loop_may_go_back() {
 }
 
 #[test]
-fn where_an_item_has_failed_nobody_is_asked_about_one_in_conflict() {
+fn after_a_failed_item_no_question_about_a_conflict_is_asked() {
     let mut driver =
         isolated(&flow([each("fix", "[1, 2, 3]").with(|step| step.on_conflict = OnConflict::Ask)]));
     fill(&mut driver);
@@ -326,7 +326,7 @@ fn a_person_takes_one_side_of_a_conflict_and_no_item_is_done_again() {
 }
 
 #[test]
-fn what_one_side_does_not_settle_is_asked_about_again() {
+fn a_conflict_that_one_side_does_not_settle_is_asked_about_again() {
     let mut driver = put_off(deciding(OnConflict::Ask));
     answer(&mut driver, Choice::Ours);
     driver.ok(settled(reported("fix.2.1", IN_CONFLICT)));

@@ -77,7 +77,7 @@ fn a_call_that_is_put_off_is_a_question_and_its_answer_resumes_the_session() {
 }
 
 #[test]
-fn a_denial_is_told_to_the_agent_which_goes_on() {
+fn a_denial_is_passed_to_the_agent_which_continues() {
     let mut driver = Driver::started(&flow([asking("a", pushes())]));
     driver.ok(asks("a.1.1", "sha256:1", "decision"));
     let answer = Answer { text: Some("not on a Friday".to_owned()), ..driver.answer(Choice::Deny, "carl") };
@@ -131,7 +131,7 @@ fn a_session_that_waits_for_a_person_is_used_by_no_other_step() {
 }
 
 #[test]
-fn nobody_answers() {
+fn no_person_answers() {
     for (denies, over) in [(true, false), (false, true)] {
         let asks_for_an_hour =
             AskCalls { expires_in_ms: Some(HOUR_MS), denies_when_expired: denies, ..pushes() };

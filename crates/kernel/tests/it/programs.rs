@@ -124,7 +124,7 @@ fn a_session_that_the_program_names_is_resumed_once_it_is_known() {
 }
 
 #[test]
-fn in_doubt_a_person_is_asked_and_then_the_session_goes_on_with_a_word_about_it() {
+fn after_a_doubt_a_person_is_asked_and_the_session_goes_on_with_a_remark() {
     let mut driver = Driver::started(&flow([reporting("a")]));
     let Input::InDoubt { attempt, evidence } = doubtful("a.1.1", 5) else { panic!("no doubt") };
     let mut members = evidence.as_object().unwrap().clone();

@@ -60,7 +60,7 @@ fn a_single_denial_decides() {
 }
 
 #[test]
-fn another_round_decides_too_and_then_all_are_asked_anew() {
+fn another_round_decides_too_and_then_all_are_asked_again() {
     plays(
         &flow([ask("q").quorum(2).again_from("q", 1), step("b")]),
         "> start
@@ -120,7 +120,7 @@ fn votes_stand_in_the_order_in_which_they_came_and_survive_a_restart() {
 }
 
 #[test]
-fn whoever_started_the_run_is_one_of_them_unless_shut_out() {
+fn the_starter_of_the_run_is_one_of_them_unless_excluded() {
     let mut driver = Driver::started(&flow([ask("q").quorum(2).asking(|plan| plan.not_by_starter = true)]));
     let refused = driver.say(driver.answer(Choice::Approve, "ada"));
     assert_eq!(refused, Err(Refusal::NotByStarter { actor: "ada".to_owned() }));

@@ -122,7 +122,7 @@ fn each_visit_has_its_own_tries() {
 }
 
 #[test]
-fn a_retry_is_given_what_the_failed_attempt_said() {
+fn a_retry_gets_the_output_of_the_failed_attempt() {
     let mut driver = Driver::started(&flow([step("flaky").tries(3), step("b")]));
     driver.exit("flaky.1.1", 1).timer_due().exit("flaky.1.2", 0);
     let feedback = |id: &str| driver.begun(id).feedback.as_ref().map(ToString::to_string);

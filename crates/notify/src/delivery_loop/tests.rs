@@ -144,7 +144,7 @@ fn a_delivery_keeps_its_turn_until_its_outcome_is_recorded() {
 }
 
 #[test]
-fn who_waits_for_what_is_due_is_told_when_it_is_done_or_its_patience_is_over_and_the_loop_goes_on() {
+fn a_waiting_caller_returns_when_the_work_is_done_or_its_time_is_over() {
     let desk = Desk::default();
     let delivering = desk.start();
     let (tell, told) = mpsc::channel();

@@ -33,7 +33,7 @@ fn a_post_carries_the_event_its_id_and_the_token() {
 }
 
 #[test]
-fn without_a_token_or_a_trace_nothing_is_said_of_one() {
+fn without_a_token_or_a_trace_no_header_is_sent() {
     let receiver = Receiver::new(&[Answer::Says("204 No Content", "")]);
     assert_eq!(webhook(&receiver.url).post(&event()), Outcome::Delivered);
     let request = receiver.next();

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_told_apart_by_its_bytes() {
+    fn cards_are_distinguished_by_their_bytes() {
         let since = Timestamp::parse("1994-11-06T08:49:37.999Z").unwrap();
         let served = ServedCard::new(&public(ABOUT, Version::V03), since);
         assert_eq!(served, ServedCard::new(&public(ABOUT, Version::V03), since));

@@ -193,7 +193,7 @@ mod tests {
     use envoi_contract::time::Timestamp;
 
     #[test]
-    fn secrets_are_shown_to_nobody_but_the_token_that_set_them() {
+    fn secrets_are_shown_only_to_the_token_that_set_them() {
         let row = PushRow {
             run: RunId::new("run_1").unwrap(),
             id: "p".to_owned(),

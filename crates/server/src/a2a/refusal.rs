@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_those_of_the_version_however_it_is_said() {
+    fn the_words_are_those_of_the_version_however_it_is_spelled() {
         for (path, header, expected) in [
             ("/a2a", "1.0", Version::V10),
             ("/a2a", "", Version::V03),

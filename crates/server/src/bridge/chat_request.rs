@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_known() {
+    fn every_requested_name_is_known() {
         for (body, model, streams, wants_usage) in [
             ("{}", None, false, false),
             (r#"{"model": "m", "stream": null, "stream_options": null}"#, Some("m"), false, false),

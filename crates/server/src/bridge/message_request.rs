@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_told_with_its_place() {
+    fn every_mistake_is_reported_with_its_place() {
         let many = vec![REF; 21].join(",");
         for (body, expected) in [
             ("", &[""][..]),

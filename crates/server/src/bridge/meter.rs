@@ -241,7 +241,7 @@ mod tests {
     use envoi_kernel::ledger::TokenPrice;
 
     #[test]
-    fn a_stream_of_which_nobody_told_the_use_is_charged_with_the_least_it_was() {
+    fn a_stream_without_usage_is_charged_with_its_minimum() {
         let [given, gotten] = ["1", "2"].map(|price| Cost::parse(price).unwrap());
         let price = Some(TokenPrice { given, cache_read: given, cache_write: given, gotten });
         let offer = |price| Offer { provider: String::new(), name: String::new(), price };

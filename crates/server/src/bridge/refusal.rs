@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_are_told_not_to_ask_again_where_it_cannot_help() {
+    fn clients_are_not_invited_to_retry_where_it_cannot_help() {
         for (refusal, status, retries) in [
             (Refusal::Forbidden, 403, None),
             (Refusal::TooLarge(1), 413, None),
@@ -283,7 +283,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_problem_is_told_in_the_shape_of_the_path_without_hints_that_are_not_true_there() {
+    fn a_problem_has_the_form_of_its_path_without_hints_that_are_wrong_there() {
         for (path, shape) in [
             (TURN_PATH, ErrorShape::Bridge),
             ("/api/llm-bridge/models", ErrorShape::Chat),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_is_told_as_far_as_it_came() {
+    fn an_interrupted_stream_is_passed_on_as_far_as_it_came() {
         let pieces = all("data: {\"a\": 1}\n\ndata: {\"b\"", 4);
         assert_eq!(pieces.iter().map(|piece| piece.bytes.len()).collect::<Vec<_>>(), [16, 10]);
         assert!(all("", 1).is_empty());

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_client_s_is_not_told_to_it() {
+    fn a_client_sees_nothing_of_others() {
         for refused in [
             Refused::failure("/data/x is full"),
             Refused::new(Code::WorkspaceBusy, "run `run_of_another` is at work in `/data/x`", None),

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_all_that_is_left_leaves_something_to_the_next_one() {
+    fn a_client_that_takes_all_that_is_left_leaves_a_share_to_the_next_one() {
         let limit = ByteLimit::new(256);
         let mut kept = Vec::new();
         let mut take = |group: &str, client: &str| {

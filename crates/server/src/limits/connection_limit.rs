@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_that_of_whoever_asked_last_until_it_ends() {
+    fn a_connection_counts_for_its_last_client_until_it_ends() {
         let limit = ConnectionLimit::new(2);
         let mut all = come(&limit, "a", 1);
         let (owner, _) = &all[0];

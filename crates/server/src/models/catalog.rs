@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_not_there_is_told_from_one_that_nobody_offers_now() {
+    fn an_unknown_model_is_distinguished_from_one_that_is_not_offered_now() {
         let offer =
             |provider: &str| Offer { provider: provider.to_owned(), name: "x".to_owned(), price: None };
         let provider =

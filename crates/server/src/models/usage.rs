@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usage_is_read_where_it_is_told() {
+    fn usage_is_read_where_it_is_reported() {
         for (text, expected) in [
             (r#"{"usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}}"#, Some((7, 2))),
             (r#"{"usage": {"prompt_tokens": 7}}"#, Some((7, 0))),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tokens_of_the_prompt_cache_are_told_apart() {
+    fn the_tokens_of_the_prompt_cache_are_counted_apart() {
         for (text, expected) in [
             (
                 r#"{"usage": {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 80}}}"#,

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_is_busy_is_left_alone_and_holds_up_nobody_else() {
+    fn a_busy_receiver_is_left_alone_and_delays_no_other() {
         let mut stage = Stage::new();
         for run in 1..=5 {
             stage.add(key(&format!("run_{run}"), "a"), to("slow:443"), 0);

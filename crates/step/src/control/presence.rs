@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_who_leaves_removes_the_file_and_nobody_holds_one_that_others_do_not_find() {
+    fn the_last_process_removes_the_file_and_no_process_holds_a_removed_one() {
         let workspace = tempfile::tempdir().unwrap();
         let path = file_of(workspace.path());
         let come_and_go = || {

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_and_does_not_stop_the_command() {
+    fn a_full_disk_is_reported_and_does_not_stop_the_command() {
         let secrets = Secrets::new(&[]);
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let mut stream = StreamFile::begin("/dev/full".into(), full, 100, &secrets);

@@ -99,7 +99,7 @@ mod tests {
     const UNREADABLE: (&str, &str) = ("/proc/self", "mem");
 
     #[test]
-    fn a_file_that_cannot_be_read_has_no_copy_and_that_is_said() {
+    fn an_unreadable_file_has_no_copy_and_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let dir = AttemptDir::new(folder.path());
         let copied = copy(&dir, Path::new(UNREADABLE.0), UNREADABLE.1, &Secrets::new(&[]));

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_while_it_is_done_if_it_takes_long() {
+    fn slow_work_is_reported_while_it_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let dir = AttemptDir::new(folder.path().join("a.1.1"));
         dir.create().unwrap();

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn git_that_waits_is_ended_when_nobody_waits_for_it_any_more() {
+    fn git_is_ended_when_its_caller_is_gone() {
         let place = hanging();
         let asked = Arc::new(AtomicBool::new(false));
         // Not at the first look, which is before the start.

@@ -51,7 +51,7 @@ fn in_git_it_holds_what_git_does_not_ignore() {
 }
 
 #[test]
-fn what_git_would_wait_for_is_refused_and_git_is_not_asked() {
+fn files_that_git_would_wait_for_are_refused_and_git_is_not_started() {
     for name in [".git/HEAD", ".git/index", ".git/info/exclude"] {
         let place = Place::new();
         place.git(".", &["init", "-q"]);
@@ -102,7 +102,7 @@ fn a_tracked_file_below_what_is_a_link_now_is_not_read_through_it() {
 }
 
 #[test]
-fn repositories_within_are_asked_by_their_own_rules() {
+fn inner_repositories_follow_their_own_rules() {
     let place = Place::new();
     place.git("", &["init", "-q"]);
     place.write(".gitignore", "*.log\n");
@@ -297,7 +297,7 @@ fn deep(place: &Place, top: &str, bytes: usize) {
 }
 
 #[test]
-fn a_path_that_the_system_cannot_open_is_said_and_never_left_out() {
+fn a_path_that_the_system_cannot_open_is_reported_and_never_left_out() {
     for is_git in [false, true] {
         // As long as git still lists it, and longer.
         for bytes in [4080, 4500, 9000] {

@@ -31,7 +31,7 @@ fn a_task_that_waits_is_answered_after_a_kill_and_a_restart() {
 }
 
 #[test]
-fn what_is_said_again_after_a_kill_at_any_moment_is_done_once() {
+fn a_message_that_is_sent_again_after_a_kill_is_done_once() {
     const ROUNDS: usize = 8;
     let stage = Stage::new();
     let (first, client) = served(&stage, REVIEW);

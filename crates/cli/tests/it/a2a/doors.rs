@@ -156,7 +156,7 @@ fn what_is_refused_before_it_is_an_operation_has_the_shape_of_its_binding_too() 
 }
 
 #[test]
-fn whoever_starts_too_much_is_told_when_to_try_again() {
+fn a_client_that_starts_too_much_gets_the_time_of_its_next_try() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { a2a: { workspace: shared }, limits: { starts: 1 } }\n");
     let (_served, client) = served(&stage, REVIEW);
@@ -253,7 +253,7 @@ fn a_task_of_another_flow_is_as_if_there_were_none_below_a_flow_s_path() {
 }
 
 #[test]
-fn a_scope_that_is_too_small_is_told_and_nothing_is_done() {
+fn a_missing_scope_is_reported_and_nothing_is_done() {
     let stage = Stage::new();
     let (served, north, _, task) = land(&stage);
     let before = Peer::new(&north, Way::Rest).get(&task).unwrap();

@@ -94,7 +94,7 @@ fn a_stream_of_a_message_tells_each_thing_once_and_ends_where_the_task_rests() {
 }
 
 #[test]
-fn whoever_follows_a_task_sees_the_same_to_its_end_also_across_a_question() {
+fn every_follower_of_a_task_sees_the_same_to_its_end_also_across_a_question() {
     for way in WAYS {
         let stage = Stage::new();
         let (_served, client) = served(&stage, GATES);
@@ -210,7 +210,7 @@ fn a_follower_that_comes_back_after_a_kill_misses_nothing_and_gets_nothing_twice
 }
 
 #[test]
-fn a_client_that_waits_is_told_how_things_stand_when_the_server_goes() {
+fn a_waiting_client_gets_the_status_when_the_server_stops() {
     let stage = Stage::new();
     let (server, client) = served(&stage, GATES);
     let peer = Peer::new(&client, Way::Rpc);
@@ -251,7 +251,7 @@ fn what_waits_counts_as_a_stream_of_the_token() {
 }
 
 #[test]
-fn nobody_is_waited_for_who_has_gone() {
+fn a_client_that_has_gone_is_not_waited_for() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { streams: 1, keep_alive: 1d } }\n");
     let (server, client) = served(&stage, GATES);

@@ -17,7 +17,7 @@ steps:
 ";
 
 #[test]
-fn tasks_are_listed_by_their_last_change_in_pages_and_by_what_is_asked_for() {
+fn tasks_are_listed_by_their_last_change_in_pages_and_by_filters() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { a2a: { workspace: copy } }\n");
     let (_served, client) = served(&stage, REVIEW);
@@ -78,7 +78,7 @@ fn tasks_are_listed_by_their_last_change_in_pages_and_by_what_is_asked_for() {
 }
 
 #[test]
-fn a_task_is_cancelled_and_over_when_it_is_told_so() {
+fn a_task_is_over_when_it_is_reported_as_cancelled() {
     for way in [Way::Rpc, Way::Rest, Way::Old] {
         let stage = Stage::new();
         let (_served, client) = served(&stage, LONG);
@@ -120,7 +120,7 @@ fn a_task_that_waits_is_cancelled_too() {
 }
 
 #[test]
-fn who_is_to_be_told_is_set_looked_up_listed_and_deleted_in_each_version() {
+fn push_configurations_are_set_read_listed_and_deleted_in_each_version() {
     let stage = Stage::new();
     let (_served, client) = served(&stage, REVIEW);
     let (new, rest, old) =

@@ -241,7 +241,7 @@ fn ids_that_do_not_belong_together_and_ids_that_never_were_are_refused() {
 }
 
 #[test]
-fn several_questions_are_told_apart_by_their_ids() {
+fn several_questions_are_distinguished_by_their_ids() {
     let flow = "
 flow: both
 steps:

@@ -34,7 +34,7 @@ fn as_streamed(task: &str, request: &Request) -> (String, Value) {
 }
 
 #[test]
-fn what_was_under_way_when_the_server_was_killed_is_told_by_the_next_one_and_all_of_it_as_streams_tell_it() {
+fn messages_under_way_at_a_kill_are_sent_by_the_next_server_and_equal_the_streams() {
     let stage = stage();
     let receiver = Receiver::new(&[OK, Answer::Hangs, OK]);
     let (served, client) = served(&stage, REVIEW);
@@ -123,7 +123,7 @@ fn configs(peer: &Peer, task: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_configuration_that_comes_with_an_answer_is_told_all_that_the_answer_causes() {
+fn a_push_configuration_sent_with_an_answer_gets_all_that_the_answer_causes() {
     let stage = stage();
     let receiver = Receiver::new(&[OK]);
     let (_served, client) = served(&stage, GATE);
@@ -201,7 +201,7 @@ fn over_https_a_receiver_s_certificate_is_checked_against_the_authorities_that_a
 }
 
 #[test]
-fn addresses_inside_are_refused_when_they_are_named_and_are_not_asked() {
+fn internal_addresses_are_refused_and_get_no_request() {
     let stage = Stage::new();
     let receiver = Receiver::new(&[OK]);
     let (_served, client) = served(&stage, REVIEW);

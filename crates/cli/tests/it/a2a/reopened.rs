@@ -35,7 +35,7 @@ fn states(told: &[(String, Value)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_task_that_was_over_is_at_work_again_and_all_who_look_are_told_so_also_after_a_kill() {
+fn all_followers_see_that_a_finished_task_works_again_also_after_a_kill() {
     for way in [Way::Rpc, Way::Rest, Way::Old] {
         let stage = Stage::new();
         let allow = "server: { a2a: { push: { allow: [127.0.0.1] } } }\n";

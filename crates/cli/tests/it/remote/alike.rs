@@ -138,7 +138,7 @@ fn twice(flow: &str, arguments: &[&str]) -> [(Option<i32>, String, String); 2] {
 }
 
 #[test]
-fn a_run_is_told_of_and_exits_as_where_the_store_is() {
+fn a_run_at_a_server_is_shown_and_exits_as_at_its_store() {
     let one = |step: &str| format!("flow: one\nsteps:\n  - {{ id: a, {step} }}\n");
     let fails = "flow: one\nlimits: { agent_hops: 1 }\nsteps:\n  - { id: a, run: 'exit 1', retry: { attempts: 3 } }\n";
     for (flow, arguments, code) in [

@@ -77,7 +77,7 @@ fn output_is_followed_as_it_comes_until_the_run_rests() {
 }
 
 #[test]
-fn the_inbox_is_followed_across_a_restart_each_question_once_as_it_is_asked_and_closed() {
+fn the_inbox_is_followed_across_a_restart_with_each_question_once() {
     let stage = Stage::with_flow(APPROVAL);
     let (first, afar) = served(&stage);
     let address = first.address();
@@ -102,7 +102,7 @@ fn the_inbox_is_followed_across_a_restart_each_question_once_as_it_is_asked_and_
 }
 
 #[test]
-fn a_question_lapses_by_the_server_s_clock_with_nobody_there() {
+fn a_question_expires_by_the_clock_of_the_server_without_a_client() {
     let flow = "flow: one\nsteps:\n  - id: a\n    ask: { message: 'Publish it?', expires_in: 1s }\n  - { id: b, run: echo b }\n";
     let stage = Stage::with_flow(flow);
     let (_served, afar) = served(&stage);

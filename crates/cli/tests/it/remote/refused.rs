@@ -69,7 +69,7 @@ fn what_cannot_be_done_at_a_server_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused_and_what_is_said_counts_more_than_the_environment() {
+fn senseless_options_are_refused_and_options_win_over_the_environment() {
     let stage = Stage::with_flow(APPROVAL);
     let served = Served::start(&stage);
     let token = served.first.clone().unwrap();
@@ -112,7 +112,7 @@ fn options_that_make_no_sense_are_refused_and_what_is_said_counts_more_than_the_
 }
 
 #[test]
-fn what_answers_and_is_no_server_of_ours_is_said_to_be_none() {
+fn a_server_that_is_not_envoi_is_recognised() {
     let stage = Stage::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -196,7 +196,7 @@ fn an_attempt_in_doubt_is_decided_about_from_afar() {
 }
 
 #[test]
-fn a_question_is_asked_at_the_terminal_and_the_asking_ends_when_somebody_else_answers() {
+fn a_prompt_at_the_terminal_ends_when_another_person_answers() {
     let flow = "
 flow: plain
 steps:
@@ -287,7 +287,7 @@ fn ctrl_c_leaves_the_run_going_and_says_so() {
 }
 
 #[test]
-fn what_is_said_to_be_typed_next_reaches_the_same_server() {
+fn the_suggested_command_reaches_the_same_server() {
     let stage = Stage::with_flow(APPROVAL);
     let served = Served::start(&stage);
     stage.write("my token", format!("{}\n", served.first.clone().unwrap()));
@@ -441,7 +441,7 @@ fn register(served: &Served, flow: &str) {
 }
 
 #[test]
-fn who_follows_a_run_from_afar_goes_on_when_somebody_else_corrects_it() {
+fn a_follower_of_a_run_at_a_server_continues_after_a_correction() {
     let stage = Stage::with_flow(&typo("ehco used"));
     let (_served, admin) = served(&stage);
     stage.write("hold", "");

@@ -167,7 +167,7 @@ fn every_refusal_comes_in_its_order_and_the_model_is_never_called() {
 }
 
 #[test]
-fn whatever_is_refused_on_the_paths_of_the_bridge_is_told_in_their_shape() {
+fn every_refusal_on_the_paths_of_the_bridge_has_their_form() {
     let Land { stage: _stage, served: _served, lab, admin } = land();
     let evil = ("origin", "https://evil.example");
     for (method, path, header, status, code) in [
@@ -227,7 +227,7 @@ fn a_call_that_a_stopping_server_breaks_off_is_not_to_be_paid_for_twice() {
 }
 
 #[test]
-fn the_model_is_told_the_text_alone_and_without_the_flag_what_was_sent() {
+fn the_model_gets_the_text_alone_and_without_the_flag_the_whole_request() {
     let Land { stage: _stage, served: _served, lab, admin } = land();
     let wrapped = r#"{"text": " Fine.\n", "attachments": []}"#;
     for (user, flag, told) in [
@@ -395,7 +395,7 @@ fn a_live_attempt_s_token_pays_from_its_budget_and_opens_nothing_else() {
 }
 
 #[test]
-fn commands_are_told_where_others_find_the_server_and_it_answers_to_that_name() {
+fn commands_get_the_public_url_of_the_server_and_it_answers_to_that_name() {
     let (stage, lab) = (Stage::new(), Lab::open());
     stage.write(".envoi/lab.key", "sk-lab-7\n");
     stage.write("ask.py", ASK);
@@ -431,7 +431,7 @@ fn commands_are_told_where_others_find_the_server_and_it_answers_to_that_name() 
 }
 
 #[test]
-fn a_provider_is_told_of_the_trace_of_the_run_that_pays_and_of_each_call_in_it() {
+fn a_provider_gets_the_trace_of_the_paying_run_and_of_each_call() {
     let Land { stage, served: _served, lab, admin } = land();
     let script = "ask({'messages': []})\nask({'user': 'a'}, '')\nopen('trace.txt', 'w').write(os.environ['TRACEPARENT'])";
     let run = admin.run(&step("", script));
@@ -477,7 +477,7 @@ fn a_provider_s_certificate_is_checked_against_the_authorities_that_are_named() 
 }
 
 #[test]
-fn what_a_provider_streams_comes_through_as_it_is_but_for_a_use_that_nobody_asked_for() {
+fn the_stream_of_a_provider_passes_unchanged_without_an_unwanted_usage() {
     let Land { stage: _stage, served: _served, lab, admin } = land();
     let with_usage = r#"{"stream": true, "stream_options": {"include_usage": true}, "x": 1.50}"#;
     for (body, hidden) in [(r#"{"stream": true, "x": 1.50}"#, true), (with_usage, false)] {
@@ -494,7 +494,7 @@ fn what_a_provider_streams_comes_through_as_it_is_but_for_a_use_that_nobody_aske
 }
 
 #[test]
-fn a_provider_that_fails_is_told_by_its_own_words_to_openai_clients_and_nothing_of_ours_is() {
+fn openai_clients_get_the_error_of_the_provider_in_its_own_words() {
     let Land { stage, served: _served, lab, admin } = land();
     let run = admin.run(APPROVAL);
     admin.question(&run);
@@ -689,7 +689,7 @@ fn a_client_that_goes_away_breaks_its_call_off() {
 }
 
 #[test]
-fn a_client_that_goes_away_before_the_use_is_told_is_charged_with_it_all_the_same() {
+fn a_client_that_goes_away_before_the_usage_is_reported_is_still_charged() {
     let Land { stage, served, lab, admin } = land();
     let run = admin.run(APPROVAL);
     admin.question(&run);
@@ -825,7 +825,7 @@ fn a_command_names_its_own_conversation_although_that_has_gone_on_in_another_run
 }
 
 #[test]
-fn a_server_that_is_told_to_stop_ends_at_once_and_breaks_its_calls_off() {
+fn a_server_that_is_stopped_ends_at_once_and_aborts_its_calls() {
     let Land { stage, served, lab, admin } = land();
     let run = admin.run(APPROVAL);
     admin.question(&run);

@@ -93,7 +93,7 @@ fn who_may_start_runs_corrects_one_by_a_registered_flow_as_it_was_compared() {
 }
 
 #[test]
-fn a_flow_that_nobody_has_registered_needs_the_scope_admin() {
+fn an_unregistered_flow_needs_the_scope_admin() {
     let stage = Stage::new();
     let (served, admin) = served(&stage);
     let run = failed(&admin);

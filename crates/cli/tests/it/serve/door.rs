@@ -289,7 +289,7 @@ fn a_link_says_so_when_no_server_is_there_also_after_one_was_killed() {
 }
 
 #[test]
-fn a_run_with_a_page_is_answered_there_and_stays_until_it_is_told_to_end() {
+fn a_run_with_a_page_is_answered_there_and_stays_until_it_is_stopped() {
     let stage = Stage::with_flow(APPROVAL);
     let mut process = stage.start(&["run", "flow.yaml", "--web"]);
     let link = wait_for("the link", || {

@@ -61,7 +61,7 @@ fn uploads_that_are_held_open_keep_nobody_else_from_a_connection() {
 }
 
 #[test]
-fn a_token_sends_so_many_bodies_at_once_and_another_is_not_asked_to_wait() {
+fn one_token_sends_a_bounded_number_of_bodies_and_another_does_not_wait() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { incoming: 2, request: 10m } }\n");
     let served = Served::start(&stage);
@@ -115,7 +115,7 @@ const HANGING: &str = "start-of-hangs:wait";
 const QUICK: &str = "flow: quick\nsteps:\n  - id: a\n    run: 'true'\n";
 
 #[test]
-fn a_start_that_is_asked_for_again_and_again_takes_one_turn() {
+fn a_repeated_start_request_takes_one_turn() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { request: 10m } }\n");
     let served = Served::failing(&stage, HANGING);
@@ -145,7 +145,7 @@ fn a_start_that_is_asked_for_again_and_again_takes_one_turn() {
 }
 
 #[test]
-fn starts_that_hang_keep_nobody_from_anything() {
+fn hanging_starts_delay_no_other_request() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { starting: 40, request: 10m } }\n");
     let served = Served::failing(&stage, HANGING);

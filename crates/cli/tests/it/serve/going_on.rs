@@ -50,7 +50,7 @@ fn a_run_that_cannot_be_taken_up_keeps_neither_the_server_nor_other_runs_from_go
 
 /// A pipe has no end as long as nobody writes to it.
 #[test]
-fn a_secret_whose_file_became_a_pipe_sets_its_run_aside_and_stops_nobody() {
+fn a_secret_whose_file_became_a_pipe_sets_only_its_run_aside() {
     let stage = Stage::new();
     let flow = "flow: keyed\nsecrets: { KEY: { file: key } }\nsteps:\n  - id: a\n    run: while [ ! -e go ]; do sleep 0.02; done; echo $KEY\n  - id: b\n    run: echo $KEY\n";
     stage.write("key", "hunter22\n");
@@ -127,7 +127,7 @@ fn a_run_that_a_bound_has_ended_goes_on_when_it_is_raised_once_for_a_key() {
 }
 
 #[test]
-fn a_run_is_forked_once_for_a_key_and_what_lies_otherwise_is_told() {
+fn a_run_is_forked_once_for_a_key_and_another_body_is_reported() {
     let stage = Stage::new();
     let (_served, admin) = served(&stage);
     let flow = "

@@ -31,7 +31,7 @@ fn list(reply: &Reply, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_browser_of_a_page_that_is_named_is_told_what_the_page_may_send_before_there_is_a_token() {
+fn the_preflight_of_a_configured_origin_is_answered_without_a_token() {
     let (_stage, served, admin) = land();
     let nobody = Client::new(&served.url, None);
     let document = admin.json("/v1/openapi.json");
@@ -103,7 +103,7 @@ fn a_page_that_is_named_reads_every_answer_refusals_and_streams_too() {
 }
 
 #[test]
-fn pages_that_are_not_named_are_told_nothing() {
+fn origins_that_are_not_configured_get_nothing() {
     let (_stage, served, _admin) = land();
     let nobody = Client::new(&served.url, None);
     let own = served.url.clone();

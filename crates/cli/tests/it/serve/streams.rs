@@ -96,7 +96,7 @@ fn memory_kib(pid: u32, what: &str) -> u64 {
 }
 
 #[test]
-fn readers_that_do_not_read_cost_a_page_each_and_hold_nobody_up() {
+fn readers_that_do_not_read_cost_a_page_each_and_delay_no_other() {
     const SLOW: u64 = 100;
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { streams: 1000 } }\n");
@@ -122,7 +122,7 @@ fn readers_that_do_not_read_cost_a_page_each_and_hold_nobody_up() {
 }
 
 #[test]
-fn questions_are_told_as_they_are_put_and_closed_and_the_list_leaves_no_gap() {
+fn questions_are_streamed_when_asked_and_closed_and_the_list_leaves_no_gap() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { keep_alive: 20ms } }\n");
     let (served, admin) = served(&stage);

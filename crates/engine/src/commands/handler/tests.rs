@@ -273,7 +273,7 @@ fn a_request_that_has_an_id_is_done_once_whatever_it_wants() {
 }
 
 #[test]
-fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
+fn cancelling_a_cancelled_run_is_accepted() {
     let place = place(BOUNDED);
     place.decides(Input::Cancel { by: by() }, None);
     let run = place.id.clone();

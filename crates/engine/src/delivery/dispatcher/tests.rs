@@ -130,7 +130,7 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn what_was_due_before_it_came_up_and_what_it_is_nudged_about_is_told() {
+fn work_that_was_due_before_the_start_and_new_work_are_both_sent() {
     let stage = Stage::new();
     stage.over("a", &["echo $ENVOI_NOTICE_ID >> told"]);
     let dispatcher = stage.dispatcher();
@@ -173,7 +173,7 @@ fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
 }
 
 #[test]
-fn a_notice_of_a_run_whose_time_is_an_hour_ahead_of_the_clock_is_told_at_once() {
+fn a_notice_of_a_run_an_hour_ahead_of_the_clock_is_sent_at_once() {
     let stage = Stage::new();
     stage.over_at("a", crate::model::clock::now().as_millis() + HOUR_MS, &["touch told"]);
     let dispatcher = stage.dispatcher();
@@ -183,7 +183,7 @@ fn a_notice_of_a_run_whose_time_is_an_hour_ahead_of_the_clock_is_told_at_once() 
 }
 
 #[test]
-fn nobody_is_told_twice_while_a_try_is_under_way() {
+fn no_second_message_is_sent_while_a_try_is_under_way() {
     let stage = Stage::new();
     stage.over("a", &["echo x >> told; while [ ! -e go ]; do sleep 0.01; done"]);
     let dispatcher = stage.dispatcher();
@@ -220,7 +220,7 @@ fn a_tenant_whose_targets_all_hang_holds_up_no_other() {
 }
 
 #[test]
-fn more_than_may_fly_at_once_are_all_told_before_it_closes() {
+fn more_messages_than_may_be_under_way_are_all_sent_before_it_closes() {
     let stage = Stage::new();
     let scripts = vec!["echo x >> told"; 3 * MAX_IN_FLIGHT];
     stage.over("a", &scripts);

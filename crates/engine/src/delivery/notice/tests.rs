@@ -78,7 +78,7 @@ fn a_question_says_what_is_asked_and_how_to_answer() {
 }
 
 #[test]
-fn a_question_that_nobody_answered_in_time_is_told_with_what_was_asked() {
+fn the_notice_of_an_expired_question_has_its_text() {
     let notice = told().remove(1).unwrap();
     assert_eq!(
         notice.event.to_json(),

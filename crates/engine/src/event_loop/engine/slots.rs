@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_fewer_comes_first_though_it_was_served_last() {
+    fn the_client_with_fewer_comes_first_although_it_was_served_last() {
         let north = Arc::from("north");
         let south = Arc::from("south");
         let run = |name: &str| RunId::new(format!("run_{name}")).unwrap();

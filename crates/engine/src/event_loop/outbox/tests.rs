@@ -62,7 +62,7 @@ fn a_flow_s_targets_come_first_each_with_the_folder_of_its_own_file() {
 }
 
 #[test]
-fn a_run_of_which_nobody_is_told_has_no_rows() {
+fn a_run_without_subscribers_has_no_rows() {
     let (run, records) = records(&flow("title: quiet"));
     assert_eq!(Outbox::default().deliveries(&run, &id(), &records), []);
     let (run, records) = self::records(&flow("notify: { command: x, on: [question] }"));
@@ -82,7 +82,7 @@ fn a_row_says_where_a_token_is_and_stays_readable() {
 }
 
 #[test]
-fn what_a_fork_has_lived_as_another_run_is_not_told_again() {
+fn the_events_that_a_fork_took_over_have_no_second_notice() {
     let (run, mut records) = records(&flow("notify: { command: ends, on: [end] }"));
     let forked = envoi_kernel::event::RunForked {
         from: RunId::new("run_0").unwrap(),
@@ -139,7 +139,7 @@ fn reopened() -> Event {
 }
 
 #[test]
-fn an_end_after_which_the_run_goes_on_in_the_same_commit_is_told_to_nobody() {
+fn an_end_after_which_the_run_goes_on_in_the_same_commit_has_no_notice() {
     let told_to = "notify: { command: ends, on: [end] }";
     assert_eq!(corrected(told_to, told_to, vec![reopened()]), []);
     let ended = Event::RunEnded(RunEnded {
@@ -157,7 +157,7 @@ fn an_end_after_which_the_run_goes_on_in_the_same_commit_is_told_to_nobody() {
 }
 
 #[test]
-fn a_question_that_is_withdrawn_as_it_is_put_is_told_to_nobody_and_the_corrected_flow_says_who_hears() {
+fn a_question_that_is_withdrawn_at_once_has_no_notice_and_the_corrected_flow_names_the_targets() {
     let raised = |name: &str| {
         let interrupt = envoi_kernel::ids::InterruptId::new(name).unwrap();
         let raised = serde_json::json!({

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn each_knot_is_told_by_one_circle() {
+    fn each_knot_is_reported_by_one_circle() {
         // 0 <-> 1; 2 -> 3 -> 4 -> 2; 5 hangs on a knot and is in none.
         let circles = Order::of(&[vec![1], vec![0], vec![3], vec![4], vec![2], vec![2]]).unwrap_err();
         assert_eq!(circles, [vec![0, 1], vec![2, 3, 4]]);

@@ -21,7 +21,7 @@ fn defaults_fill_what_is_not_given_and_values_keep_their_tokens() {
 }
 
 #[test]
-fn everything_wrong_with_the_inputs_is_told_at_once() {
+fn every_mistake_of_the_inputs_is_reported_at_once() {
     let flow = flow(
         "{ package: { type: string }, depth: { type: integer, maximum: 5 }, list: { items: { type: string } } }",
     );

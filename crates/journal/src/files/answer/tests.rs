@@ -142,7 +142,7 @@ fn a_file_that_the_store_does_not_have_is_named_and_in_nobodys_way() {
 }
 
 #[test]
-fn a_denial_says_so_and_words_of_nobody_are_no_answer() {
+fn a_denial_is_recognised_and_words_without_an_author_are_no_answer() {
     let (_place, _writer, folder) = lived(denied("q", "carl"));
     let read = fs::read_to_string(folder.join("answer.json")).unwrap();
     let document = Value::parse_str(&read).unwrap();

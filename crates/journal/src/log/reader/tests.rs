@@ -76,7 +76,7 @@ fn a_part_of_a_run_is_read_from_where_one_says() {
 }
 
 #[test]
-fn a_handoff_is_the_bytes_of_its_file_and_the_newest_unless_said() {
+fn a_handoff_is_the_bytes_of_its_file_and_by_default_the_newest() {
     let (place, writer) = lived();
     writer
         .commit(commit(&run("0aa1"), 2, [handoff("repair", 1, "one"), handoff("repair", 2, "two")]))

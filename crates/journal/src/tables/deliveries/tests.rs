@@ -44,7 +44,7 @@ fn targets(rows: &[DeliveryRow]) -> Vec<(&str, u64)> {
 }
 
 #[test]
-fn who_is_to_be_told_is_there_with_the_event_and_due_at_its_time() {
+fn a_delivery_is_stored_with_its_event_and_due_at_its_time() {
     let place = place();
     writer(&place).commit(told("a")).unwrap();
     let rows = place.reader.deliveries(&run("a")).unwrap();
@@ -83,7 +83,7 @@ fn a_tenant_that_has_much_leaves_the_others_to_be_seen() {
 }
 
 #[test]
-fn a_commit_that_is_refused_tells_nobody() {
+fn a_refused_commit_notifies_no_watcher() {
     let place = place();
     let writer = writer(&place);
     writer.commit(told("a")).unwrap();

@@ -112,7 +112,7 @@ fn a_list_shows_the_head_of_a_long_summary() {
 }
 
 #[test]
-fn the_inbox_tells_what_was_asked_and_what_became_of_it() {
+fn the_inbox_shows_each_question_and_its_result() {
     let asks = |name, kind, expires_at_ms: Option<i64>| {
         changed_raise(name, |raised| {
             (raised.about, raised.kind) = (About::Ask, Some(kind));

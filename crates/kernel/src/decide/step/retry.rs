@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_within_their_range_and_are_the_same_when_asked_twice() {
+    fn waits_grow_within_their_range_and_are_the_same_when_computed_twice() {
         let retry = Retry { attempts: 9, backoff_min_ms: 1_000, backoff_max_ms: 30_000 };
         let attempt = AttemptId::parse("flaky.1.1").unwrap();
         for failures in 1..80 {

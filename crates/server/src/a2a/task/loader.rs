@@ -341,7 +341,7 @@ mod tests {
     use envoi_kernel::{Event, event::TimerFired, ids::TimerId};
 
     #[test]
-    fn a_moment_is_heard_whole_however_pages_fall() {
+    fn all_events_of_a_moment_arrive_with_any_size_of_page() {
         let records = |times: &[i64]| -> Vec<Record> {
             let event = Event::TimerFired(TimerFired { timer: TimerId::new("tim_1").unwrap() });
             let record = |(seq, at): (u64, &i64)| Record {

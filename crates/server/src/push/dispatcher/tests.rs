@@ -204,7 +204,7 @@ fn stop(dispatcher: Dispatcher) {
 }
 
 #[test]
-fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() {
+fn changes_are_sent_once_in_order_in_the_form_that_the_receiver_wants() {
     let stage = Stage::new();
     let receiver = Receiver::new(&[OK]);
     stage.begun("a");
@@ -230,7 +230,7 @@ fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() 
 }
 
 #[test]
-fn a_receiver_that_fails_is_told_the_same_again_and_nothing_before_it() {
+fn a_failing_receiver_gets_the_same_message_again_before_any_later_one() {
     let stage = Stage::new();
     let receiver = Receiver::new(&[OK, Answer::Says("500 Oops", ""), OK]);
     stage.begun("a");
@@ -347,7 +347,7 @@ fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_
 }
 
 #[test]
-fn a_receiver_that_hangs_holds_up_nobody_else() {
+fn a_hanging_receiver_delays_no_other() {
     let stage = Stage::new();
     let slow = Receiver::new(&[Answer::Hangs]);
     let fast = Receiver::new(&[OK]);
@@ -372,7 +372,7 @@ fn a_receiver_that_hangs_holds_up_nobody_else() {
 }
 
 #[test]
-fn a_redirect_is_a_failure_and_nobody_else_hears_of_it() {
+fn a_redirect_is_a_failure_and_is_not_followed() {
     let stage = Stage::new();
     let elsewhere = Receiver::new(&[OK]);
     let location = format!("location: {}\r\n", elsewhere.url).leak();
@@ -389,7 +389,7 @@ fn a_redirect_is_a_failure_and_nobody_else_hears_of_it() {
 }
 
 #[test]
-fn an_address_inside_that_is_not_allowed_is_never_asked() {
+fn an_internal_address_that_is_not_allowed_gets_no_request() {
     let stage = Stage::new();
     let receiver = Receiver::new(&[OK]);
     stage.begun("a");
@@ -430,7 +430,7 @@ fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
 }
 
 #[test]
-fn nothing_is_told_for_a_token_that_is_good_no_more() {
+fn nothing_is_sent_for_an_expired_token() {
     let stage = Stage::new();
     let receiver = Receiver::new(&[OK]);
     stage.begun("a");
@@ -448,7 +448,7 @@ fn nothing_is_told_for_a_token_that_is_good_no_more() {
 }
 
 #[test]
-fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
+fn a_configuration_that_was_deleted_or_replaced_gets_nothing_more() {
     let stage = Stage::new();
     let old = Receiver::new(&[OK]);
     let new = Receiver::new(&[OK]);

@@ -20,7 +20,7 @@ fn as_an_ordinary_user<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_is_said_and_what_was_in_it_is_not_taken_for_deleted() {
+fn an_unreadable_folder_is_reported_and_its_files_do_not_count_as_deleted() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     for path in ["out/shut/a.txt", "out/open/a.txt", "other/a.txt"] {
@@ -83,7 +83,7 @@ fn a_path_is_an_artifact_if_a_pattern_matches_it() {
 }
 
 #[test]
-fn a_file_that_no_handoff_can_name_is_left_out_and_said_to_be() {
+fn a_file_that_no_handoff_can_name_is_left_out_and_reported() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("sub/handoff")).unwrap();
@@ -172,7 +172,7 @@ fn artifacts_are_the_regular_files_of_the_workspace_that_match() {
 const UNREADABLE: (&str, &str) = ("/proc/self", "mem");
 
 #[test]
-fn a_file_that_cannot_be_read_is_left_out_and_said_to_be() {
+fn an_unreadable_file_is_left_out_and_reported() {
     let workspace = std::path::Path::new(UNREADABLE.0);
     let name = UNREADABLE.1.to_owned();
     let seen = Watched::new(workspace, std::slice::from_ref(&name), &[]).unwrap().look();

@@ -109,7 +109,7 @@ fn a_run_that_cannot_be_shown_is_set_aside_and_the_others_go_on() {
 }
 
 #[test]
-fn an_attempt_whose_end_cannot_be_told_sets_its_run_aside_and_gives_its_slot_back() {
+fn an_attempt_whose_end_cannot_be_read_sets_its_run_aside_and_frees_its_slot() {
     let (mut engine, doings) = running("a");
     engine.handle(begin("b"));
     engine.handle(durable("b"));
@@ -134,7 +134,7 @@ fn a_commit_under_way_is_answered_before_its_run_is_set_aside() {
 }
 
 #[test]
-fn whoever_waits_for_a_run_hears_that_it_is_set_aside_once_that_is_durable() {
+fn a_waiting_client_learns_that_a_run_is_set_aside_once_that_is_durable() {
     let (mut engine, _) = running("a");
     let (first, reply_to_first) = reply();
     engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply: Box::new(drop) });

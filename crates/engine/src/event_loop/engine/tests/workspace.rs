@@ -142,7 +142,7 @@ fn a_run_that_waits_for_a_person_leaves_its_workspace_to_others() {
 }
 
 #[test]
-fn a_run_whose_requests_alone_are_decided_keeps_nobody_out() {
+fn a_run_with_requests_only_keeps_no_other_run_out() {
     let (mut before, _) = engine(1);
     assert_eq!(lets_in(&mut before, "a"), "done");
     before.handle(settled("a", "only.1.1"));

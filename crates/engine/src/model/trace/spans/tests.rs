@@ -427,7 +427,7 @@ fn the_runs_of_a_caller_stand_below_its_span() {
 }
 
 #[test]
-fn a_span_says_what_it_is_about_and_nothing_that_was_said() {
+fn a_span_has_its_subject_and_no_content() {
     let lived = Lived::of(ASKS, None, &["call 1 a.1.1", "called 1", "a.1.1 exit 0", "deny"]);
     let told = |name: &str| -> Vec<String> {
         let spans = lived.spans();
@@ -469,7 +469,7 @@ fn a_span_says_what_it_is_about_and_nothing_that_was_said() {
 }
 
 #[test]
-fn a_code_of_a_report_is_told_only_if_it_is_one() {
+fn a_code_of_a_report_is_shown_only_if_it_is_a_code() {
     for (code, is) in
         [("RATE_LIMITED", true), ("E2", true), ("", false), ("it said: unsaid", false), ("é", false)]
     {

@@ -113,7 +113,7 @@ fn what_is_large_and_plain_is_checked_whole() {
 }
 
 #[test]
-fn so_many_mismatches_are_told_at_most() {
+fn the_number_of_reported_mismatches_is_bounded() {
     let wrong = format!("[{}1]", "1,".repeat(5_000));
     assert_eq!(check(r#"{"items": {"type": "string"}}"#, &wrong).len(), 1_000);
 }

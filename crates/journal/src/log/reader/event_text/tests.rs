@@ -153,7 +153,7 @@ fn a_decision_says_why_also_where_the_hand_off_that_follows_has_it() {
 
 /// Events hold what steps have said as JSON: it may have any member.
 #[test]
-fn what_a_step_has_said_is_no_request() {
+fn the_text_of_a_step_is_no_request() {
     let place = place();
     let mut said = settled("a", 1, &[]);
     if let Event::AttemptSettled(said) = &mut said {

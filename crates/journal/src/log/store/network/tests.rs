@@ -59,7 +59,7 @@ fn a_token_is_kept_until_it_is_revoked_and_its_name_is_never_given_again() {
 }
 
 #[test]
-fn a_start_is_given_one_run_however_often_it_is_asked_for() {
+fn a_repeated_start_request_gets_one_run() {
     let place = place();
     let key = |key: &str, tenant: &str, run_name: &str, body: &str| StartKey {
         tenant: tenant.to_owned(),

@@ -114,7 +114,7 @@ fn without_room_only_what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn when_commit_itself_fails_nobody_is_told_success_and_the_next_batch_goes_on() {
+fn when_commit_fails_no_caller_gets_success_and_the_next_batch_goes_on() {
     let (place, transactions) = fresh();
     let break_commits_of_b = "CREATE TABLE t (flow INTEGER REFERENCES flows DEFERRABLE INITIALLY DEFERRED) STRICT; \
          CREATE TRIGGER u AFTER INSERT ON journals WHEN new.id = 'run_b' BEGIN INSERT INTO t VALUES (999); END";

@@ -205,7 +205,7 @@ fn a_decision_never_passes_for_a_form_that_would_take_it() {
 }
 
 #[test]
-fn a_decision_is_one_whatever_is_asked() {
+fn a_decision_is_read_the_same_for_every_question() {
     let message = |words: &str| Message {
         id: "m".to_owned(),
         context_id: None,

@@ -294,7 +294,7 @@ steps:
 ";
 
 #[test]
-fn files_states_and_the_end_are_told_each_once_in_order() {
+fn files_states_and_the_end_are_sent_once_each_in_order() {
     let mut life = Life::begun(REVIEW);
     life.settled("draft.1.1", 0, "drafted\n", &[("a", Some("1")), ("b", Some("1")), ("c", Some("1"))]);
     life.answered("approve", Choice::Approve, Some("go"));
@@ -411,7 +411,7 @@ fn data_too_large_for_the_journal_is_read_from_its_report_and_never_from_a_refer
 }
 
 #[test]
-fn files_are_told_as_data_as_text_as_bytes_or_as_a_link() {
+fn files_are_sent_as_data_as_text_as_bytes_or_as_a_link() {
     const FLOW: &str = "flow: f\nsteps:\n  - { id: a, run: x, artifacts: ['*'] }\n";
     let deep = format!("{}{}", "[".repeat(110), "]".repeat(110));
     for (path, content, name, media_type, expected) in [
@@ -449,7 +449,7 @@ fn files_are_told_as_data_as_text_as_bytes_or_as_a_link() {
 }
 
 #[test]
-fn a_question_is_told_once_while_the_run_goes_on_beside_it() {
+fn a_question_has_one_notice_while_the_run_goes_on_beside_it() {
     let mut life = Life::begun(
         "
 flow: beside
@@ -483,7 +483,7 @@ steps:
 }
 
 #[test]
-fn one_question_after_another_is_told_although_the_task_waits_all_the_time() {
+fn each_question_is_sent_although_the_task_waits_all_the_time() {
     let mut life = Life::begun(
         "
 flow: twice
@@ -549,7 +549,7 @@ impl Dice {
 }
 
 #[test]
-fn whatever_becomes_of_a_run_what_is_told_adds_up() {
+fn the_notices_of_a_run_add_up_whatever_its_end() {
     let text = "
 flow: any
 steps:
@@ -621,7 +621,7 @@ steps:
 }
 
 #[test]
-fn places_are_read_as_they_are_written_and_ordered_as_they_are_told() {
+fn places_are_read_as_they_are_written_and_ordered_as_they_are_shown() {
     let place = |text: &str| StreamPosition::parse(text);
     for text in ["0", "12", "12.1", "12.34"] {
         assert_eq!(place(text).map(|place| place.to_string()).as_deref(), Some(text));
