@@ -108,7 +108,7 @@ impl<'o> Session<'o> {
             return self.follow_accepted();
         }
         if turn > 0 && self.record.task.is_none() {
-            return Err(Outcome::MachineFailed("the task that asked is not known any more".to_owned()));
+            return Err(Outcome::MachineFailed("the agent no longer knows the task that asked".to_owned()));
         }
         let mut delivery = if self.record.intent == Some(turn) {
             self.search("an earlier attempt has left no reply to it")?

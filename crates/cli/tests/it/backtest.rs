@@ -94,7 +94,7 @@ fn if_no_decision_can_be_compared_the_command_does_not_report_success() {
     // The text is gone, and the hand-off does not have all of it.
     std::fs::remove_dir_all(stage.path(".envoi/artifacts")).unwrap();
     let done = stage.expect(6, &["backtest", "flow.yaml"]);
-    assert!(done.out.contains("  1 decision from texts, 0 would differ, 1 cannot be told"), "{done:?}");
+    assert!(done.out.contains("  1 decision from texts, 0 would differ, 1 unknown"), "{done:?}");
     assert!(done.err.starts_with("no decision could be compared"), "{done:?}");
     let row = found(&stage, 6, &["flow.yaml"]);
     assert_eq!((&row["runs"][0]["decisions"], &row["runs"][0]["unknown"]), (&1.into(), &1.into()));

@@ -55,7 +55,7 @@ pub(super) fn steps(
         let (routing, ending) = Maker { control_flow, names, place, notes }.routing(step);
         if step.agents.is_empty() {
             let what = format!("`{}` without `agents`", step.id.value);
-            notes.carried(step.id.span, what, "a step without a named agent", "nobody is named");
+            notes.carried(step.id.span, what, "a step without a named agent", "no agent is named");
         }
         let mut last = Some((routing, ending));
         let mut group = Vec::new();

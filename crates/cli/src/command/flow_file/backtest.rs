@@ -149,7 +149,7 @@ fn described(found: &Backtest) -> String {
             0 => String::new(),
             unknown => {
                 format!(
-                    ", {unknown} cannot be told: the text was not kept, or the decision did not depend on the text alone"
+                    ", {unknown} unknown: the text was not kept, or the decision did not depend on the text alone"
                 )
             }
         };

@@ -258,9 +258,13 @@ fn trees_there(reader: &Reader) -> Result<String, Refused> {
     let (count, bytes) = envoi_engine::trees::count(reader)?;
     Ok(match count {
         0 => "none".to_owned(),
-        1 => format!("1, {} MiB: `{} gc` removes it if nobody needs it", bytes >> 20, invocation::envoi()),
+        1 => format!(
+            "1, {} MiB: `{} gc` removes it if it is no longer needed",
+            bytes >> 20,
+            invocation::envoi()
+        ),
         count => format!(
-            "{count}, {} MiB: `{} gc` removes those that nobody needs",
+            "{count}, {} MiB: `{} gc` removes those that are no longer needed",
             bytes >> 20,
             invocation::envoi()
         ),
