@@ -1,6 +1,6 @@
 //! Reading files that another program may have put there.
 //!
-//! A pipe would hold up the reader until somebody writes to it, and a device may never end. So what is no plain file is not opened for longer
+//! A pipe would block the reader until a process writes to it, and a device may never end. So what is no plain file is not opened for longer
 //! than it takes to see that. A link is followed: the owner of a file may keep it elsewhere.
 
 use rustix::fs::OFlags;

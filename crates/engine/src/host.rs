@@ -437,7 +437,7 @@ pub(crate) fn run_loop(
             if !waits_for.load(Ordering::SeqCst) && !engine.is_draining() && !is_over {
                 match inbox.recv_timeout(until_next(&engine, until)) {
                     Ok(message) => {
-                        // What a request has led to may be told too.
+                        // The results of a request may have notices, too.
                         tried = tried.filter(|_| !matches!(message, Message::Committed { .. }));
                         engine.handle(message);
                     }

@@ -42,7 +42,7 @@ pub trait Deliveries: Send + 'static {
     /// Those that are due and for which [`Turns::try_begin`] has a turn, in the order in which they begin.
     ///
     /// # Errors
-    /// [`Unreadable`]: it is asked again after [`retry::UNREADABLE`].
+    /// [`Unreadable`]: it is read again after [`retry::UNREADABLE`].
     fn take_due(
         &mut self,
         now: Timestamp,

@@ -54,7 +54,7 @@ fn newest_first(folder: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| folder.join(name)).collect()
 }
 
-/// A command can put anything there, also a pipe that nobody writes to.
+/// A command can put anything there, also a pipe without a writer.
 fn tail(path: &Path) -> io::Result<String> {
     let mut file = open_regular(path)?;
     let len = file.metadata()?.len();

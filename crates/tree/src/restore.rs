@@ -238,7 +238,7 @@ pub fn lay(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, NotR
     place::write_new(folder, &shelf, target)
 }
 
-/// A link may stand where the folder was: what it leads to is another folder, whose files nobody has named.
+/// A link may have replaced the folder: it leads to another folder, whose files are not to be changed.
 fn refuse_link(folder: &Path) -> Result<(), NotRestored> {
     // A path with a slash at its end is looked at behind a link.
     let plain: PathBuf = folder.components().collect();

@@ -23,7 +23,7 @@ pub struct BacktestRun {
     pub run: String,
     /// Number of decisions that were made from a text.
     pub decisions: u64,
-    /// Number of those of which nothing can be said: the text is not kept.
+    /// Number of decisions that cannot be compared, because the text is not kept.
     pub unknown: u64,
     /// Those that would differ, in order.
     pub differences: Vec<BacktestDifference>,

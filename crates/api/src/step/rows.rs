@@ -138,7 +138,7 @@ impl StepRows {
         }
     }
 
-    /// Takes an event that comes later than the next one. Those between are not known: nothing that is asked for depends on them.
+    /// Takes an event that comes later than the next one. The events between are unknown: nothing in the requested rows depends on them.
     pub fn take_later(&mut self, record: &Record) {
         self.next = record.seq;
         self.take(record);

@@ -175,7 +175,7 @@ enum HandOver {
         accepted: bool,
         /// How long an engine that had answered had the request.
         worked: Duration,
-        /// Why it does not take the request, if it said that it is about to end.
+        /// Why it does not take the request, if it is about to end.
         stopping: Option<String>,
     },
     Failed(Failure),

@@ -166,7 +166,7 @@ fn converse(
             Err(error) => return Some(Err(Failure::machine("a thread", error))),
         };
         let end = responses.into_iter().find_map(|response| End::of(response, printer));
-        // From here on only requests of others are under way. One that has panicked has said so.
+        // From here on only requests of others are under way. A panic has printed its own message.
         let _ = asking.join();
         let end = end?;
         match conversation.after(store, &end, printer) {

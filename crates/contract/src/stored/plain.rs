@@ -27,7 +27,7 @@ pub(super) fn form(json: &str) -> Form {
     if json.len() > MAX_BYTES {
         return Form::Refused;
     }
-    // The text of a string could not be told from a string that is a text.
+    // Without it, the JSON text of a string and a plain text would look the same.
     let stands = json.starts_with(['{', '[']);
     let mut depth = 0_usize;
     let mut deepest = 0_usize;

@@ -174,7 +174,7 @@ fn remove_unless(
             done => done?,
         }
     }
-    // Nobody finds it by its name any more. Who came, or wrote there, just before has not seen the new one.
+    // No process finds it by its name any more. One that opened it just before has not seen the new one.
     let lost = || if is_begun { None } else { lost(&aside) };
     if aside.is_dir()
         && let Some(why) = in_the_way(&aside, store).or_else(lost)

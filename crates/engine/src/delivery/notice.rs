@@ -148,7 +148,7 @@ fn notice(
     trace: Option<Traceparent>,
 ) -> Notice {
     let kind = row.delivery.kind;
-    // It signs nobody in: who opens it needs a session of that page.
+    // The link signs no one in: the reader needs a session of that page.
     let link = page.map(|page| match content.interrupt {
         Some(interrupt) => format!("{page}/#/q/{interrupt}"),
         None => format!("{page}/#/r/{}", row.run),

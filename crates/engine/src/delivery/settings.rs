@@ -15,6 +15,6 @@ pub struct Notices {
     pub variable: fn(&str) -> Option<String>,
     /// How a person answers this question, as one command.
     pub how_to_answer: fn(&RunId, &InterruptRaised) -> String,
-    /// Where the web page is found, such as `https://envoi.example`: a notice leads to its question, or to its run. `None`: nobody has said.
+    /// Where the web page is found, such as `https://envoi.example`: a notice leads to its question, or to its run. `None`: it is not configured.
     pub page: Option<String>,
 }

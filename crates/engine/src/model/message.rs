@@ -21,7 +21,7 @@ pub enum Message {
     /// A run from the journal; the engine goes on with it.
     Adopt(Box<Adopt>),
     /// A folder is to be made for a new run: may it begin afterwards? If so, its [`Begin`] is not refused because the engine has
-    /// been asked to end meanwhile. Otherwise the next engine would make the folder again.
+    /// been stopped meanwhile. Otherwise the next engine would make the folder again.
     MayBegin {
         /// The attempts that it was called by.
         within: Vec<CallingAttempt>,

@@ -64,6 +64,6 @@ fn key_of(inner: &Inner) -> Option<&'static str> {
 }
 
 fn is_parallel(step: &Step) -> bool {
-    // Each item in a tree of its own is beside nobody.
+    // Items that work in separate trees cannot disturb each other.
     !step.isolate && step.for_each.as_ref().is_some_and(|each| each.max_parallel != Some(1))
 }

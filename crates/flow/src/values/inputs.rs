@@ -76,7 +76,7 @@ impl std::error::Error for InputErrors {}
 
 /// Whether these are inputs that the flow can be run with, in one sentence if not.
 pub(crate) fn check_all(flow: &Flow, given: &Object) -> Result<(), InputMisfit> {
-    // Nobody can give it on a command line there: a corrected flow, or a step, needs it.
+    // It cannot be given on a command line there: a corrected flow, or a step, needs it.
     let line = |error: &InputError| match error {
         InputError::Missing { name } => format!("input `{name}` has no value, and no `default` in the file"),
         other => other.to_string(),

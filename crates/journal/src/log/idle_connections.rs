@@ -1,6 +1,6 @@
 //! Reading connections that wait for their next reader.
 //!
-//! Opening a connection reads the whole schema, which costs more than most of what a reader is asked for. A reader gives its
+//! Opening a connection reads the whole schema, which costs more than most reads. A reader gives its
 //! connection back when it is dropped, with the statements that it has prepared.
 
 use rusqlite::Connection;

@@ -42,7 +42,7 @@ pub(crate) fn decide(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<
     let onward = || new(Decision::Advance, route::onward(at));
     let back = || new(Decision::Loop, Course::Stop);
     let decided = match raised.about {
-        // Whoever looks at the end of a round asks, or begins the next one.
+        // The caller, which handles the end of a round, asks or begins the next one.
         About::Stuck => onward(),
         About::Limit if limit_question::bound(&raised.evidence) == Some(Bound::Rounds) => onward(),
         About::Limit => match limit_question::back_to(&raised.evidence) {

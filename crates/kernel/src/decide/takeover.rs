@@ -202,7 +202,7 @@ fn out_of_date(draft: &Draft<'_>, old: &Flow, new: &Flow) -> Vec<Arc<InterruptRa
     control.interrupts.values().filter(is_out_of_date).cloned().collect()
 }
 
-/// The other open questions whose yes lets the run go on: it would be about steps that nobody was shown. One whose time is over takes
+/// The other open questions whose yes lets the run go on: it would be about steps that no one has seen. One whose time is over takes
 /// no answer, and its expiry stays due.
 fn about_the_flow(
     draft: &Draft<'_>,

@@ -40,7 +40,7 @@ pub enum MergeDecision {
     Ours,
     /// For the lines in conflict: what the items have.
     Theirs,
-    /// These files become what the person has made of them. Any other conflict is asked about again.
+    /// These files become what the person has made of them. Any other conflict leads to a new question.
     Edited(Vec<EditedFile>),
 }
 
@@ -52,7 +52,7 @@ pub struct EditedFile {
     /// Its content. `None`: it is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Digest>,
-    /// What the run's tree had there when the person was asked. If it has something else by now, that is a conflict.
+    /// What the run's tree had there when the question was asked. If it has something else by now, that is a conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<Digest>,
 }

@@ -572,7 +572,7 @@ impl Control {
     }
 }
 
-/// The result of an item, as its step's summary is made of it: one that failed and said nothing has its error in place of a text.
+/// The result of an item, as its step's summary is made of it: one that failed without a text has its error in place of it.
 fn telling(result: Arc<StepResult>, handoff: &Handoff) -> Arc<StepResult> {
     match &handoff.error {
         Some(error) if result.summary.trim().is_empty() => {

@@ -154,7 +154,7 @@ impl Meter {
         }
     }
 
-    /// Ends a call for which no provider was asked: it has cost nothing, and that is known.
+    /// Ends a call that was not sent to a provider: its cost is known to be zero.
     pub(crate) async fn end_unasked(&mut self) {
         self.used(Some(Usage::default()));
         self.end(CallOutcome::Failed).await;

@@ -26,7 +26,7 @@ pub(crate) async fn whole(body: &mut Body, limit: u64) -> Result<Option<Bytes>, 
     whole_if(body, limit, |_| Ok(())).await
 }
 
-/// As [`whole`]; `may_keep` is asked about the bytes of each piece before it is kept.
+/// As [`whole`]; `may_keep` decides about the bytes of each piece before it is kept.
 pub(crate) async fn whole_if<E: From<Problem>>(
     body: &mut Body,
     limit: u64,

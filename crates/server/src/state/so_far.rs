@@ -1,6 +1,6 @@
 //! What runs have done and used so far, kept so that a list of runs reads the events of each of them once.
 //!
-//! Owns how much one list may read. What a run that is not over has used is told after its newest event, never from before it.
+//! Owns how much one list may read. The usage of an unfinished run is that after its newest event, never that from before.
 
 use super::step_rows::{StepRowCache, read_on};
 use envoi_api::{run::RunSoFar, step::StepRows};
@@ -12,7 +12,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Runs that are known. When there are more, all are read again as they are asked for.
+/// The number of runs that are kept. With more of them, all are read again on request.
 const MAX_RUNS: usize = 10_000;
 
 /// Events after which one list reads those of no further run; the first run is read however many it has.

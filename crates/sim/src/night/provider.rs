@@ -44,7 +44,7 @@ impl Provider {
     }
 
     /// An attempt begins at `now_ms`, and is refused or does its work: its end, and whether the
-    /// provider has said a wrong time.
+    /// provider has stated a wrong time.
     pub(crate) fn attempt(&mut self, now_ms: u64, attempt: &str, call: &ProgramCall) -> (Work, bool) {
         let name = call.account.as_deref().unwrap_or(&call.program);
         let seed = self.seed;

@@ -65,7 +65,7 @@ struct Closed {
     until: Clock,
     /// It is open again, and an attempt has gone first.
     is_tried: bool,
-    /// The provider has said until when.
+    /// The provider has stated the time.
     is_stated: bool,
 }
 

@@ -75,7 +75,7 @@ impl Presence {
         }
     }
 
-    /// Removes some of the files that nobody holds: those of killed processes.
+    /// Removes some of the files that no process holds: those of killed processes.
     pub fn sweep() {
         let Ok(folder) = folder() else { return };
         for entry in fs::read_dir(folder_of_locks()).into_iter().flatten().flatten().take(MOST_SWEPT) {
@@ -131,7 +131,7 @@ pub fn occupied_below(folder: &Path, store: &Path) -> io::Result<Option<PathBuf>
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let found = match fs::metadata(&folder) {
-            // It is gone by now, or nobody can work there.
+            // It is gone by now, or no process can work there.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
             {
@@ -144,7 +144,7 @@ pub fn occupied_below(folder: &Path, store: &Path) -> io::Result<Option<PathBuf>
         {
             return Ok(Some(folder));
         }
-        // Nobody can work in a folder that cannot be listed.
+        // No process can work in a folder that cannot be listed.
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(entry.path());
@@ -179,7 +179,7 @@ struct Lock {
 }
 
 impl Lock {
-    /// Whether the file is the one that others find. Whoever has removed it had it alone.
+    /// Whether the file is still the one at this path. The process that removed it was its only holder.
     fn has_name(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() > 0)
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How long a cancelled attempt waits for git, to say what its command has left.
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
 
-/// Takes a snapshot, unless `stop` is wanted before git has said which files there are. `None`: the order asks for none.
+/// Takes a snapshot, unless `stop` is requested before git has listed the files. `None`: the order asks for none.
 ///
 /// # Errors
 /// It cannot be taken.

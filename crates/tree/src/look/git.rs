@@ -82,7 +82,7 @@ impl<'s> Asking<'s> {
     }
 }
 
-/// The folder that git could not open because its path is too long, as git has said it.
+/// The folder that git could not open because its path is too long, as git reports it.
 fn has_left_out(stderr: &[u8]) -> Option<String> {
     let said = String::from_utf8_lossy(stderr);
     // Git cuts its message, so that of a long path the reason is missing.

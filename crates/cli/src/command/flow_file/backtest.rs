@@ -26,7 +26,7 @@ const MOST_RUNS: usize = 20;
 /// The exit code if a decision would differ.
 const DIFFERS: u8 = 1;
 
-/// The exit code if no decision could be told: nothing is known of the changed flow.
+/// The exit code if no decision could be compared: nothing is known of the changed flow.
 const NOTHING_TOLD: u8 = 6;
 
 pub(crate) fn backtest(home: &Home, args: &BacktestArgs) -> Result<u8, Failure> {

@@ -51,7 +51,7 @@ pub(crate) trait Output {
     fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure>;
 }
 
-/// Attempts that are asked for at once, where the last lines are wanted.
+/// How many attempts are read at once, when only the last lines are wanted.
 pub(crate) const PAGE: u32 = 200;
 
 /// Most bytes of an output that are read before the next one gets its turn.

@@ -202,7 +202,7 @@ struct Settled {
     set_back: Option<IgnoredAny>,
 }
 
-/// Told without decoding the event, where many of a run are of its kind.
+/// Found without decoding the event, because a run has many of its kind.
 fn telling<E>(name: &str, settled: impl FnOnce() -> Result<Settled, E>) -> Result<Telling, E> {
     Ok(match name {
         "attempt_started" | "handoff_written" | "step_entered" | "flow_returned" | "timer_fired"
