@@ -29,6 +29,7 @@ const ALL: &[&str] = &[
     "envoi-engine",
     "envoi-bundle",
     "envoi-changes",
+    "envoi-cluster",
     "envoi-server",
     "envoi-sim",
     "envoi",
@@ -153,6 +154,8 @@ const TABLE: &[Row] = &[
         tests_use: &[],
     },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
+    // Who may start what on many machines; it knows no platform. Its tests simulate one, with flows as people write them.
+    Row { name: "envoi-cluster", uses: &["envoi-contract", "envoi-kernel"], tests_use: &["envoi-flow"] },
     // A run as one file; the engine knows how a run is loaded.
     Row {
         name: "envoi-bundle",

@@ -1,0 +1,116 @@
+//! Where an attempt runs: which worker, which life of it, which boot of its machine.
+//!
+//! It stands in `attempt_started`, where the local engine has the boot alone.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The name of a worker: letters, digits, `-` and `.`, at most 60. Its disk has it, and no other disk.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct WorkerId(String);
+
+/// Text that names no place, or no worker.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no {expected}")]
+pub struct BadPlace {
+    /// What was there.
+    pub text: String,
+    /// What was expected.
+    pub expected: &'static str,
+}
+
+impl WorkerId {
+    /// Checks the spelling.
+    ///
+    /// # Errors
+    /// [`BadPlace`] when it is not of that form.
+    pub fn new(text: impl Into<String>) -> Result<Self, BadPlace> {
+        let text = text.into();
+        let is_fine = (1..=60).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.');
+        let expected = "name of a worker: 1 to 60 letters, digits, `-` and `.`";
+        if is_fine { Ok(Self(text)) } else { Err(BadPlace { text, expected }) }
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for WorkerId {
+    type Error = BadPlace;
+    fn try_from(text: String) -> Result<Self, BadPlace> {
+        Self::new(text)
+    }
+}
+
+impl From<WorkerId> for String {
+    fn from(worker: WorkerId) -> Self {
+        worker.0
+    }
+}
+
+/// A worker in one of its lives, written `worker#incarnation@boot`.
+///
+/// ```
+/// use envoi_cluster::Place;
+///
+/// let place = Place::parse("gpu-1#3@5e0c")?;
+/// assert_eq!((place.worker.as_str(), place.incarnation, place.boot.as_str()), ("gpu-1", 3, "5e0c"));
+/// assert_eq!(place.to_string(), "gpu-1#3@5e0c");
+/// # Ok::<(), envoi_cluster::BadPlace>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Which worker.
+    pub worker: WorkerId,
+    /// How often it has joined, with this time.
+    pub incarnation: u64,
+    /// The boot of its machine: a process of an earlier one is not there any more.
+    pub boot: String,
+}
+
+impl Place {
+    /// Reads `worker#incarnation@boot`.
+    ///
+    /// # Errors
+    /// [`BadPlace`] when it is not of that form.
+    pub fn parse(text: &str) -> Result<Self, BadPlace> {
+        let bad =
+            || BadPlace { text: text.to_owned(), expected: "place: `worker#incarnation@boot` was expected" };
+        let (worker, rest) = text.split_once('#').ok_or_else(bad)?;
+        let (incarnation, boot) = rest.split_once('@').ok_or_else(bad)?;
+        let worker = WorkerId::new(worker)?;
+        let incarnation = incarnation.parse().ok().filter(|number| *number > 0).ok_or_else(bad)?;
+        Ok(Self { worker, incarnation, boot: boot.to_owned() })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}@{}", self.worker, self.incarnation, self.boot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_of_another_form_is_refused() {
+        for text in ["", "boot-1", "w#1", "w@b", "w#0@b", "w#x@b", "#1@b", "a b#1@c", "w#@b"] {
+            assert!(Place::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Place::parse("w#1@").unwrap().boot, "");
+    }
+}

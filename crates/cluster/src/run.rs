@@ -1,0 +1,312 @@
+//! One run: what it is told, what it decides, and what follows for others.
+//!
+//! Owns the rules between a run and the workers that its attempts are on. What happens next is the kernel's decision; this object asks it
+//! once for each message, and compares what the run wants before and after. Only the difference is sent: timers, a call for a slot, the
+//! workers that gained something or have nothing left. So a message that comes twice causes nothing, because the kernel refuses it.
+//!
+//! It keeps what decides, alone. What shows the run is made by those who show it, from the commits that are sent to them.
+
+use crate::{
+    message::{Caller, Commit, FreeSlot, Message, Sent, ToDispatcher, ToRun, ToWorkerSlot, Wanted},
+    place::{Place, WorkerId},
+    seen::Seen,
+};
+use envoi_contract::{
+    json::{Object, Value},
+    time::Timestamp,
+};
+use envoi_kernel::{
+    Event, Input, Record, Refusal, ReplayError, Run, Wants,
+    event::AttemptStarted,
+    flow::Versions,
+    ids::{AttemptId, RunId, Seq},
+    input::Slot,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What it keeps; small, whatever the run has lived through.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// [`Run::control_snapshot`]; nothing before the run begins.
+    control: Option<Vec<u8>>,
+    /// Offers of each worker that were used.
+    offers: BTreeMap<WorkerId, Seen>,
+}
+
+impl State {
+    /// The run, without its view.
+    ///
+    /// # Errors
+    /// [`ReplayError`]: it is of another flow, or was kept by another version.
+    pub fn run(&self, flow: &Versions) -> Result<Run, ReplayError> {
+        match &self.control {
+            None => Ok(Run::without_view(flow.clone())),
+            Some(control) => Run::restore_control(flow.clone(), control),
+        }
+    }
+}
+
+/// What a worker, a person or a client is answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// It was taken.
+    Taken,
+    /// It was not, and nothing has changed. A worker that settles an attempt twice is answered so: that is how it learns that it was taken.
+    Refused(Box<Refusal>),
+    /// The attempt is not on the worker that speaks of it.
+    Elsewhere,
+}
+
+/// What a message leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Handled {
+    /// What the run keeps.
+    pub state: State,
+    /// To be sent, once that is kept.
+    pub sent: Vec<Sent>,
+    /// The answer.
+    pub reply: Reply,
+    /// What is to be true on the worker that has called; nothing for others.
+    pub wanted: Wanted,
+}
+
+/// Takes a message that was sent at `at`. The run's own time never goes back.
+///
+/// # Errors
+/// [`ReplayError`]: the state is not one of this run. Nothing has changed; it is a mistake of the platform or of this code.
+pub fn handle(
+    run: &RunId,
+    state: State,
+    flow: &Versions,
+    message: ToRun,
+    at: Timestamp,
+) -> Result<Handled, ReplayError> {
+    let now = state.run(flow)?;
+    let before = Picture::of(&now);
+    let mut turn =
+        Turn { id: run, run: now, at, state, records: Vec::new(), sent: Vec::new(), announces: false };
+    let caller = caller(&message).cloned();
+    if let Some(caller) = &caller {
+        // What was given to a life that is lost is not wanted any more, whichever message comes first.
+        turn.lose(&caller.place.worker, caller.lost)?;
+    }
+    let reply = turn.take(message)?;
+    turn.send_difference(&before);
+    let wanted = caller.map(|caller| turn.wanted(&caller.place.worker)).unwrap_or_default();
+    let Turn { run, mut state, sent, records, .. } = turn;
+    if !records.is_empty() {
+        state.control = Some(run.control_snapshot()?);
+    }
+    Ok(Handled { state, sent, reply, wanted })
+}
+
+fn caller(message: &ToRun) -> Option<&Caller> {
+    match message {
+        ToRun::Settled { caller, .. } | ToRun::InDoubt { caller, .. } | ToRun::Look { caller } => {
+            Some(caller)
+        }
+        ToRun::Input(_) | ToRun::SlotFree(_) | ToRun::Lost { .. } => None,
+    }
+}
+
+/// What is compared before and after.
+struct Picture {
+    wants: Wants,
+    /// The workers that have something of the run, and what of it is to be ended.
+    on: BTreeMap<WorkerId, Vec<AttemptId>>,
+}
+
+impl Picture {
+    fn of(run: &Run) -> Self {
+        let wants = run.wants();
+        let mut on: BTreeMap<WorkerId, Vec<AttemptId>> = BTreeMap::new();
+        for attempt in wants.attempts.iter().chain(&wants.ending) {
+            if let Some(place) = place_of(run, attempt) {
+                let ends = on.entry(place.worker).or_default();
+                if wants.cancelling || wants.ending.contains(attempt) {
+                    ends.push(attempt.clone());
+                }
+            }
+        }
+        Self { wants, on }
+    }
+}
+
+/// Where an attempt is that is live, or was given up and is being ended.
+fn place_of(run: &Run, attempt: &AttemptId) -> Option<Place> {
+    run.attempt(attempt).and_then(|started| Place::parse(&started.boot_id).ok())
+}
+
+struct Turn<'r> {
+    id: &'r RunId,
+    run: Run,
+    at: Timestamp,
+    state: State,
+    records: Vec<Record>,
+    sent: Vec<Sent>,
+    /// A slot has come and gone: the dispatcher does not know any more that the run waits.
+    announces: bool,
+}
+
+impl Turn<'_> {
+    fn take(&mut self, message: ToRun) -> Result<Reply, ReplayError> {
+        match message {
+            ToRun::Input(input) => self.decide(*input, None),
+            ToRun::SlotFree(slot) => self.slot_free(*slot),
+            ToRun::Settled { caller, result } if self.is_there(&result.attempt, &caller.place) => {
+                self.decide(Input::Settled(result), None)
+            }
+            ToRun::InDoubt { caller, attempt, evidence } if self.is_there(&attempt, &caller.place) => {
+                self.decide(Input::InDoubt { attempt, evidence }, None)
+            }
+            ToRun::Settled { .. } | ToRun::InDoubt { .. } => Ok(Reply::Elsewhere),
+            ToRun::Look { caller } => {
+                if self.wanted(&caller.place.worker) == Wanted::default() {
+                    // It may be held because of a grant that came after the run had left.
+                    self.left(caller.place.worker);
+                }
+                Ok(Reply::Taken)
+            }
+            ToRun::Lost { worker, incarnation } => {
+                self.lose(&worker, incarnation)?;
+                Ok(Reply::Taken)
+            }
+        }
+    }
+
+    /// Whether this worker may speak of the attempt. One that is not known any more is the kernel's to refuse, or to take as late.
+    fn is_there(&self, attempt: &AttemptId, place: &Place) -> bool {
+        place_of(&self.run, attempt).is_none_or(|known| known.worker == place.worker)
+    }
+
+    fn decide(&mut self, input: Input, slot: Option<Slot>) -> Result<Reply, ReplayError> {
+        let mut decided = self.run.decide_next(input, slot, self.at);
+        loop {
+            match decided {
+                // Only the first one can be: what is cut short has more to do.
+                Err(refusal) => return Ok(Reply::Refused(Box::new(refusal))),
+                Ok(records) => {
+                    for record in records {
+                        self.run.apply(&record)?;
+                        self.records.push(record);
+                    }
+                }
+            }
+            if !self.run.is_cut_short() {
+                return Ok(Reply::Taken);
+            }
+            decided = self.run.decide_next(Input::SlotFree, None, self.at);
+        }
+    }
+
+    fn slot_free(&mut self, slot: FreeSlot) -> Result<Reply, ReplayError> {
+        let FreeSlot { place, offer, floor, accounts } = slot;
+        self.announces = true;
+        if !self.state.offers.entry(place.worker.clone()).or_default().take(offer, floor) {
+            return Ok(Reply::Taken);
+        }
+        let kernel_slot = Slot { boot_id: place.to_string(), accounts };
+        let reply = self.decide(Input::SlotFree, Some(kernel_slot))?;
+        let is_used = self.records.iter().any(|record| matches!(record.event, Event::AttemptStarted(_)));
+        let told = match (is_used, self.last_seq()) {
+            (true, Some(seq)) => {
+                ToWorkerSlot::Granted { run: self.id.clone(), seq, place: place.clone(), offer }
+            }
+            _ => ToWorkerSlot::Unused { offer },
+        };
+        self.send(Message::WorkerSlot(place.worker, told));
+        Ok(reply)
+    }
+
+    /// What was given to these lives of a worker is in doubt: whether it was started there nobody can know.
+    fn lose(&mut self, worker: &WorkerId, incarnation: u64) -> Result<(), ReplayError> {
+        let wants = self.run.wants();
+        let lost = |attempt: &&AttemptId| {
+            let place = place_of(&self.run, attempt);
+            place.is_some_and(|place| place.worker == *worker && place.incarnation <= incarnation)
+        };
+        let lost: Vec<AttemptId> = wants.attempts.iter().chain(&wants.ending).filter(lost).cloned().collect();
+        for attempt in lost {
+            let evidence = Value::Object(Object::from([("worker_lost", Value::from(worker.as_str()))]));
+            // It may be over by what another one of them has led to.
+            self.decide(Input::InDoubt { attempt, evidence }, None)?;
+        }
+        Ok(())
+    }
+
+    fn wanted(&self, worker: &WorkerId) -> Wanted {
+        let wants = self.run.wants();
+        let on_it = |attempt: &AttemptId| -> Option<Arc<AttemptStarted>> {
+            let started = self.run.attempt(attempt)?;
+            Place::parse(&started.boot_id).ok().filter(|place| place.worker == *worker)?;
+            Some(Arc::clone(started))
+        };
+        let live = wants.attempts.iter().filter_map(on_it);
+        let mut wanted = Wanted::default();
+        match wants.cancelling {
+            true => wanted.end.extend(live.map(|started| started.attempt.clone())),
+            false => wanted.run.extend(live),
+        }
+        wanted.end.extend(wants.ending.iter().filter_map(on_it).map(|started| started.attempt.clone()));
+        wanted
+    }
+
+    fn send_difference(&mut self, before: &Picture) {
+        let after = Picture::of(&self.run);
+        if !self.records.is_empty() {
+            let commit = Commit { run: self.id.clone(), records: self.records.clone() };
+            self.send(Message::Commit(commit));
+        }
+        let is_ready = !after.wants.ready.is_empty();
+        if is_ready && (self.announces || before.wants.ready.is_empty()) {
+            let tenant = self.run.started().map(|started| started.by.tenant.clone()).unwrap_or_default();
+            self.send(Message::Dispatcher(ToDispatcher::Ready { run: self.id.clone(), tenant }));
+        }
+        let timers: BTreeSet<_> = before.wants.timers.iter().collect();
+        for new in after.wants.timers.iter().filter(|timer| !timers.contains(timer)) {
+            self.wake(new.1, Input::TimerDue { timer: new.0.clone() });
+        }
+        let expiries: BTreeSet<_> = before.wants.expiries.iter().collect();
+        for new in after.wants.expiries.iter().filter(|expiry| !expiries.contains(expiry)) {
+            self.wake(new.1, Input::Expire { interrupt: new.0.clone() });
+        }
+        for (worker, ends) in &after.on {
+            // What it gains it learns with its slot.
+            if before.on.get(worker).is_some_and(|were| were != ends) {
+                let told = ToWorkerSlot::Changed { run: self.id.clone() };
+                self.send(Message::WorkerSlot(worker.clone(), told));
+            }
+        }
+        let gone: Vec<WorkerId> =
+            before.on.keys().filter(|worker| !after.on.contains_key(worker)).cloned().collect();
+        gone.into_iter().for_each(|worker| self.left(worker));
+    }
+
+    /// A message to itself, for later.
+    fn wake(&mut self, due: Timestamp, input: Input) {
+        let left = due.as_millis().saturating_sub(self.at.as_millis());
+        let message = Message::Run(self.id.clone(), ToRun::Input(Box::new(input)));
+        self.sent.push(Sent { message, after_ms: u64::try_from(left).unwrap_or(0) });
+    }
+
+    fn left(&mut self, worker: WorkerId) {
+        if let Some(seq) = self.last_seq() {
+            let told = ToWorkerSlot::Left { run: self.id.clone(), seq };
+            self.send(Message::WorkerSlot(worker, told));
+        }
+    }
+
+    /// Of the last event; `None` before the first one.
+    fn last_seq(&self) -> Option<Seq> {
+        self.run.next_seq().checked_sub(1)
+    }
+
+    fn send(&mut self, message: Message) {
+        self.sent.push(Sent::now(message));
+    }
+}

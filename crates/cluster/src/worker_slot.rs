@@ -1,0 +1,230 @@
+//! One worker: its life, its lease, its slots, and the runs that it holds.
+//!
+//! Owns whether a worker lives, and that it never gets more attempts than it has slots: what it has free is offered once, and counts as
+//! used until the worker has looked at what came of it. What the worker runs is not known here: its runs know.
+//!
+//! A beat counts, and sends a check of its count for the time when the lease is over. If the check finds the same count, there was no
+//! beat since. So no clock of a worker is compared with another one.
+
+use crate::{
+    message::{Message, Sent, ToDispatcher, ToRun, ToWorkerSlot},
+    place::{Place, WorkerId},
+};
+use envoi_kernel::ids::{RunId, Seq};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What it keeps.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// How often the worker has joined.
+    incarnation: u64,
+    /// The request that it joined by last.
+    request: u64,
+    boot: String,
+    /// Not lost.
+    lives: bool,
+    /// The last life that was lost; 0 if none was.
+    lost: u64,
+    /// Beats of all lives.
+    beats: u64,
+    /// The number of the last beat of this life.
+    last_beat: u64,
+    /// Offers that no run has used or refused yet.
+    offers: BTreeSet<u64>,
+    /// The number of the last offer, of all lives.
+    last_offer: u64,
+    /// Runs that the worker is to look at, and has not.
+    mail: BTreeMap<u64, RunId>,
+    last_mail: u64,
+    /// The last event of each run that was granted a slot, or left; and whether it holds one.
+    held: BTreeMap<RunId, (Seq, bool)>,
+}
+
+/// What a worker is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// It has joined.
+    Joined {
+        /// Its place from now on. Its disk has the incarnation before anything else is done.
+        place: Place,
+        /// Nothing of this life or one before is to be started, and what runs of it is to be ended.
+        lost: u64,
+    },
+    /// Its disk is a copy, or older than it was: it may join with another name, and without what is on it.
+    Copied,
+    /// It has to wait until its life before is lost: it comes from another boot of the machine, and so may be a copy of its disk.
+    Wait,
+    /// It lives.
+    Lives {
+        /// The runs to look at, by number.
+        mail: Vec<(u64, RunId)>,
+    },
+    /// It is lost: it ends what it runs, and joins again.
+    Lost,
+    /// Nothing is to be said.
+    Taken,
+}
+
+/// Takes a message. `lease_ms`: after so long without a beat the worker is lost.
+#[must_use]
+pub fn handle(
+    worker: &WorkerId,
+    state: State,
+    message: ToWorkerSlot,
+    lease_ms: u64,
+) -> (State, Vec<Sent>, Reply) {
+    let mut turn = Turn { worker, state, sent: Vec::new(), lease_ms };
+    let reply = turn.take(message);
+    (turn.state, turn.sent, reply)
+}
+
+struct Turn<'w> {
+    worker: &'w WorkerId,
+    state: State,
+    sent: Vec<Sent>,
+    lease_ms: u64,
+}
+
+impl Turn<'_> {
+    fn take(&mut self, message: ToWorkerSlot) -> Reply {
+        match message {
+            ToWorkerSlot::Join { last, request, boot } => return self.join(last, request, boot),
+            ToWorkerSlot::Beat { incarnation, number, free, read } => {
+                return self.beat(incarnation, number, free, read);
+            }
+            ToWorkerSlot::Check { incarnation, beats } => self.check(incarnation, beats),
+            ToWorkerSlot::Granted { run, seq, place, offer } => self.granted(run, seq, &place, offer),
+            ToWorkerSlot::Unused { offer } => {
+                self.state.offers.remove(&offer);
+            }
+            ToWorkerSlot::Left { run, seq } => self.holds(run, seq, false),
+            ToWorkerSlot::Changed { run } => self.look_at(run),
+        }
+        Reply::Taken
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            worker: self.worker.clone(),
+            incarnation: self.state.incarnation,
+            boot: self.state.boot.clone(),
+        }
+    }
+
+    fn join(&mut self, last: u64, request: u64, boot: String) -> Reply {
+        let state = &mut self.state;
+        let is_again = state.incarnation > 0 && request == state.request;
+        if !is_again {
+            if last != state.incarnation {
+                return Reply::Copied;
+            }
+            if state.lives && boot != state.boot {
+                return Reply::Wait;
+            }
+            state.incarnation = state.incarnation.saturating_add(1);
+            (state.request, state.boot, state.lives, state.last_beat) = (request, boot, true, 0);
+            // What was offered before still holds, and counts as used: see `granted`.
+            let held: Vec<RunId> =
+                state.held.iter().filter(|(_, (_, holds))| *holds).map(|(run, _)| run.clone()).collect();
+            held.into_iter().for_each(|run| self.look_at(run));
+            self.lasts();
+        }
+        Reply::Joined { place: self.place(), lost: self.state.lost }
+    }
+
+    fn beat(&mut self, incarnation: u64, number: u64, free: u32, read: u64) -> Reply {
+        if !self.is_alive(incarnation) {
+            return Reply::Lost;
+        }
+        let state = &mut self.state;
+        // A beat that was overtaken says what was free before.
+        if number > state.last_beat {
+            state.last_beat = number;
+            state.mail.retain(|number, _| *number > read);
+            if state.offers.is_empty() {
+                // No grant is under way that a run which has left could be held by.
+                state.held.retain(|_, (_, holds)| *holds);
+            }
+            let used = state.offers.len().saturating_add(state.mail.len());
+            let free = usize::try_from(free).unwrap_or(usize::MAX).saturating_sub(used);
+            let first = state.last_offer.saturating_add(1);
+            let more = u64::try_from(free).unwrap_or(0);
+            state.last_offer = state.last_offer.saturating_add(more);
+            state.offers.extend(first..first.saturating_add(more));
+            let floor = state.offers.first().copied().unwrap_or(first);
+            for offer in first..first.saturating_add(more) {
+                let place = self.place();
+                self.send(Message::Dispatcher(ToDispatcher::Offer { place, offer, floor }));
+            }
+            self.lasts();
+        }
+        Reply::Lives { mail: self.state.mail.iter().map(|(number, run)| (*number, run.clone())).collect() }
+    }
+
+    /// The lease lasts from now on.
+    fn lasts(&mut self) {
+        self.state.beats = self.state.beats.saturating_add(1);
+        let check = ToWorkerSlot::Check { incarnation: self.state.incarnation, beats: self.state.beats };
+        let message = Message::WorkerSlot(self.worker.clone(), check);
+        self.sent.push(Sent { message, after_ms: self.lease_ms });
+    }
+
+    fn check(&mut self, incarnation: u64, beats: u64) {
+        if !self.is_alive(incarnation) || beats != self.state.beats {
+            return;
+        }
+        let state = &mut self.state;
+        state.lives = false;
+        state.lost = incarnation;
+        state.offers.clear();
+        state.mail.clear();
+        let held = core::mem::take(&mut state.held);
+        for (run, _) in held.into_iter().filter(|(_, (_, holds))| *holds) {
+            self.lost(run);
+        }
+        self.withdraw(incarnation);
+    }
+
+    fn granted(&mut self, run: RunId, seq: Seq, place: &Place, offer: u64) {
+        if place.incarnation <= self.state.lost {
+            return self.lost(run);
+        }
+        self.holds(run.clone(), seq, true);
+        // Also one of an earlier life: nothing else would make the worker look after it.
+        if self.state.offers.remove(&offer) {
+            self.look_at(run);
+        }
+    }
+
+    fn holds(&mut self, run: RunId, seq: Seq, holds: bool) {
+        let known = self.state.held.get(&run).is_some_and(|(known, _)| *known > seq);
+        if !known {
+            self.state.held.insert(run, (seq, holds));
+        }
+    }
+
+    fn look_at(&mut self, run: RunId) {
+        self.state.last_mail = self.state.last_mail.saturating_add(1);
+        self.state.mail.insert(self.state.last_mail, run);
+    }
+
+    fn lost(&mut self, run: RunId) {
+        let lost = ToRun::Lost { worker: self.worker.clone(), incarnation: self.state.lost };
+        self.send(Message::Run(run, lost));
+    }
+
+    fn withdraw(&mut self, incarnation: u64) {
+        let worker = self.worker.clone();
+        self.send(Message::Dispatcher(ToDispatcher::Withdraw { worker, incarnation }));
+    }
+
+    fn is_alive(&self, incarnation: u64) -> bool {
+        self.state.lives && incarnation == self.state.incarnation
+    }
+
+    fn send(&mut self, message: Message) {
+        self.sent.push(Sent::now(message));
+    }
+}

@@ -1,0 +1,46 @@
+//! What can go wrong in a world, and how often.
+
+/// After so long without a beat a worker is lost.
+pub(crate) const LEASE_MS: u64 = 5_000;
+
+/// How often a worker beats.
+pub(crate) const BEAT_MS: u64 = LEASE_MS / 5;
+
+/// So long after it sent the last beat that was acknowledged, its supervisors end what runs.
+pub(crate) const OWN_LEASE_MS: u64 = LEASE_MS / 5 * 3;
+
+/// Nothing goes wrong any more after this time, so that runs can end.
+pub(crate) const QUIET_AFTER_MS: u64 = 60_000;
+
+/// See the module; each in a thousand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Faults {
+    /// A message comes twice.
+    pub(crate) twice: u64,
+    /// A call, or its answer, is lost.
+    pub(crate) lost_call: u64,
+    /// A message takes so long at most.
+    pub(crate) delay_ms: u64,
+    /// At a beat: the process of a worker dies, and another one comes up on its disk.
+    pub(crate) kill: u64,
+    /// A machine boots again where only its process would have died.
+    pub(crate) boot: u64,
+    /// At a beat: a worker is cut off for longer than its lease.
+    pub(crate) cut: u64,
+    /// At a beat: a machine is gone for ever, and another one joins.
+    pub(crate) gone: u64,
+    /// At a beat: a copy of its disk joins.
+    pub(crate) copy: u64,
+}
+
+impl Faults {
+    pub(crate) const CALM: Self =
+        Self { twice: 0, lost_call: 0, delay_ms: 5, kill: 0, boot: 0, cut: 0, gone: 0, copy: 0 };
+    pub(crate) const LOSSY: Self = Self { twice: 300, lost_call: 10, delay_ms: 400, ..Self::CALM };
+    pub(crate) const KILLS: Self = Self { kill: 60, delay_ms: 100, ..Self::CALM };
+    pub(crate) const CUTS: Self = Self { cut: 100, twice: 100, delay_ms: 100, ..Self::CALM };
+    pub(crate) const GONE: Self = Self { gone: 30, twice: 100, delay_ms: 100, ..Self::CALM };
+    pub(crate) const COPIES: Self = Self { copy: 60, twice: 100, delay_ms: 100, ..Self::CALM };
+    pub(crate) const ALL: Self =
+        Self { twice: 200, lost_call: 100, delay_ms: 300, kill: 30, boot: 300, cut: 20, gone: 10, copy: 10 };
+}
