@@ -41,6 +41,27 @@ steps:
     run: echo deployed
 `;
 
+const CONFLICT = `
+flow: edits
+title: Two edits of the notes
+workspace: { isolate: tree }
+steps:
+  - id: base
+    run: printf '# Speed\\n\\nPages open fast.\\n' > speed.md
+    artifacts: [speed.md]
+  - id: edit
+    for_each: ['faster than before', 'in 80 ms']
+    isolate: true
+    run: sed -i "s/open .*/open \${{ item }}./" speed.md
+`;
+
+/** The answer that has the files in conflict, in view. */
+async function edited(tab) {
+  await tab.getByText("Use edited files", { exact: true }).click();
+  await tab.getByLabel("speed.md", { exact: true }).waitFor();
+  await tab.getByText("Use edited files", { exact: true }).evaluate((choice) => choice.scrollIntoView({ block: "center" }));
+}
+
 const wanted = process.argv.slice(2);
 const isWanted = (name) => wanted.length === 0 || wanted.includes(name);
 
@@ -56,6 +77,8 @@ try {
   runs.doubt = await stage.run(DOUBT);
   runs.throttle = await stage.run(throttled(stage));
   runs.aside = await stage.run(NASTY);
+  const edits = (await stage.ask("POST", "runs", { flow: (await stage.ask("POST", "flows", CONFLICT)).digest })).run;
+  const { question: conflict } = await stage.question(edits);
   await eventually("a throttle", async () => (await stage.ask("GET", `runs/${runs.throttle}`)).waits_for !== null);
   await eventually("one set aside", async () => (await stage.ask("GET", `runs/${runs.aside}`)).set_aside !== null);
   await eventually("a try later", async () => (await stage.ask("GET", `runs/${runs.later}/steps`)).steps.some((row) => row.next_try_at !== null));
@@ -73,6 +96,9 @@ try {
     ["question", small, `#/q/${publish}`, (tab) => tab.getByText("Pages open").waitFor()],
     ["question-dark", small, `#/q/${publish}`, (tab) => tab.getByText("Pages open").waitFor(), { dark: true }],
     ["run-phone", small, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["inbox", page, "#/inbox", (tab) => tab.getByRole("link", { name: /Publish the notes/ }).waitFor()],
+    ["conflict", page, `#/q/${conflict}`, (tab) => edited(tab)],
+    ["flows", page, "#/flows", (tab) => tab.getByRole("link", { name: /release/ }).first().waitFor()],
     ["runs", page, "#/runs", (tab) => tab.getByRole("link", { name: /release/ }).first().waitFor()],
     ["run", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor()],
     ["run-dark", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor(), { dark: true }],

@@ -155,7 +155,7 @@ function Evidence({ question }: { question: QuestionDetail }): JSX.Element | nul
   const order = Object.keys(EVIDENCE);
   const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
   const conflicts = conflictsIn(evidence);
-  const isShown = (name: string): boolean => conflicts.length === 0 || !["conflicts", "in_conflict"].includes(name);
+  const isShown = (name: string): boolean => conflicts.length === 0 || !["conflicts", "in_conflict", "edit"].includes(name);
   const known = Object.entries(evidence).filter(([name, value]) => isShown(name) && !["", "null", "[]", "0", "{}"].includes(said(value))).sort(([a], [b]) => place(a) - place(b));
   if (known.length === 0 && conflicts.length === 0) return null;
   return (

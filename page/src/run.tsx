@@ -14,7 +14,7 @@ import { useLoaded } from "./load.js";
 import { Shown, State, now, titled } from "./parts.js";
 import { PlaceView } from "./place.js";
 import { at } from "./router.js";
-import { Standing, stateOf } from "./standing.js";
+import { Standing, stateNow } from "./standing.js";
 import { Tree } from "./steps.js";
 import { taken, treeOf } from "./tree.js";
 import { duration, moment, plural, since } from "./words.js";
@@ -91,7 +91,7 @@ function Head({ look: { run, shape, ledger, rows, isWhole }, again }: { look: Lo
     <header class="head">
       <h1><Line text={shape.title ?? run.flow} /></h1>
       <p class="facts">
-        <State of={stateOf(run)} />
+        <State of={stateNow(run, rows)} />
         {run.terminal_reason === null ? <span>for {since(run.started_at, now.value)}</span> : <span>after {duration(Date.parse(run.updated_at) - Date.parse(run.started_at))}</span>}
         <span>started {moment(run.started_at)} by <Line text={run.actor} /></span>
         <span>{dollars(ledger.used.cost_usd, ledger.limits.cost_usd, unknownIn(ledger))}</span>

@@ -24,10 +24,13 @@ export function waitsFor({ waits_for: wait }: Run): string | undefined {
 }
 
 /** Whether it goes on by itself only with the next try of a step: the terminal says so too. */
-const isRetried = (run: Run, soFar: RunSoFar | undefined): boolean => soFar?.next_try_at != null && run.live_attempts === 0 && run.status === "running" && run.activity === "working";
+const isRetried = (run: Run, soFar: Pick<RunSoFar, "next_try_at"> | undefined): boolean => soFar?.next_try_at != null && run.live_attempts === 0 && run.status === "running" && run.activity === "working";
 
 /** The state of a run in a list. */
-export const stateInList = (run: Run, soFar: RunSoFar | undefined): string => (stateOf(run) === "running" && isRetried(run, soFar) ? "held" : stateOf(run));
+export const stateInList = (run: Run, soFar: Pick<RunSoFar, "next_try_at"> | undefined): string => (stateOf(run) === "running" && isRetried(run, soFar) ? "held" : stateOf(run));
+
+/** The same of a run whose rows are there: both screens say one thing. */
+export const stateNow = (run: Run, rows: ReadonlyMap<string, StepRow>): string => stateInList(run, { next_try_at: [...rows.values()].find((row) => row.next_try_at !== null)?.next_try_at ?? null });
 
 /** Of the list of runs: why it ended, or what it is at. */
 export function inShort(run: Run, soFar?: RunSoFar): string {

@@ -58,9 +58,9 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
     element.addEventListener("scroll", measure, { passive: true });
     return () => (observer.disconnect(), element.removeEventListener("scroll", measure));
   }, []);
-  // Who comes from a list by keyboard goes on with it. What else has the focus keeps it.
+  // Who comes from a list by keyboard goes on with it. What else has the focus keeps it; on a phone there is no use in it.
   useEffect(() => {
-    if (document.activeElement === document.body) box.current?.focus({ preventScroll: true });
+    if (document.activeElement === document.body && matchMedia("(pointer: fine)").matches) box.current?.focus({ preventScroll: true });
   }, []);
   const show = (top: number): void => {
     const element = box.current;
@@ -180,14 +180,15 @@ function spanOf(node: Node): [from: number, to: number] | undefined {
   return [Math.min(...rows.map((row) => Date.parse(row.started_at))), Math.max(...rows.map(endOf))];
 }
 
+/** Whether nothing works on it: it waits for a person, an account, its next try or a free slot. A question has done nothing else when it is over. */
+const waits = ({ row, shape }: Node): boolean => row !== undefined && (shape?.kind === "ask" || ["asks", "retries", "in_doubt", "left", "ready"].includes(row.state));
+
 /** For the axis. What waits for a person or for its next try does nothing; what is unfolded has rows that say when they worked. */
 function workOf(node: Node, isOpen: boolean): Work[] {
   const span = spanOf(node);
   if (span === undefined) return [];
   const [from, to] = span;
-  const { row, shape } = node;
-  const waits = row !== undefined && (shape?.kind === "ask" || ["asks", "retries", "in_doubt", "left"].includes(row.state));
-  return [{ from, to, isWork: !waits && !(isOpen && node.parts.length > 0) }];
+  return [{ from, to, isWork: !waits(node) && !(isOpen && node.parts.length > 0) }];
 }
 
 /** When a visit was, among those in view. */
@@ -196,7 +197,7 @@ function Bar({ node, axis }: { node: Node; axis: Axis }): JSX.Element | null {
   if (span === undefined) return null;
   const [left, right] = [axis.at(span[0]) * 100, axis.at(span[1]) * 100];
   const isWhole = node.row === undefined || node.row.items !== null;
-  return <span class={`bar-of ${node.row?.state ?? node.group?.state ?? ""} ${isWhole ? "whole" : ""}`} style={{ left: `${left}%`, width: `${right - left}%` }} />;
+  return <span class={`bar-of ${node.row?.state ?? node.group?.state ?? ""} ${isWhole ? "whole" : ""} ${waits(node) ? "waits" : ""}`} style={{ left: `${left}%`, width: `${right - left}%` }} />;
 }
 
 /** The colour of a state in a strip. */

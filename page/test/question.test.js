@@ -210,6 +210,9 @@ test("items in conflict are said with their files, in words", async () => {
   await page.goto(`${stage.url}/#/q/${question}`);
   await page.getByRole("heading", { name: "What is in conflict" }).waitFor();
   await page.getByText("Item 1, notes.md: both have changed the same lines").waitFor();
+  assert.match(await page.locator(".choice", { hasText: "Take theirs" }).innerText(), /those of the items are taken; no item is done again/);
+  assert.match(await page.locator(".choice", { hasText: "Once more" }).innerText(), /these items are done again/);
+  assert.equal(await page.getByText("attempts/edit.1.1").count(), 0, "where the machine keeps the files is of no use here");
   assert.doesNotMatch(await page.getByRole("main").innerText(), /[{[]\s*"/, "no JSON for who has to decide");
   await person.accessible(page);
   await person.shot(page, "conflict");

@@ -31,6 +31,21 @@ test("a run that waits for an account says so, until when, and can be tried befo
   await stage.close();
 });
 
+test("a bar of what waits is hatched, one of what works or has worked is not", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: waits\nsteps:\n  - id: make\n    run: echo made\n  - id: ok\n    ask: 'Go on?'\n");
+  await stage.question(run);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByRole("row", { name: /ok/ }).waitFor();
+  const hatched = (step) => page.locator("[role=row]", { hasText: step }).locator(".bar-of").evaluate((bar) => getComputedStyle(bar).maskImage.includes("gradient"));
+  assert.deepEqual([await hatched("make"), await hatched("ok")], [false, true]);
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
 test("a long wait for the next try is said with its time and the reason", async () => {
   const stage = await Stage.open();
   const run = await stage.run(LATER);

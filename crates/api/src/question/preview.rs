@@ -49,6 +49,10 @@ fn is_of_a_call(raised: &InterruptRaised) -> bool {
 
 fn lead(run: &Run, raised: &InterruptRaised, choice: Choice, by: &Principal) -> String {
     match tried(run, raised, choice, by) {
+        // The step is entered again in each case. What it does then is what counts.
+        Ok(_) if raised.about == About::Conflict && of_conflict(choice).is_some() => {
+            of_conflict(choice).unwrap_or_default().to_owned()
+        }
         Ok(records) => leads(run, &records).unwrap_or_else(|| match choice {
             Choice::Approve if is_of_a_call(raised) => "the agent makes this call, and goes on".to_owned(),
             Choice::Deny if is_of_a_call(raised) => NO_CALL.to_owned(),
@@ -56,6 +60,19 @@ fn lead(run: &Run, raised: &InterruptRaised, choice: Choice, by: &Principal) -> 
         }),
         Err(Refusal::PastBound { bound }) => format!("not possible: {bound} is used up"),
         Err(refusal) => format!("not possible: {refusal}"),
+    }
+}
+
+/// What becomes of items in conflict.
+const fn of_conflict(choice: Choice) -> Option<&'static str> {
+    match choice {
+        Choice::Again => Some("these items are done again, from what the others have left"),
+        Choice::Ours => Some("of the lines in conflict, those that are there stay; no item is done again"),
+        Choice::Theirs => {
+            Some("of the lines in conflict, those of the items are taken; no item is done again")
+        }
+        Choice::Edit => Some("the files become what you have made of them; no item is done again"),
+        _ => None,
     }
 }
 
