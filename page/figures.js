@@ -86,6 +86,9 @@ try {
     for (let nth = 0; nth < 7; nth += 1) {
       const asked = person.asked.length;
       await page.reload();
+      // What the run is at stands there before its steps do.
+      await page.locator("header.head .digest").waitFor();
+      const head = await page.evaluate(() => performance.now());
       await page.getByRole("treegrid").waitFor();
       await page.getByRole("row", { name: /prepare/ }).waitFor();
       looks.push(await page.evaluate(() => {
@@ -93,7 +96,7 @@ try {
         const rows = all.filter(({ name }) => /\/steps\?/.test(name));
         return { paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0, shown: performance.now(), bytes: all.reduce((sum, { transferSize }) => sum + transferSize, 0), steps: rows.reduce((sum, { transferSize }) => sum + transferSize, 0), elements: document.querySelectorAll("*").length, visits: document.querySelector(".tree .chosen, .tree button").textContent };
       }));
-      looks.at(-1).requests = person.asked.length - asked;
+      Object.assign(looks.at(-1), { requests: person.asked.length - asked, head });
     }
     const shows = Array.from({ length: 7 }, () => {
       const begun = Date.now();
@@ -102,7 +105,7 @@ try {
     });
     console.log(`\`envoi show\` of it, middle of 7: ${middle(shows)} ms`);
     const of = (name) => Math.round(middle(looks.map((look) => look[name])));
-    console.log(`a real run, ${looks[0].visits}: ${of("requests")} requests, ${of("bytes")} bytes (rows ${of("steps")}), ${of("elements")} elements, first paint ${of("paint")} ms, the tree after ${of("shown")} ms, the first time after ${Math.round(looks[0].shown)} ms`);
+    console.log(`a real run, ${looks[0].visits}: ${of("requests")} requests, ${of("bytes")} bytes (rows ${of("steps")}), ${of("elements")} elements, first paint ${of("paint")} ms, its head after ${of("head")} ms, the tree after ${of("shown")} ms, the first time after ${Math.round(looks[0].shown)} ms`);
   }
 
   // Rows that are made up, among them three that failed, of a run that has failed.
