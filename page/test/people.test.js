@@ -194,6 +194,7 @@ test("each key does what the help says, and none answers", async () => {
   await open(`r/${run}/at/one.1`);
   await page.getByRole("link", { name: "the next visit" }).waitFor();
   await press("]", "the next visit", () => hash() === `#/r/${run}/at/one.2`);
+  await page.getByRole("link", { name: "the visit before" }).waitFor();
   await press("[", "the visit before", () => hash() === `#/r/${run}/at/one.1`);
   await page.locator(".output").waitFor();
   await press("l", "its output", async () => (await focused()) === "output");
