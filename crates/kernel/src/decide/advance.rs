@@ -24,6 +24,7 @@ use crate::{
         doubt::{self, Doubt},
         graph::{self, Joined},
         limit_question,
+        open_visits::InTurn,
         phase::Phase,
         visit::VisitState,
     },
@@ -31,7 +32,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_contract::envelope::TerminalReason;
 use envoi_contract::skill_report::SkillError;
-use std::{cmp::Ordering, sync::Arc};
+use std::sync::Arc;
 
 /// Moves after which a decision ends although more follows: the visits that are left wait for the run's next turn, and other runs have
 /// theirs before. A flow may have a million steps that start nothing.
@@ -181,12 +182,12 @@ fn gathered(draft: &Draft<'_>) -> Option<VisitId> {
 
 /// Moves the first visit that can be moved; false when all of them wait.
 fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
-    let mut movable: Vec<VisitId> = draft.control.movable().cloned().collect();
-    // Items start in the order of their list, and their numbers stand in their scope.
-    movable.sort_by(|a, b| by_number(&a.scope, &b.scope));
     // Once a step has to wait for a slot, others like it need not be looked at: there may be a thousand items.
     let mut no_slot = false;
-    for visit in movable {
+    let mut last: Option<InTurn> = None;
+    while let Some(turn) = draft.control.movable_after(last.as_ref()).cloned() {
+        let visit = turn.visit().clone();
+        last = Some(turn);
         // Conditions are worked out anew each time. With a slot, what is not held up moves for certain.
         if draft.spent.is_much() {
             if draft.slot.is_none() {
@@ -225,18 +226,6 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
         return Ok(true);
     }
     Ok(false)
-}
-
-/// The order of two scopes in which `2` is before `10`.
-fn by_number(a: &str, b: &str) -> Ordering {
-    let segment = |(a, b): (&str, &str)| {
-        let numbers = [a, b].iter().all(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        // Numbers have no zeros before them.
-        let length = if numbers { a.len().cmp(&b.len()) } else { Ordering::Equal };
-        length.then_with(|| a.cmp(b))
-    };
-    let differing = a.split('.').zip(b.split('.')).map(segment).find(|order| order.is_ne());
-    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
 /// A command that sets nothing aside: whether it may start depends on nothing of its own.

@@ -7,6 +7,7 @@
 use crate::state::illegal_event::IllegalEvent;
 use crate::state::{
     limits::Bound,
+    open_visits::{Changing, InTurn, OpenVisits},
     visit::{OpenVisit, VisitState},
 };
 mod corrected;
@@ -70,7 +71,7 @@ pub(crate) struct Control {
     pub(crate) next_seq: Seq,
     pub(crate) last_at: Timestamp,
     /// Visits that have no hand-off yet.
-    pub(crate) open: BTreeMap<VisitId, OpenVisit>,
+    pub(crate) open: OpenVisits,
     /// The run's own flow.
     pub(crate) top: FlowState,
     /// Flows that steps run, by their scope.
@@ -162,7 +163,7 @@ impl Control {
             Event::FlowEntered(event) => self.flow_entered(flow, event),
             Event::FlowReturned(event) => {
                 self.drop_flow(&event.visit.inside());
-                if let Some(open) = self.open.get_mut(&event.visit) {
+                if let Some(mut open) = self.open.get_mut(&event.visit) {
                     open.state = VisitState::Returned(event.data.clone());
                 }
                 Ok(())
@@ -187,9 +188,10 @@ impl Control {
             Event::InterruptExpired(event) => self.interrupt_expired(flow, &event.interrupt),
             Event::InterruptCancelled(event) => self.close_interrupt(&event.interrupt).map(|_| ()),
             Event::TimerSet(event) => {
-                let visit = self.visit(&event.visit)?;
+                let mut visit = self.visit(&event.visit)?;
                 visit.state = VisitState::Backoff;
                 visit.waited.timer_set(event, record.at);
+                drop(visit);
                 self.timers.insert(event.timer.clone(), (event.due, event.visit.clone()));
                 Ok(())
             }
@@ -229,7 +231,7 @@ impl Control {
         }
     }
 
-    fn visit(&mut self, id: &VisitId) -> Result<&mut OpenVisit, IllegalEvent> {
+    fn visit<'o>(&'o mut self, id: &'o VisitId) -> Result<Changing<'o>, IllegalEvent> {
         self.open.get_mut(id).ok_or_else(|| IllegalEvent::VisitNotOpen { visit: id.clone() })
     }
 
@@ -254,16 +256,18 @@ impl Control {
         }) {
             return;
         }
-        for open in self.open.values_mut().filter(|open| open.state == VisitState::Backoff) {
-            open.state = VisitState::Ready;
-        }
+        self.open.change_all(|_, open| {
+            if open.state == VisitState::Backoff {
+                open.state = VisitState::Ready;
+            }
+        });
         let fans: Vec<VisitId> =
             self.open.iter().filter(|(_, open)| open.for_each.is_some()).map(|(id, _)| id.clone()).collect();
         fans.iter().for_each(|fan| self.admit_items(fan));
     }
 
     fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), IllegalEvent> {
-        let visit = self.visit(&event.attempt.visit)?;
+        let mut visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Ready || event.attempt.attempt != visit.attempts.saturating_add(1) {
             return Err(IllegalEvent::NotTheNextAttempt { attempt: event.attempt.clone() });
         }
@@ -272,6 +276,7 @@ impl Control {
         visit.agent_session.resend = false;
         visit.waited.started(event);
         visit.plan = Some(Arc::new(event.clone()));
+        drop(visit);
         self.sessions.started(event);
         self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
@@ -291,12 +296,14 @@ impl Control {
         if event.taken.is_some() {
             return self.result_taken(event);
         }
-        let visit = self.visit(&event.attempt.visit)?;
+        let mut visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Running || event.attempt.attempt != visit.attempts {
             return Err(IllegalEvent::AttemptNotLive { attempt: event.attempt.clone() });
         }
         visit.settle(event);
-        if let Some(started) = visit.plan.clone() {
+        let started = visit.plan.clone();
+        drop(visit);
+        if let Some(started) = started {
             self.sessions.settled(&started, event);
         }
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
@@ -312,12 +319,13 @@ impl Control {
 
     /// What another run handed over stands for an attempt that is not made.
     fn result_taken(&mut self, event: &AttemptSettled) -> Result<(), IllegalEvent> {
-        let visit = self.visit(&event.attempt.visit)?;
+        let mut visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Ready || (visit.attempts, event.attempt.attempt) != (0, 1) {
             return Err(IllegalEvent::NotTheNextAttempt { attempt: event.attempt.clone() });
         }
         visit.attempts = event.attempt.attempt;
         visit.state = VisitState::Settled(Arc::new(event.clone()));
+        drop(visit);
         self.keep_files(event);
         Ok(())
     }
@@ -482,7 +490,9 @@ impl Control {
             // The flow of an item begins anew with the item: what is in doubt in it is in doubt of the item.
             let within = || self.doubt_within(flow, &id.inside());
             let in_doubt = in_doubt.or_else(|| within().filter(|_| status == HandoffStatus::Failed));
-            if let Some(fan) = self.open.get_mut(&whole).and_then(|open| open.for_each.as_mut()) {
+            if let Some(mut all) = self.open.get_mut(&whole)
+                && let Some(fan) = &mut all.for_each
+            {
                 let item = usize::try_from(item).unwrap_or(usize::MAX);
                 fan.settle(item, telling(result, &event.handoff), in_doubt);
                 if isolated && status == HandoffStatus::Succeeded {
@@ -517,7 +527,7 @@ impl Control {
     fn timer_fired(&mut self, timer: &TimerId) -> Result<(), IllegalEvent> {
         let (_, visit) =
             self.timers.remove(timer).ok_or_else(|| IllegalEvent::TimerNotArmed { timer: timer.clone() })?;
-        let visit = self.visit(&visit)?;
+        let mut visit = self.visit(&visit)?;
         visit.state = VisitState::Ready;
         visit.waited.wait = None;
         Ok(())
@@ -537,17 +547,25 @@ impl Control {
         matches!(self.phase, Phase::Cancelling { .. } | Phase::Stopping { .. })
     }
 
-    /// Visits that wait for a free slot, or to be looked at. Some of them may have to wait for what live attempts have set
+    /// Visits that wait for a free slot, or to be looked at, in the order of their turns. Some of them may have to wait for what live attempts have set
     /// aside; [`crate::state::bounds::ready`] leaves these out.
     pub(crate) fn movable(&self) -> impl Iterator<Item = &VisitId> {
-        // What was given up may still write into the workspace.
-        let held_up = self.winds_down()
+        let none_moves = self.none_moves();
+        self.open.ready().take_while(move |_| !none_moves)
+    }
+
+    /// The next of them after this one, or the first.
+    pub(crate) fn movable_after(&self, last: Option<&InTurn>) -> Option<&InTurn> {
+        if self.none_moves() { None } else { self.open.ready_after(last) }
+    }
+
+    /// Whether something holds up every visit. What was given up may still write into the workspace.
+    fn none_moves(&self) -> bool {
+        self.winds_down()
             || self.waits_for_a_bound()
             || !self.ending.is_empty()
             || self.correction.is_some()
-            || self.restoring.is_some();
-        let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
-        ready.map(|(id, _)| id)
+            || self.restoring.is_some()
     }
 
     /// Whether nothing starts before a person has decided about a bound that is reached.

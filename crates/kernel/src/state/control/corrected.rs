@@ -47,11 +47,11 @@ impl Control {
         // A question that was withdrawn before is put anew by its step.
         let in_question: BTreeSet<VisitId> =
             self.interrupts.values().map(|raised| raised.visit.clone()).collect();
-        for (id, open) in &mut self.open {
+        self.open.change_all(|id, open| {
             if open.state == VisitState::AwaitsAnswer && !in_question.contains(id) {
                 open.state = VisitState::Ready;
             }
-        }
+        });
         if let Some(from) = &event.from {
             self.begin_again(new, from);
         }

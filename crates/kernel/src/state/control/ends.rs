@@ -37,12 +37,12 @@ impl Control {
     /// tries go on; items and flows keep what they have come to.
     pub(super) fn run_forked(&mut self, event: &RunForked) -> Result<(), IllegalEvent> {
         self.phase.fork()?;
-        for visit in self.open.values_mut() {
+        self.open.change_all(|_, visit| {
             if !matches!(visit.state, VisitState::ForEach | VisitState::Inside) {
                 (visit.state, visit.plan, visit.doubt) = (VisitState::Ready, None, None);
                 visit.agent_session = AgentSession::default();
             }
-        }
+        });
         self.accounts = Accounts::default();
         self.sessions.fork();
         self.timers.clear();
@@ -86,7 +86,7 @@ impl Control {
 
     /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
     pub(super) fn take_back_unstarted_visits(&mut self) {
-        for (id, visit) in core::mem::take(&mut self.open) {
+        for (id, visit) in self.open.take() {
             // The flow of an item is done with when its item is.
             if !id.flow_scope().is_empty() && !self.subflows.contains_key(id.flow_scope()) {
                 continue;

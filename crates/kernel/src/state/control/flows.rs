@@ -92,7 +92,7 @@ impl Control {
         let state = self.flow_state_mut(scope).step(step);
         let (visit, files) = (state.visits, state.files.gone_back_to());
         let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit };
-        if let Some(open) = self.open.get_mut(&id) {
+        if let Some(mut open) = self.open.get_mut(&id) {
             open.files = files;
         }
     }
@@ -162,12 +162,13 @@ impl Control {
             _ => None,
         };
         let fan = ForEachItems::of(event.items.clone(), event.width, before);
-        let visit = self.visit(&event.visit)?;
+        let mut visit = self.visit(&event.visit)?;
         (visit.state, visit.for_each) = (VisitState::ForEach, Some(Box::new(fan)));
         if visit.doubt.is_none() {
             // A merge begins with what the run's tree is then, whatever an earlier round began with.
             visit.files = FilesAtEntry::default();
         }
+        drop(visit);
         self.admit_items(&event.visit);
         self.merge_when_over(&event.visit);
         Ok(())
@@ -176,7 +177,7 @@ impl Control {
     /// A visit whose items are over goes on with an attempt that merges what they have left.
     pub(super) fn merge_when_over(&mut self, whole: &VisitId) {
         let open = self.open.get_mut(whole).filter(|open| open.state == VisitState::ForEach);
-        if let Some(open) = open
+        if let Some(mut open) = open
             && open.for_each.as_ref().is_some_and(|fan| fan.is_to_be_merged())
         {
             open.state = VisitState::Ready;
@@ -189,7 +190,7 @@ impl Control {
             return;
         }
         while let Some((item, doubt)) =
-            self.open.get_mut(whole).and_then(|open| open.for_each.as_mut()).and_then(|fan| fan.admit())
+            self.open.get_mut(whole).and_then(|mut open| open.for_each.as_mut()?.admit())
         {
             self.open.insert(whole.nth(u64::try_from(item).unwrap_or(u64::MAX)), OpenVisit::after(doubt));
         }
@@ -199,7 +200,7 @@ impl Control {
         let inner =
             flow.flows.get(&event.flow).ok_or_else(|| IllegalEvent::NoFlow { flow: event.flow.clone() })?;
         let scope = event.visit.inside();
-        if let Some(open) = self.open.get_mut(&event.visit) {
+        if let Some(mut open) = self.open.get_mut(&event.visit) {
             open.state = VisitState::Inside;
         }
         let state = self.flow_state_mut(event.visit.flow_scope()).step(&event.visit.step);

@@ -43,17 +43,17 @@ impl Control {
         self.last_answer = Some(event.interrupt.clone());
         match raised.about {
             About::InDoubt => {
-                let visit = self.visit(&raised.visit)?;
+                let mut visit = self.visit(&raised.visit)?;
                 (visit.state, visit.doubt) = (VisitState::Ready, None);
                 visit.agent_session.resend = event.choice == Choice::Rerun;
             }
             About::Throttled => {
-                let visit = self.visit(&raised.visit)?;
+                let mut visit = self.visit(&raised.visit)?;
                 visit.state = VisitState::Ready;
                 (visit.waited.since, visit.waited.patient) = (None, event.choice == Choice::Rerun);
             }
             About::Agent => {
-                let visit = self.visit(&raised.visit)?;
+                let mut visit = self.visit(&raised.visit)?;
                 visit.state = VisitState::Ready;
                 match visit.tool_approval {
                     ToolApproval::None => visit.agent_session.answered(event),
@@ -74,7 +74,7 @@ impl Control {
                 if let Some(more) = &event.raise {
                     self.raised.add(more);
                 }
-                if let Some(visit) = self.open.get_mut(&raised.visit) {
+                if let Some(mut visit) = self.open.get_mut(&raised.visit) {
                     visit.state = VisitState::Ready;
                 }
             }
@@ -103,7 +103,7 @@ impl Control {
         let scope = raised.visit.flow_scope();
         if raised.about == About::Agent {
             let denies = self.flow(flow, scope).step(step).is_some_and(|step| step.denies_when_expired());
-            let visit = self.visit(&raised.visit)?;
+            let mut visit = self.visit(&raised.visit)?;
             visit.state = if denies { VisitState::Ready } else { VisitState::Expired };
             visit.tool_approval = if denies { ToolApproval::expired(&raised) } else { ToolApproval::None };
             return Ok(());

@@ -16,8 +16,8 @@ use crate::{
         ledger::Ledger,
     },
     state::{
-        accounts::Accounts, flow_state::FlowState, goals::Goals, phase::Phase,
-        program_session::ProgramSessions, visit::OpenVisit,
+        accounts::Accounts, flow_state::FlowState, goals::Goals, open_visits::OpenVisits, phase::Phase,
+        program_session::ProgramSessions,
     },
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
@@ -99,7 +99,7 @@ stored_control! {
         next_seq: Seq,
         last_at: Timestamp,
         #[serde(with = "pairs")]
-        open: BTreeMap<VisitId, OpenVisit>,
+        open: OpenVisits,
         top: FlowState,
         #[serde(rename = "inner")]
         subflows: BTreeMap<String, FlowState>,
@@ -142,20 +142,23 @@ stored_control! {
 
 /// Maps with structured keys as a list of pairs: JSON has only text for member names.
 mod pairs {
-    use super::BTreeMap;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
-        map: &BTreeMap<K, V>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<'m, K, V, M, S>(map: &'m M, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        K: Serialize + 'm,
+        V: Serialize + 'm,
+        &'m M: IntoIterator<Item = (&'m K, &'m V)>,
+        S: Serializer,
+    {
         serializer.collect_seq(map)
     }
 
-    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    pub(super) fn deserialize<'de, K, V, M, D>(deserializer: D) -> Result<M, D::Error>
     where
-        K: Deserialize<'de> + Ord,
+        K: Deserialize<'de>,
         V: Deserialize<'de>,
+        M: FromIterator<(K, V)>,
         D: Deserializer<'de>,
     {
         Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
