@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// The most files that are synced one by one. More are synced with their whole file system: that costs as much as whatever
@@ -16,6 +16,17 @@ const FEW: usize = 32;
 /// # Errors
 /// A folder cannot be made, or a file has its name.
 pub fn create_folders(folder: &Path) -> io::Result<()> {
+    let mut changed = BTreeSet::new();
+    make_folders(folder, &mut changed)?;
+    changed.iter().try_for_each(|folder| sync_folder(folder))
+}
+
+/// As [`create_folders`], but nothing is durable yet: the folders that got new names are added to `changed`. For several folders that
+/// are made together, so that each one above them is synced once, after its last name.
+///
+/// # Errors
+/// As [`create_folders`].
+pub fn make_folders(folder: &Path, changed: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     let missing: Vec<&Path> =
         folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
     for folder in missing.into_iter().rev() {
@@ -24,7 +35,7 @@ pub fn create_folders(folder: &Path) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
             made => made?,
         }
-        sync_folder(parent(folder))?;
+        changed.insert(parent(folder).to_owned());
     }
     Ok(())
 }
@@ -93,6 +104,20 @@ mod tests {
         fs::write(place.path().join("file"), "").unwrap();
         assert!(create_folders(&place.path().join("file")).is_err());
         assert!(create_folders(&place.path().join("file/below")).is_err());
+    }
+
+    #[test]
+    fn each_folder_with_new_names_is_named_once_and_no_other() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let mut changed = BTreeSet::new();
+        for folder in ["store/runs", "store/artifacts/sha256", "store/artifacts/tmp"] {
+            make_folders(&at(folder), &mut changed).unwrap();
+        }
+        assert_eq!(changed, BTreeSet::from([place.path().to_owned(), at("store"), at("store/artifacts")]));
+        changed.clear();
+        make_folders(&at("store/artifacts/tmp"), &mut changed).unwrap();
+        assert!(changed.is_empty(), "{changed:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use envoi_kernel::{
     ids::{AttemptId, FlowId, InterruptId, RunId, StepId, VisitId},
 };
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -33,8 +34,10 @@ impl Layout {
     /// # Errors
     /// Whatever the file system says.
     pub fn create(&self) -> io::Result<()> {
+        // The names in a folder are durable with one sync of it, after the last of them.
+        let mut changed = BTreeSet::from([self.root.clone()]);
         for folder in [self.root.clone(), self.runs(), self.artifacts(), self.temporary()] {
-            match envoi_durable::create_folders(&folder) {
+            match envoi_durable::make_folders(&folder, &mut changed) {
                 // What stands there in place of a folder is named, with the remedy, by what needs the folder.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made?,
@@ -45,7 +48,7 @@ impl Layout {
             fs::write(&ignore, "*\n")?;
             fs::File::open(&ignore)?.sync_all()?;
         }
-        envoi_durable::sync_folder(&self.root)
+        changed.iter().try_for_each(|folder| envoi_durable::sync_folder(folder))
     }
 
     /// The folder itself.
