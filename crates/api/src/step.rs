@@ -9,7 +9,7 @@ pub mod headline;
 mod outline;
 mod rows;
 
-pub use outline::{Newest, Outline, Touch, subject};
+pub use outline::{Newest, Opening, Outline, Touch, subject};
 pub use rows::StepRows;
 
 use crate::{

@@ -1,12 +1,14 @@
 //! Which visits of a run began last, found without decoding its events.
 //!
 //! Owns how the rows of the newest visits are made of few events: those from the first of these visits on, and those before it of what
-//! they are part of. [`StepRows`](super::StepRows) makes the same rows of them as of all events.
+//! they are part of. [`StepRows`](super::StepRows) makes the same rows of them as of all events. Owns also when enough of a long run has
+//! been read from its end: a visit began where it is first named, if all events since the one that opened it are known.
 
 use super::wholes;
 use envoi_kernel::{
     Event,
-    ids::{Seq, VisitId},
+    event::Course,
+    ids::{Seq, StepId, VisitId},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +52,41 @@ pub fn subject(event: &Event) -> Option<&VisitId> {
     }
 }
 
+/// The visits that an event opens: no event before it is about them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening<'e> {
+    /// The next visit of a step, in the flow of this scope.
+    Step(&'e str, &'e StepId),
+    /// All that is part of a visit: its items, or the steps of the flow that it runs.
+    Parts(&'e VisitId),
+}
+
+impl<'e> Opening<'e> {
+    /// Whether events of this kind open visits.
+    #[must_use]
+    pub fn is_of(kind: &str) -> bool {
+        matches!(kind, "routed" | "step_entered" | "fanned_out" | "flow_entered")
+    }
+
+    /// What an event opens. Events that open visits and seldom happen, such as a correction, are not among them: of what only they
+    /// open, all events have to be read.
+    #[must_use]
+    pub fn of(event: &'e Event) -> Option<Self> {
+        match event {
+            Event::Routed(routed) => match &routed.course {
+                Course::Enter(step) | Course::LoopBack(step) | Course::Round(step) => {
+                    Some(Self::Step(routed.visit.flow_scope(), step))
+                }
+                Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => None,
+            },
+            Event::StepEntered(entered) => Some(Self::Step(&entered.scope, &entered.step)),
+            Event::FannedOut(fanned) => Some(Self::Parts(&fanned.visit)),
+            Event::FlowEntered(entered) => Some(Self::Parts(&entered.visit)),
+            _ => None,
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
@@ -66,6 +103,10 @@ struct Begun {
     /// Events about itself before those of its parts, the newest first.
     own: Vec<Seq>,
     has_parts: bool,
+    /// The event that opened it has been taken.
+    is_opened: bool,
+    /// The same of its parts.
+    are_parts_opened: bool,
 }
 
 /// Of which events the rows of the newest visits are made.
@@ -96,6 +137,56 @@ impl Outline {
         if let Some(begun) = self.visits.get_mut(visit).filter(|begun| begun.has_parts) {
             begun.own.push(seq);
         }
+    }
+
+    /// Takes what the event that was taken last has opened.
+    pub fn open_back(&mut self, opening: &Opening<'_>) {
+        match opening {
+            // A step has one open visit at a time: what is known of its visits happened after this one was opened.
+            Opening::Step(scope, step) => {
+                let nth = |visit| VisitId { scope: (*scope).to_owned(), step: (*step).clone(), visit };
+                let visits = self.visits.range_mut(nth(0)..=nth(u32::MAX));
+                visits.for_each(|(_, begun)| begun.is_opened = true);
+            }
+            Opening::Parts(visit) => {
+                if let Some(begun) = self.visits.get_mut(visit) {
+                    begun.are_parts_opened = true;
+                }
+            }
+        }
+    }
+
+    /// Whether [`Self::newest`] says of so many visits what it would say if all events had been taken, but for how many others there
+    /// are, of which there is one at least.
+    #[must_use]
+    pub fn is_enough(&self, most: usize) -> bool {
+        let mut known = Vec::new();
+        let mut unknown: Vec<(Seq, usize)> = Vec::new();
+        for (id, begun) in &self.visits {
+            match self.is_begin_known(id) {
+                true => known.push((begun.at, begun.depth, id)),
+                false => unknown.push((begun.at, begun.depth)),
+            }
+        }
+        known.sort_unstable();
+        let Some((first, newest)) =
+            known.len().checked_sub(most).and_then(|rest| known.get(rest..)?.split_first())
+        else {
+            return false;
+        };
+        let shown: BTreeSet<VisitId> =
+            newest.iter().chain([first]).flat_map(|(_, _, id)| wholes(id)).collect();
+        unknown.iter().all(|begun| *begun < (first.0, first.1))
+            && shown.iter().all(|id| self.is_begin_known(id))
+            && self.visits.len() > shown.len()
+    }
+
+    /// Whether no event before those that were taken is about this visit.
+    fn is_begin_known(&self, id: &VisitId) -> bool {
+        let of = |id: &VisitId| self.visits.get(id);
+        wholes(id).iter().enumerate().any(|(parts, whole)| {
+            of(whole).is_some_and(|begun| begun.is_opened || (parts > 0 && begun.are_parts_opened))
+        })
     }
 
     /// The newest visits, at most so many beside those that they are part of.

@@ -16,6 +16,7 @@ mod kept;
 mod locations;
 pub(crate) mod lost;
 mod network;
+mod notable;
 pub(crate) mod pinned;
 mod questions;
 mod retention;

@@ -65,6 +65,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0014_retention.sql") },
     Migration { sql: include_str!("../../migrations/0015_imported.sql") },
     Migration { sql: include_str!("../../migrations/0016_kept_events.sql") },
+    Migration { sql: include_str!("../../migrations/0017_notable_events.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

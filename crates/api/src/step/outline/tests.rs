@@ -170,3 +170,151 @@ fn the_newest_rows_are_the_same_of_few_events_as_of_all() {
     assert!(cut > 500, "{cut}");
     assert_eq!(of_few(&[], &run, 3), (Vec::new(), 0));
 }
+
+/// Two flows: one in listed order that goes round, with items, a flow within and what is skipped; and a graph.
+const FLOWS: [&str; 2] = [
+    "flow: f
+limits: { iterations: 40 }
+steps:
+  - { id: first, run: x, retry: { attempts: 2, backoff: 1s..1s } }
+  - { id: skipped, if: 'false', run: x }
+  - { id: each, for_each: [p, q, r], max_parallel: 2, flow: ./inner.yaml }
+  - { id: ask, ask: 'Go on?' }
+  - { id: within, flow: ./inner.yaml }
+  - id: last
+    run: x
+    routing: { kind: microloop, loop_to: first, success_values: [VERIFIED], max_iterations: 30 }
+",
+    "flow: g
+limits: { iterations: 40 }
+steps:
+  - { id: first, run: x, retry: { attempts: 2, backoff: 1s..1s } }
+  - { id: left, needs: [first], for_each: [p, q, r], run: x }
+  - { id: right, needs: [first], flow: ./inner.yaml }
+  - { id: skipped, needs: [first], if: 'false', run: x }
+  - id: last
+    needs: [left, right, skipped]
+    run: x
+    routing: { kind: microloop, loop_to: first, success_values: [VERIFIED], max_iterations: 30 }
+",
+];
+
+const INNER: &str = "flow: inner\nsteps:\n  - { id: a, run: x }\n  - { id: b, if: 'false', run: x }\n  - { id: c, ask: 'Well?' }\n";
+
+/// What a run of this flow lives through, while its wants are served in any order.
+fn played(text: &str, random: &mut Random, most: usize) -> (Run, Vec<Record>) {
+    use envoi_contract::time::Timestamp;
+    use envoi_kernel::{
+        Input,
+        event::Outcome,
+        ids::{Principal, RunId},
+        input::{Answer, AttemptResult, Slot, Start},
+        requester::Requester,
+    };
+    let parts: std::collections::BTreeMap<_, _> =
+        [("inner.yaml".to_owned(), INNER.to_owned())].into_iter().collect();
+    let loaded = envoi_flow::load_with("flow.yaml", text, &parts).unwrap();
+    let by = Principal { tenant: "local".to_owned(), actor: "ada".to_owned() };
+    let start = Start {
+        run: RunId::new("run_1").unwrap(),
+        inputs: envoi_contract::json::Object::default(),
+        source: "/w/flow.yaml".to_owned(),
+        workspace: "/w".to_owned(),
+        shared: false,
+        keep_files: false,
+        isolated: None,
+        run_base: "/run_1".to_owned(),
+        language: loaded.language,
+        by: by.clone(),
+        yes_to: Vec::new(),
+        trace: None,
+        env: envoi_contract::json::Object::default(),
+        requester: Requester::default(),
+        part: None,
+    };
+    let mut run = Run::new(Arc::new(loaded.flow));
+    let mut records: Vec<Record> = Vec::new();
+    let mut now = 1_000_000;
+    let mut next = Some(Input::Start(Box::new(start)));
+    while let Some(input) = next.take().filter(|_| records.len() < most) {
+        now += 10;
+        let decided = run.decide(input, Some(Slot::new("boot")), Timestamp::from_millis(now)).unwrap();
+        decided.iter().for_each(|record| run.apply(record).unwrap());
+        records.extend(decided);
+        let wants = run.wants();
+        let (attempts, questions) = (wants.attempts.len(), wants.interrupts.len());
+        let open = attempts + questions;
+        next = if !wants.ready.is_empty() && (open == 0 || random.below(3) > 0) {
+            Some(Input::SlotFree)
+        } else if open == 0 {
+            wants.timers.first().map(|(timer, due)| {
+                now = now.max(due.as_millis());
+                Input::TimerDue { timer: timer.clone() }
+            })
+        } else {
+            let which = random.below(open);
+            Some(match wants.attempts.get(which) {
+                Some(attempt) => {
+                    let code = i32::from(attempt.visit.step.as_str() == "first" && attempt.attempt == 1);
+                    let result = AttemptResult::empty(
+                        attempt.clone(),
+                        Outcome::Exited { code },
+                        Timestamp::from_millis(now),
+                    );
+                    Input::Settled(Box::new(AttemptResult {
+                        text: format!("Status: UNVERIFIED\n{}", records.len()),
+                        ..result
+                    }))
+                }
+                None => {
+                    let id = &wants.interrupts[which - attempts];
+                    let raised = run.interrupts().find(|raised| raised.interrupt == *id).unwrap().clone();
+                    let choice = run.accepts(&raised)[0];
+                    Input::Answer(Box::new(Answer::new(id.clone(), choice, by.clone())))
+                }
+            })
+        };
+    }
+    (run, records)
+}
+
+#[test]
+fn enough_of_a_run_is_known_before_all_of_its_events_are_read() {
+    let mut random = Random(20_261_129);
+    let (mut looks, mut early) = (0, 0);
+    for case in 0..12 {
+        let (run, records) = played(FLOWS[case % 2], &mut random, 700);
+        assert!(records.len() > 300, "case {case}: {} events", records.len());
+        for most in [1, 2, 3, 7, 20] {
+            let end = records.len() - random.below(40);
+            let (expected, others) = of_all(&records[..end], &run, most);
+            let mut outline = Outline::default();
+            for (left, record) in records[..end].iter().enumerate().rev() {
+                if let Some((touch, visit)) = Touch::of(record.event.name()).zip(subject(&record.event)) {
+                    outline.take_back(record.seq, touch, visit);
+                }
+                assert!(Opening::of(&record.event).is_none() || Opening::is_of(record.event.name()));
+                Opening::of(&record.event).iter().for_each(|opening| outline.open_back(opening));
+                // Looked at after each event: it may not be true of any one too early.
+                if !outline.is_enough(most) {
+                    continue;
+                }
+                let newest = outline.newest(most);
+                let mut rows = StepRows::default();
+                let is_needed =
+                    |record: &&Record| record.seq >= newest.from || newest.before.contains(&record.seq);
+                records[..end].iter().filter(is_needed).for_each(|record| rows.take_later(record));
+                let mut shown = rows.all(&run, &|_| false);
+                shown.retain(|row| newest.visits.contains(&row.id()));
+                assert_eq!(shown, expected, "case {case}, {most} visits, from event {left} of {end}");
+                assert!(others > 0);
+                looks += 1;
+                early += usize::from(left > end / 2);
+                if left % 5 == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(looks > 100 && early > 20, "{looks} looks, {early} of them in the newer half of a run");
+}

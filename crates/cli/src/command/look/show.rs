@@ -266,8 +266,7 @@ fn overview(
     if let Some(forked) = run.forked() {
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
     }
-    let past = Past::read(reader, id).map_err(Failure::store)?;
-    let notable = &past.notable;
+    let notable = &reader.notable_records(id).map_err(Failure::store)?;
     for correction in notable.iter().filter_map(corrected) {
         let from = correction.from.as_ref().map_or_else(String::new, |step| format!(", from {step} on"));
         say(format_args!("corrected  by {}{from}: {}", correction.by.actor, correction.source))?;
@@ -312,6 +311,7 @@ fn overview(
     text.push_str(&accounts::tables(run));
     text.push_str(&accounts::of_family(run));
     text.push('\n');
+    let past = Past::read(reader, id, most_visits).map_err(Failure::store)?;
     let (rows, earlier) = past.rows(reader, run, id, &running, most_visits).map_err(Failure::store)?;
     text.push_str(&visits::table(&rows, earlier));
     for record in notable {
@@ -368,7 +368,7 @@ fn detail(
         let command = how_to_answer(id, raised, is_alone, run.step(&raised.visit));
         Ok::<_, Failure>(OpenQuestion { question: Question::of(&row, now), evidence, command })
     };
-    let notable = Past::read(reader, id).map_err(Failure::store)?.notable;
+    let notable = reader.notable_records(id).map_err(Failure::store)?;
     let reopened = reopened(reader, id, &notable)?;
     let reopened = reopened.iter().filter_map(|commit| reopening::all(commit).next());
     let reopened = reopened.map(|reopening| Reopened {

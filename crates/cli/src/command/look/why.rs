@@ -63,12 +63,13 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
         let rows = rows(reader, id, place.as_ref(), most).map_err(Failure::store)?;
         return output::data(&format!("[{}]\n", rows.join(","))).map(|()| 0);
     }
-    let newest = Newest { place: place.as_ref(), most, is_counted: limit.is_none(), all };
-    let Decisions { newest_first, earlier, has_rule } = newest.read(reader, id).map_err(Failure::store)?;
+    let newest = Newest { place: place.as_ref(), most, all };
+    let Decisions { newest_first, has_earlier, has_rule } =
+        newest.read(reader, id).map_err(Failure::store)?;
     let mut texts: Vec<String> = newest_first.into_iter().rev().collect();
     // A limit that was given is known; the usual one is not, so a line says it.
-    if earlier > 0 && limit.is_none() {
-        texts.insert(0, format!("… and {earlier} earlier; --limit N shows more, --limit 0 all\n"));
+    if has_earlier && limit.is_none() {
+        texts.insert(0, "… and earlier ones; --limit N shows more, --limit 0 all\n".to_owned());
     }
     if step.is_none() && limit.is_none_or(|limit| limit == 0) {
         let run = envoi_engine::load_run(reader, id).ok();
@@ -122,9 +123,9 @@ fn decoded(text: &EventText) -> Result<Record, ReadError> {
 #[derive(Default)]
 struct Decisions {
     newest_first: Vec<String>,
-    /// How many there are before them.
-    earlier: usize,
-    /// Whether a rule has decided one of them, or an earlier one.
+    /// Whether there is one before them.
+    has_earlier: bool,
+    /// Whether a rule has decided one of them.
     has_rule: bool,
 }
 
@@ -132,29 +133,19 @@ struct Decisions {
 struct Newest<'a> {
     place: Option<&'a Location>,
     most: usize,
-    /// Whether those that are left out are counted.
-    is_counted: bool,
     all: bool,
 }
 
 impl Newest<'_> {
-    /// The run is read from its end; events of which nothing is shown are not decoded.
+    /// The run is read from its end, and no further than to one decision that is not shown; events of which nothing is shown are not
+    /// decoded.
     fn read(&self, reader: &Reader, id: &RunId) -> Result<Decisions, ReadError> {
         let mut found = Decisions::default();
         reader.events_back(id, None, |event| {
-            let is_shown = found.newest_first.len() < self.most;
-            if !is_shown && !self.is_counted && (self.all || found.has_rule) {
-                return Ok(ControlFlow::Break(()));
+            if !is_silent(event.name(), || event.members())? {
+                self.take(&mut found, reader, id, &event.record()?)?;
             }
-            match telling(event.name(), || event.members())? {
-                Telling::Nothing => {}
-                Telling::Something if !is_shown && self.place.is_none() => {
-                    found.earlier = found.earlier.saturating_add(1);
-                    found.has_rule |= event.name() == "routed";
-                }
-                _ => self.take(&mut found, reader, id, &event.record()?, is_shown)?,
-            }
-            Ok(ControlFlow::Continue(()))
+            Ok(if found.has_earlier { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(found)
     }
@@ -165,31 +156,24 @@ impl Newest<'_> {
         reader: &Reader,
         id: &RunId,
         record: &Record,
-        is_shown: bool,
     ) -> Result<(), ReadError> {
         if !concerns(&record.event, self.place) {
             return Ok(());
         }
-        found.has_rule |= matches!(record.event, Event::Routed(_));
+        let is_shown = found.newest_first.len() < self.most;
         let beside = if is_shown { Beside::of(reader, id, record, self.all)? } else { Beside::default() };
         let text = as_text(record, &beside, self.all);
         if text.is_empty() {
-        } else if is_shown {
+            return Ok(());
+        }
+        if is_shown {
+            found.has_rule |= matches!(record.event, Event::Routed(_));
             found.newest_first.push(text);
         } else {
-            found.earlier = found.earlier.saturating_add(1);
+            found.has_earlier = true;
         }
         Ok(())
     }
-}
-
-/// Whether there are lines about an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Telling {
-    Nothing,
-    Something,
-    /// Its lines have to be made.
-    Perhaps,
 }
 
 /// What of a settled attempt leads to lines.
@@ -202,17 +186,13 @@ struct Settled {
     set_back: Option<IgnoredAny>,
 }
 
-/// Found without decoding the event, because a run has many of its kind.
-fn telling<E>(name: &str, settled: impl FnOnce() -> Result<Settled, E>) -> Result<Telling, E> {
+/// Whether there are no lines about an event. Found without decoding it, because a run has many of its kind.
+fn is_silent<E>(name: &str, settled: impl FnOnce() -> Result<Settled, E>) -> Result<bool, E> {
     Ok(match name {
         "attempt_started" | "handoff_written" | "step_entered" | "flow_returned" | "timer_fired"
-        | "model_call_started" => Telling::Nothing,
-        "routed" | "fanned_out" | "flow_entered" | "timer_set" | "interrupt_raised" => Telling::Something,
-        "attempt_settled" => match settled()? {
-            Settled { ok: true, given_up: false, set_back: None } => Telling::Nothing,
-            _ => Telling::Perhaps,
-        },
-        _ => Telling::Perhaps,
+        | "model_call_started" => true,
+        "attempt_settled" => matches!(settled()?, Settled { ok: true, given_up: false, set_back: None }),
+        _ => false,
     })
 }
 
@@ -470,12 +450,10 @@ mod tests {
         for line in STORED.lines() {
             let record: Record = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             let settled = || serde_json::from_str(&record.event.kept().unwrap());
-            let is_silent = as_text(&record, &Beside::default(), false).is_empty();
-            match telling(record.event.name(), settled).unwrap() {
-                Telling::Nothing => assert!(is_silent, "{line}"),
-                Telling::Something => assert!(!is_silent, "{line}"),
-                Telling::Perhaps => seen[usize::from(is_silent)] += 1,
-            }
+            let is_empty = as_text(&record, &Beside::default(), false).is_empty();
+            let is_silent = is_silent(record.event.name(), settled).unwrap();
+            assert!(is_empty || !is_silent, "{line}");
+            seen[usize::from(is_silent)] += 1;
         }
         assert!(seen.iter().all(|seen| *seen > 0), "both are among the records: {seen:?}");
     }

@@ -48,12 +48,6 @@ impl KeptEvent<'_> {
         serde_json::Deserializer::from_str(value).into_iter().next()?.ok()
     }
 
-    /// Whether this text is in it.
-    #[must_use]
-    pub fn mentions(&self, text: &str) -> bool {
-        self.body.contains(text)
-    }
-
     /// Some of its members.
     ///
     /// # Errors

@@ -1,36 +1,57 @@
-//! What of a run's events is shown: they are read from the newest back, and decoded only where that is needed.
+//! What of a run's events is shown: they are read from the newest back until enough is known, and decoded only where that is needed.
 //!
-//! Owns which events those are. Of a long run, most are about visits that are not shown.
+//! Owns which events those are. Of a long run, most are about visits that are not shown. The few events of which more is shown than a row of
+//! a visit have an index in the store.
 
-use envoi_api::step::{Newest, Outline, StepRow, StepRows, Touch, subject};
+use envoi_api::step::{Newest, Opening, Outline, StepRow, StepRows, Touch, subject};
 use envoi_journal::{KeptEvent, ReadError, Reader};
 use envoi_kernel::{
-    Record, Run,
+    Run,
     ids::{AttemptId, RunId, VisitId},
 };
 use std::ops::ControlFlow;
 
+/// After so many events it is looked at for the first time whether enough is known; then after twice as many, and so on.
+const FIRST_LOOK: usize = 512;
+
+/// Visits that are not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Earlier {
+    /// So many.
+    Counted(usize),
+    /// One at least; the events were not read any further.
+    Some,
+}
+
 /// See the module.
-#[derive(Default)]
 pub(super) struct Past {
-    /// Corrections, reopenings, restores of files and attempts with warnings, in order.
-    pub(super) notable: Vec<Record>,
     outline: Outline,
+    /// Whether all events were read.
+    is_whole: bool,
 }
 
 impl Past {
-    pub(super) fn read(reader: &Reader, run: &RunId) -> Result<Self, ReadError> {
-        let mut past = Self::default();
+    /// What the rows of the newest visits need.
+    pub(super) fn read(reader: &Reader, run: &RunId, most: usize) -> Result<Self, ReadError> {
+        let mut past = Self { outline: Outline::default(), is_whole: true };
+        let (mut taken, mut next_look) = (0_usize, FIRST_LOOK);
         reader.events_back(run, None, |event| {
-            if is_notable(event) {
-                past.notable.push(event.record()?);
-            }
             if let Some((touch, visit)) = touch(event)? {
                 past.outline.take_back(event.seq(), touch, &visit);
             }
-            Ok(ControlFlow::Continue(()))
+            // Who wants all of them reads all of them.
+            if most < usize::MAX && Opening::is_of(event.name()) {
+                let record = event.record()?;
+                Opening::of(&record.event).iter().for_each(|opening| past.outline.open_back(opening));
+            }
+            taken = taken.saturating_add(1);
+            if taken < next_look {
+                return Ok(ControlFlow::Continue(()));
+            }
+            next_look = next_look.saturating_mul(2);
+            past.is_whole = !past.outline.is_enough(most);
+            Ok(if past.is_whole { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        past.notable.reverse();
         Ok(past)
     }
 
@@ -42,8 +63,9 @@ impl Past {
         id: &RunId,
         running: &[AttemptId],
         most: usize,
-    ) -> Result<(Vec<StepRow>, usize), ReadError> {
+    ) -> Result<(Vec<StepRow>, Earlier), ReadError> {
         let Newest { visits, earlier, from, before } = self.outline.newest(most);
+        let earlier = if self.is_whole { Earlier::Counted(earlier) } else { Earlier::Some };
         let mut rows = StepRows::default();
         for seq in before {
             reader.records(id, seq, Some(1))?.iter().for_each(|record| rows.take_later(record));
@@ -52,15 +74,6 @@ impl Past {
         let mut all = rows.all(run, &|attempt| running.contains(attempt));
         all.retain(|row| visits.contains(&row.id()));
         Ok((all, earlier))
-    }
-}
-
-/// Whether something is shown of an event beside the row of its visit; of one without its kind at its beginning too.
-fn is_notable(event: &KeptEvent<'_>) -> bool {
-    match event.name() {
-        "flow_corrected" | "run_reopened" | "files_restoring" | "" => true,
-        "attempt_settled" => event.mentions("\"warnings\":["),
-        _ => false,
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Owns the order: as they began, a whole before its parts. The words are those of the rows, as everywhere.
 
+use super::past::Earlier;
 use crate::{
     process::{output, terminal},
     text::{
@@ -20,8 +21,8 @@ const MIN_SUMMARY: usize = 16;
 
 /// See the module.
 ///
-/// `earlier`: how many visits are left out.
-pub(super) fn table(visits: &[StepRow], earlier: usize) -> String {
+/// `earlier`: the visits that are left out.
+pub(super) fn table(visits: &[StepRow], earlier: Earlier) -> String {
     let seen = Seen::of(visits);
     let mut table =
         vec![["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"].map(str::to_owned).to_vec()];
@@ -35,8 +36,11 @@ pub(super) fn table(visits: &[StepRow], earlier: usize) -> String {
     }
     let table = laid_out(table, terminal::columns_of_stdout());
     match earlier {
-        0 => table,
-        _ => format!("{table}… and {earlier} earlier visits; --limit N shows more, --limit 0 all\n"),
+        Earlier::Counted(0) => table,
+        Earlier::Counted(count) => {
+            format!("{table}… and {count} earlier visits; --limit N shows more, --limit 0 all\n")
+        }
+        Earlier::Some => format!("{table}… and earlier visits; --limit N shows more, --limit 0 all\n"),
     }
 }
 

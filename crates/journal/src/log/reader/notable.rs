@@ -1,0 +1,77 @@
+//! The events of a run of which more is shown than the row of a visit.
+//!
+//! Owns which they are; the index `events_notable` holds them, so that of a long run no other event is read.
+
+use super::Reader;
+use crate::{model::error::ReadError, tables::projection};
+use envoi_kernel::{event::Record, ids::RunId};
+
+/// The condition of the index, as its migration has it: only a query with the same one uses it. One that does not begin with its type is
+/// among them, because it can be any.
+const IS_NOTABLE: &str = r#"
+    (body >= '{"type":"flow_corrected"' AND body < '{"type":"flow_corrected#')
+    OR (body >= '{"type":"run_reopened"' AND body < '{"type":"run_reopened#')
+    OR (body >= '{"type":"files_restoring"' AND body < '{"type":"files_restoring#')
+    OR (body >= '{"type":"attempt_settled"' AND body < '{"type":"attempt_settled#' AND instr(body, '"warnings":[') > 0)
+    OR body < '{"type":"' OR body >= '{"type":#'"#;
+
+impl Reader {
+    /// Corrections, reopenings, restores of files and attempts with warnings, in order; others may be among them.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run; [`ReadError::Damaged`] when one of them cannot be understood.
+    pub fn notable_records(&self, run: &RunId) -> Result<Vec<Record>, ReadError> {
+        self.rows(&sql(), [self.key(run)?], projection::record, "an event")
+    }
+}
+
+fn sql() -> String {
+    format!("SELECT seq, at_ms, body FROM events WHERE run = ?1 AND ({IS_NOTABLE}) ORDER BY seq")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{attempt, commit, handoff, place, reopened, run, settled, started};
+    use envoi_kernel::event::{EndStatus, Event};
+
+    fn with_warnings(warnings: &[&str]) -> Event {
+        let Event::AttemptSettled(mut event) = settled("a", 1, &[]) else { panic!("no settlement") };
+        event.warnings = warnings.iter().map(|warning| (*warning).to_owned()).collect();
+        Event::AttemptSettled(event)
+    }
+
+    #[test]
+    fn notable_events_are_found_by_their_index_and_no_others() {
+        let place = place();
+        let events = [
+            started(&run("a")),
+            attempt("a", 1),
+            with_warnings(&[]),
+            handoff("a", 1, r#""warnings":["#),
+            attempt("a", 1),
+            with_warnings(&["it is late", "it is long"]),
+            crate::testing::ended(EndStatus::Failed),
+            reopened("a"),
+        ];
+        let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+        writer.commit(commit(&run("a"), 0, events)).unwrap();
+        let seqs = || -> Vec<u64> {
+            place.reader.notable_records(&run("a")).unwrap().iter().map(|record| record.seq).collect()
+        };
+        assert_eq!(seqs(), [5, 7]);
+        // One that does not begin with its type may be any.
+        let conn = rusqlite::Connection::open(place.store.layout().db()).unwrap();
+        let turned = r#"UPDATE events SET body = '{"visit":' || json_extract(body, '$.visit') || ',"type":"x"}' WHERE seq = 3"#;
+        conn.execute_batch(turned).unwrap();
+        let refused = place.reader.notable_records(&run("a")).unwrap_err();
+        assert!(matches!(&refused, ReadError::Damaged { what, .. } if what == "event 3"), "{refused:?}");
+        let plan: String = place
+            .reader
+            .conn()
+            .query_row(&format!("EXPLAIN QUERY PLAN {}", sql()), [1], |row| row.get("detail"))
+            .unwrap();
+        assert!(plan.contains("USING INDEX events_notable (run=?)"), "{plan}");
+        assert!(matches!(place.reader.notable_records(&run("b")), Err(ReadError::Missing { .. })));
+    }
+}
