@@ -1,7 +1,7 @@
 //! What an agent does without asking.
 
 /// What the agent does without asking: the program's own permission system. It is no sandbox.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum May {
     /// Read files.
     Read,

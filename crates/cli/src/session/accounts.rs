@@ -28,6 +28,9 @@ pub(crate) fn of(name: &str, account: &Account, folder: &Path) -> Result<AgentAc
     Ok(AgentAccount {
         preset: account.preset.name().to_owned(),
         program: account.program.clone(),
+        model: account.model.clone(),
+        may: account.may,
+        args: account.args.clone(),
         env: account.env.clone(),
         secrets: account.secrets.iter().map(secret).collect::<Result<_, _>>()?,
     })

@@ -549,6 +549,40 @@ fn a_step_works_with_the_account_that_it_names_and_goes_on_with_another_one() {
 }
 
 #[test]
+fn an_account_brings_a_model_and_arguments_and_bounds_what_a_step_may_do() {
+    let stage =
+        with_accounts("  - id: fix\n    agent: { use: claude/look, prompt: p, may: read, args: [--own] }\n");
+    let config = "accounts:\n  look: { use: claude, program: noting, model: small, may: read, args: [--bare, --more] }\n";
+    stage.write(".envoi/config.yaml", config);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let started = stage.lines("started").join(" ");
+    assert!(started.ends_with("--model small --bare --more --own"), "{started}");
+    let flow = stage.read("flow.yaml");
+    for (step, expected) in [
+        ("may: read, model: large", Ok("--model large --bare --more --own")),
+        ("may: edit", Err("account `look` is for at most `may: read`, and the step says `may: edit`")),
+        (
+            "may: read, ask: [Bash]",
+            Err("account `look` has the argument `--bare`, which takes the questions away"),
+        ),
+    ] {
+        stage.write("flow.yaml", flow.replace("may: read", step));
+        let before = stage.lines("started").len();
+        match expected {
+            Ok(arguments) => {
+                stage.expect(0, &["run", "flow.yaml"]);
+                assert!(stage.lines("started").last().unwrap().ends_with(arguments), "{step}");
+            }
+            Err(message) => {
+                let done = stage.expect(1, &["run", "flow.yaml"]);
+                assert!(done.err.contains("TOOL_CANNOT_START") && done.err.contains(message), "{done:?}");
+                assert_eq!(stage.lines("started").len(), before, "{step}");
+            }
+        }
+    }
+}
+
+#[test]
 fn only_the_account_that_was_refused_is_closed() {
     let step = |account: &str| {
         format!("  - id: fix\n    agent: {{ use: claude, account: {account}, prompt: 'Say hello.' }}\n")

@@ -6,6 +6,7 @@ use envoi_kernel::{
     event::{Command, ProgramCall},
     flow::ProgramPlan,
 };
+use envoi_preset::{May, Preset};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// A login of an agent program.
@@ -15,6 +16,12 @@ pub struct AgentAccount {
     pub preset: String,
     /// What is started in place of it: a name that is looked for in `PATH`, or an absolute path.
     pub program: Option<String>,
+    /// Its model where the step names none.
+    pub model: Option<String>,
+    /// The most that a step with it may do without asking.
+    pub may: Option<May>,
+    /// Arguments that stand before those of the step.
+    pub args: Vec<String>,
     /// Variables of the program; they win over those of the flow.
     pub env: Vec<(String, String)>,
     /// Variables whose values are masked.
@@ -49,6 +56,26 @@ pub enum AccountError {
         preset: String,
         /// That of the step.
         program: String,
+    },
+    /// The step may do more than the account is for.
+    #[error("account `{name}` is for at most `may: {}`, and the step says `may: {}`", most.word(), may.word())]
+    MayLess {
+        /// Its name.
+        name: String,
+        /// The most.
+        most: May,
+        /// What the step says.
+        may: May,
+    },
+    /// An argument of the account would take the questions of the step away.
+    #[error(
+        "account `{name}` has the argument `{argument}`, which takes the questions away that the step has (`ask`)"
+    )]
+    TakesQuestions {
+        /// Its name.
+        name: String,
+        /// The argument.
+        argument: String,
     },
     /// One of its secrets cannot be had.
     #[error("account `{name}`: secret `{secret}`: {source}")]
@@ -99,8 +126,24 @@ impl AgentAccounts {
     /// # Errors
     /// As [`AgentAccounts::get`].
     pub(super) fn of_call(&self, call: &ProgramCall) -> Result<Option<&AgentAccount>, AccountError> {
-        let name = call.account.as_deref().and_then(ProgramPlan::name_of);
-        name.map(|name| self.get(name, &call.program)).transpose()
+        let Some(name) = call.account.as_deref().and_then(ProgramPlan::name_of) else { return Ok(None) };
+        let account = self.get(name, &call.program)?;
+        match May::of(&call.may).zip(account.may) {
+            Some((may, most)) if may > most => {
+                return Err(AccountError::MayLess { name: name.to_owned(), most, may });
+            }
+            _ => {}
+        }
+        let against = Preset::named(&call.program).map(Preset::args_against_asking).unwrap_or_default();
+        let takes = |argument: &&String| {
+            against.contains(&argument.split_once('=').map_or(argument.as_str(), |(word, _)| word))
+        };
+        match account.args.iter().find(takes).filter(|_| !call.ask.is_empty()) {
+            Some(argument) => {
+                Err(AccountError::TakesQuestions { name: name.to_owned(), argument: argument.clone() })
+            }
+            None => Ok(Some(account)),
+        }
     }
 
     /// The secrets of the account that a command works with.
@@ -127,6 +170,9 @@ mod tests {
         let work = AgentAccount {
             preset: "claude".to_owned(),
             program: None,
+            model: None,
+            may: None,
+            args: Vec::new(),
             env: Vec::new(),
             secrets: vec![of("KEY", "sk-secret")],
         };

@@ -78,6 +78,8 @@ pub(super) fn command(
     let program = account.and_then(|account| account.program.as_deref()).unwrap_or(&call.program);
     let order = Order {
         program: PathBuf::from(program),
+        model: call.model.clone().or_else(|| account?.model.clone()),
+        args: account.iter().flat_map(|account| &account.args).chain(&call.args).cloned().collect(),
         home: preset.and_then(|preset| home(preset, variables)),
         is_utc: value(variables, ZONE) == Some("UTC"),
         bridge,

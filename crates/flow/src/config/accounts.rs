@@ -10,23 +10,32 @@ use crate::{
         keys::Vocabulary,
         names,
         read::{self, Fields, refuse},
-        yaml::{Key, Node},
+        yaml::{Key, Kind, Node},
     },
 };
 use envoi_kernel::{flow::Secret, ids::is_key};
-use envoi_preset::Preset;
+use envoi_preset::{May, Preset};
 use std::collections::BTreeMap;
 
-pub(crate) const ACCOUNT: Vocabulary =
-    Vocabulary { place: "an account of `accounts`", keys: &["use", "program", "env", "secrets"], later: &[] };
+pub(crate) const ACCOUNT: Vocabulary = Vocabulary {
+    place: "an account of `accounts`",
+    keys: &["use", "program", "model", "may", "args", "env", "secrets"],
+    later: &[],
+};
 
-/// A login of an agent program.
+/// A login of an agent program, and how the program is started with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// The agent program that it is for.
     pub preset: Preset,
     /// What is started: a name that is looked for in `PATH`, or an absolute path; `None`: the name of the preset.
     pub program: Option<String>,
+    /// Its model in steps that name none.
+    pub model: Option<String>,
+    /// The most that a step with it may do without asking; `None`: what the step says.
+    pub may: Option<May>,
+    /// Arguments that stand before those of a step.
+    pub args: Vec<String>,
     /// Variables of the program, in the order of the file.
     pub env: Vec<(String, String)>,
     /// Variables of the program that are secrets: each is read when the engine comes up, and masked in all that is kept.
@@ -65,6 +74,20 @@ fn account(node: &Node, name: &Key, problems: &mut Problems) -> Option<Account> 
         }
         Some(text.to_owned())
     });
+    let model = fields.get("model").and_then(|node| read::token(node, "`model`", problems));
+    let words = May::ALL.map(|may| (may.word(), may));
+    let may = fields.get("may").and_then(|node| read::choice(node, "`may`", &words, problems));
+    let args = match fields.get("args") {
+        None => Vec::new(),
+        Some(Node { kind: Kind::Sequence(items), .. }) => items
+            .iter()
+            .filter_map(|item| read::token(item, "an argument of `args`", problems).map(str::to_owned))
+            .collect(),
+        Some(node) => {
+            problems.add(read::mismatch(node, "`args`", "a list of strings"));
+            Vec::new()
+        }
+    };
     let mut env: Vec<(String, String)> = Vec::new();
     for (key, node) in entries(&fields, "env", problems) {
         let named = names::variable(key, "a variable", problems);
@@ -85,7 +108,7 @@ fn account(node: &Node, name: &Key, problems: &mut Problems) -> Option<Account> 
             secrets.push(Secret { name, source });
         }
     }
-    Some(Account { preset: preset?, program, env, secrets })
+    Some(Account { preset: preset?, program, model: model.map(str::to_owned), may, args, env, secrets })
 }
 
 /// The members of the mapping under `key`.
@@ -104,7 +127,7 @@ mod tests {
     #[test]
     fn an_account_has_a_program_variables_and_secrets() {
         let text = "accounts:\n  work:\n    use: claude\n    program: /opt/claude\n    env: { CLAUDE_CONFIG_DIR: /logins/work, N: 1 }\n    \
-                    secrets: { ANTHROPIC_API_KEY: { env: WORK_KEY } }\n  spare: { use: codex, program: codex-next }\n";
+                    secrets: { ANTHROPIC_API_KEY: { env: WORK_KEY } }\n  spare: { use: codex, program: codex-next, model: small, may: read, args: [-c, 7] }\n";
         let accounts = config::load("config.yaml", text).unwrap().accounts;
         let work = &accounts["work"];
         assert_eq!((work.preset, work.program.as_deref()), (Preset::Claude, Some("/opt/claude")));
@@ -114,6 +137,9 @@ mod tests {
         assert_eq!(work.secrets, [Secret { name: "ANTHROPIC_API_KEY".to_owned(), source }]);
         let spare = &accounts["spare"];
         assert_eq!((spare.preset, spare.program.as_deref()), (Preset::Codex, Some("codex-next")));
+        assert_eq!((work.model.as_deref(), work.may, work.args.len()), (None, None, 0));
+        assert_eq!((spare.model.as_deref(), spare.may), (Some("small"), Some(May::Read)));
+        assert_eq!(spare.args, ["-c", "7"]);
         assert!(config::load("config.yaml", "").unwrap().accounts.is_empty());
     }
 
@@ -125,6 +151,9 @@ mod tests {
             ("work: { use: vim }", "`vim`"),
             ("work: { uses: claude }", "did you mean `use`"),
             ("work: { use: claude, program: bin/claude }", "relative path"),
+            ("work: { use: claude, may: all }", "`may`"),
+            ("work: { use: claude, args: --verbose }", "a list of strings"),
+            ("work: { use: claude, model: [opus] }", "`model`"),
             ("work: { use: claude, env: { ENVOI_X: y } }", "are set by Envoi"),
             ("work: { use: claude, env: { 1A: y } }", "cannot name"),
             ("work: { use: claude, secrets: { KEY: x } }", "secret"),

@@ -6,7 +6,7 @@
 use super::Config;
 use envoi_contract::suggestion::nearest;
 use envoi_kernel::flow::{AfterWait, Flow, OnThrottled, ProgramPlan, StepKind};
-use envoi_preset::Preset;
+use envoi_preset::{May, Preset};
 
 /// A sentence for each model and each account that a step of the flow, or of those that it names, cannot have.
 #[must_use]
@@ -32,7 +32,9 @@ pub fn missing(config: &Config, flow: &Flow) -> Vec<String> {
                     let own = Some((plan.program.as_str(), plan.account.as_str()));
                     own.into_iter()
                         .chain(other)
-                        .filter_map(|(program, account)| of_account(config, program, account))
+                        .filter_map(|(program, account)| {
+                            of_account(config, program, account, May::of(&plan.may))
+                        })
                         .collect()
                 }
                 StepKind::Model(plan) => {
@@ -56,7 +58,7 @@ fn other(policy: &OnThrottled) -> Option<(&str, &str)> {
     }
 }
 
-fn of_account(config: &Config, program: &str, account: &str) -> Option<String> {
+fn of_account(config: &Config, program: &str, account: &str, may: Option<May>) -> Option<String> {
     let name = ProgramPlan::name_of(account)?;
     match config.accounts.get(name) {
         None => {
@@ -67,7 +69,14 @@ fn of_account(config: &Config, program: &str, account: &str) -> Option<String> {
             "account `{name}` is for `{}`, and the step uses `{program}`",
             account.preset.name()
         )),
-        Some(_) => None,
+        Some(account) => match may.zip(account.may) {
+            Some((may, most)) if may > most => Some(format!(
+                "account `{name}` is for at most `may: {}`, and the step says `may: {}`",
+                most.word(),
+                may.word()
+            )),
+            _ => None,
+        },
     }
 }
 
@@ -101,7 +110,7 @@ mod tests {
     use super::*;
     use crate::{config, load};
 
-    const CONFIG: &str = "accounts: { work: { use: claude } }\nmodels:\n  providers: { lab: { url: 'http://127.0.0.1:1' }, own: { url: 'http://127.0.0.1:1', protocol: responses } }\n  offer: { small: { provider: lab }, told: { provider: own } }\n";
+    const CONFIG: &str = "accounts: { work: { use: claude }, look: { use: claude, may: read } }\nmodels:\n  providers: { lab: { url: 'http://127.0.0.1:1' }, own: { url: 'http://127.0.0.1:1', protocol: responses } }\n  offer: { small: { provider: lab }, told: { provider: own } }\n";
 
     fn missing_of(step: &str) -> Vec<String> {
         let flow = load("flow.yaml", &format!("flow: f\nsteps:\n  - {{ id: a, {step} }}\n")).unwrap().flow;
@@ -113,6 +122,12 @@ mod tests {
         for (step, expected) in [
             ("agent: { use: claude, prompt: p }", &[][..]),
             ("agent: { use: claude, account: work, prompt: p }", &[]),
+            ("agent: { use: claude/work, prompt: p }", &[]),
+            ("agent: { use: claude/look, prompt: p, may: read }", &[]),
+            (
+                "agent: { use: claude/look, prompt: p, may: run }",
+                &["step `a`: account `look` is for at most `may: read`, and the step says `may: run`"],
+            ),
             ("model: { use: small, prompt: p }", &[]),
             ("run: x", &[]),
             (

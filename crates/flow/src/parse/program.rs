@@ -47,7 +47,8 @@ pub(crate) fn read(
     };
     let program = required("use", "claude");
     let prompt = required("prompt", "\"what it is to do\"");
-    let preset = program.and_then(|node| preset(node, problems));
+    let used = program.and_then(|node| used(node, problems));
+    let preset = used.map(|used| used.preset);
     let mut template = |node: &Node, text: &str| {
         draft::note(expressions, node.span, text, Some(place));
         Template(text.to_owned())
@@ -72,8 +73,8 @@ pub(crate) fn read(
         None => id.map(|id| id.value.clone()),
     };
     let ask = asks(&fields, preset, session.is_none(), problems);
-    let account = account(&fields, problems);
-    let by_bridge = by_bridge(&fields, problems);
+    let account = account(&fields, used, problems);
+    let by_bridge = by_bridge(&fields, used, problems);
     if let (Some(preset), true) = (preset, by_bridge) {
         speaks_to_bridge(preset, &fields, problems);
     }
@@ -115,23 +116,29 @@ pub(crate) fn read(
     })
 }
 
-/// `account`: the name of an account of the configuration. Whether it is there is seen when the step is done.
-fn account(fields: &Fields<'_>, problems: &mut Problems) -> Option<String> {
-    let node = fields.get("account")?;
+/// The account of the configuration that `use: claude/work` or `account` names. Whether it is there is seen when the step is done.
+fn account(fields: &Fields<'_>, used: Option<Used<'_>>, problems: &mut Problems) -> Option<String> {
+    let in_use = used.and_then(|used| used.account);
+    let Some((key, node)) = fields.pair("account") else { return in_use.map(str::to_owned) };
     let name = read::text(node, "`account`", problems)?;
     if !is_key(name) {
         return refuse(problems, names::bad_id(node.span, name, names::ID));
+    }
+    if let Some(in_use) = in_use {
+        let message = format!("`account` beside an account in `use` (`{in_use}`)");
+        return refuse(problems, Diagnostic::invalid(key.span, message).help("remove one of them"));
     }
     Some(name.to_owned())
 }
 
 /// `bridge`: whether the program calls its models through the bridge. Then `model` names one of the configuration, and there is no account.
-fn by_bridge(fields: &Fields<'_>, problems: &mut Problems) -> bool {
+fn by_bridge(fields: &Fields<'_>, used: Option<Used<'_>>, problems: &mut Problems) -> bool {
     let Some((key, node)) = fields.pair("bridge") else { return false };
     if read::boolean(node, "`bridge`", problems) != Some(true) {
         return false;
     }
-    if let Some((key, _)) = fields.pair("account") {
+    let in_use = fields.pair("use").filter(|_| used.is_some_and(|used| used.account.is_some()));
+    if let Some((key, _)) = fields.pair("account").or(in_use) {
         let message =
             "`account` beside `bridge: true`: the models are called with the keys of the configuration";
         problems.add(Diagnostic::invalid(key.span, message).help("remove one of them"));
@@ -235,10 +242,21 @@ fn asks(fields: &Fields<'_>, preset: Option<Preset>, is_fresh: bool, problems: &
     }
 }
 
-fn preset(node: &Node, problems: &mut Problems) -> Option<Preset> {
-    let name = read::token(node, "`use`", problems)?;
+/// What `use` names: `claude`, or with an account of the configuration `claude/work`.
+#[derive(Clone, Copy)]
+struct Used<'n> {
+    preset: Preset,
+    account: Option<&'n str>,
+}
+
+fn used<'n>(node: &'n Node, problems: &mut Problems) -> Option<Used<'n>> {
+    let text = read::token(node, "`use`", problems)?;
+    let (name, account) = text.split_once('/').map_or((text, None), |(name, account)| (name, Some(account)));
     if let Some(preset) = Preset::named(name) {
-        return Some(preset);
+        if let Some(account) = account.filter(|account| !is_key(account)) {
+            return refuse(problems, names::bad_id(node.span, account, names::ID));
+        }
+        return Some(Used { preset, account });
     }
     let known = Preset::ALL.map(Preset::name);
     let meant = suggestion::nearest(name, known.iter().copied());
@@ -391,13 +409,15 @@ fn other(
         Own::Model(own, name) => return other_model(fields, own, name, problems),
     };
     let (key, node) = fields.pair("use")?;
-    let preset = preset(node, problems)?;
+    let used = used(node, problems)?;
+    let preset = used.preset;
     let before = problems.count();
-    let account = account(fields, problems);
+    let account = account(fields, Some(used), problems);
     let model = fields.pair("model").and_then(|(_, node)| read::token(node, "`model`", problems));
     if own.by_bridge {
         speaks_to_bridge(preset, fields, problems);
-        match (fields.get("model"), fields.pair("account")) {
+        let in_use = used.account.map(|_| (key, node));
+        match (fields.get("model"), fields.pair("account").or(in_use)) {
             (Some(node), None) => model_of_bridge(node, problems),
             (_, Some((key, _))) => {
                 let message =

@@ -55,6 +55,8 @@ fn a_program_has_a_prompt_and_what_it_may_do() {
     assert_eq!(plan(step(&flow, "b")), &expected);
     let flow = loaded(&agent("use: codex, account: work, prompt: p, session: fresh, may: read"));
     assert_eq!(plan(step(&flow, "b")).account, "codex/work");
+    let short = loaded(&agent("use: codex/work, prompt: p, session: fresh, may: read"));
+    assert_eq!(plan(step(&short, "b")), plan(step(&flow, "b")));
     let plan = plan(step(&flow, "b"));
     assert_eq!((plan.session.as_ref(), plan.takes_session_id, plan.may.as_str()), (None, false, "read"));
 }
@@ -67,6 +69,8 @@ fn another_account_of_the_same_program_can_go_on() {
     for (account, policy, expected) in [
         ("", "{ use: claude, account: spare }", "claude/spare"),
         (", account: work", "{ wait: 1h, then: { use: claude, account: spare } }", "claude/spare"),
+        ("/work", "{ use: claude/spare }", "claude/spare"),
+        ("/work", "{ use: claude }", "claude"),
         (", account: work", "{ use: claude }", "claude"),
         (", account: work", "{ use: codex, account: work }", "codex/work"),
     ] {
@@ -84,6 +88,7 @@ fn another_account_of_the_same_program_can_go_on() {
             "use",
             "goes on with the account that is closed",
         ),
+        (step_with("/work", "{ use: claude/work }"), 3, "use", "goes on with the account that is closed"),
         (step_with("", "{ account: work }"), 3, "account", "`account` without `use`"),
         (step_with(", account: Work", "wait"), 3, "Work", "is not an id"),
         (step_with("", "{ use: codex, account: 7x }"), 3, "7x", "is not an id"),
@@ -246,6 +251,10 @@ fn a_program_that_cannot_be_started_is_reported() {
         (agent("use: claude, prompt: p, may: all"), 4, "all", "`may`"),
         (agent("use: claude, prompt: p, turns: 0"), 4, "0", "`turns`"),
         (agent("use: codex, prompt: p, turns: 3"), 4, "turns", "`codex` has no bound on its turns"),
+        (agent("use: claude/Work It, prompt: p"), 4, "claude/Work It", "is not an id"),
+        (agent("use: vim/work, prompt: p"), 4, "vim/work", "no agent program `vim`"),
+        (agent("use: claude/work, account: spare, prompt: p"), 4, "account", "beside an account in `use`"),
+        (agent("use: claude/work, bridge: true, model: m, prompt: p"), 4, "use", "beside `bridge: true`"),
         (agent("use: opencode, prompt: p, turns: 3"), 4, "turns", "`opencode` has no bound on its turns"),
         (agent("use: gemini, prompt: p, turns: 3"), 4, "turns", "`gemini` has no bound on its turns"),
         (
