@@ -17,6 +17,8 @@ pub(crate) const QUIET_AFTER_MS: u64 = 60_000;
 pub(crate) struct Faults {
     /// A message comes twice.
     pub(crate) twice: u64,
+    /// A message takes longer than a lease.
+    pub(crate) very_late: u64,
     /// A call, or its answer, is lost.
     pub(crate) lost_call: u64,
     /// A message takes so long at most.
@@ -34,13 +36,31 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    pub(crate) const CALM: Self =
-        Self { twice: 0, lost_call: 0, delay_ms: 5, kill: 0, boot: 0, cut: 0, gone: 0, copy: 0 };
+    pub(crate) const CALM: Self = Self {
+        twice: 0,
+        very_late: 0,
+        lost_call: 0,
+        delay_ms: 5,
+        kill: 0,
+        boot: 0,
+        cut: 0,
+        gone: 0,
+        copy: 0,
+    };
     pub(crate) const LOSSY: Self = Self { twice: 300, lost_call: 10, delay_ms: 400, ..Self::CALM };
     pub(crate) const KILLS: Self = Self { kill: 60, delay_ms: 100, ..Self::CALM };
     pub(crate) const CUTS: Self = Self { cut: 100, twice: 100, delay_ms: 100, ..Self::CALM };
     pub(crate) const GONE: Self = Self { gone: 30, twice: 100, delay_ms: 100, ..Self::CALM };
     pub(crate) const COPIES: Self = Self { copy: 60, twice: 100, delay_ms: 100, ..Self::CALM };
-    pub(crate) const ALL: Self =
-        Self { twice: 200, lost_call: 100, delay_ms: 300, kill: 30, boot: 300, cut: 20, gone: 10, copy: 10 };
+    pub(crate) const ALL: Self = Self {
+        twice: 200,
+        very_late: 100,
+        lost_call: 100,
+        delay_ms: 300,
+        kill: 30,
+        boot: 300,
+        cut: 20,
+        gone: 10,
+        copy: 10,
+    };
 }

@@ -14,6 +14,7 @@
 mod books;
 mod dice;
 mod faults;
+mod fence;
 mod flows;
 mod machine;
 mod objects;

@@ -86,6 +86,26 @@ pub(crate) struct World {
     end: End,
 }
 
+pub(crate) fn start(id: &RunId, tenant: &str) -> Start {
+    Start {
+        run: id.clone(),
+        inputs: Object::default(),
+        source: "/project/flow.yaml".to_owned(),
+        workspace: "/work".to_owned(),
+        shared: true,
+        keep_files: false,
+        isolated: None,
+        run_base: "/base".to_owned(),
+        language: 1,
+        by: Principal { tenant: tenant.to_owned(), actor: "ada".to_owned() },
+        yes_to: Vec::new(),
+        trace: None,
+        env: Object::default(),
+        requester: Requester::default(),
+        part: None,
+    }
+}
+
 impl World {
     pub(crate) fn new(seed: u64, faults: Faults) -> Self {
         let mut world = Self {
@@ -111,23 +131,7 @@ impl World {
         let (_, flow) = flows::flow(number);
         self.books.begin(&id, &flow);
         self.objects.runs.insert(id.clone(), (run::State::default(), Some(flow)));
-        let start = Start {
-            run: id.clone(),
-            inputs: Object::default(),
-            source: "/project/flow.yaml".to_owned(),
-            workspace: "/work".to_owned(),
-            shared: true,
-            keep_files: false,
-            isolated: None,
-            run_base: "/base".to_owned(),
-            language: 1,
-            by: Principal { tenant: ["red", "blue"][number % 2].to_owned(), actor: "ada".to_owned() },
-            yes_to: Vec::new(),
-            trace: None,
-            env: Object::default(),
-            requester: Requester::default(),
-            part: None,
-        };
+        let start = start(&id, ["red", "blue"][number % 2]);
         let after_ms = 500 * u64::try_from(number).unwrap();
         let message = Message::Run(id, ToRun::Input(Box::new(Input::Start(Box::new(start)))));
         self.send(Sent { message, after_ms });
@@ -191,7 +195,10 @@ impl World {
             let late = after_ms + self.delay() + self.delay();
             self.at(late, Event::Deliver(message.clone()));
         }
-        let late = after_ms + self.delay();
+        let mut late = after_ms + self.delay();
+        if self.happens_by_chance(self.faults.very_late) {
+            late += self.dice.between(LEASE_MS, 4 * LEASE_MS);
+        }
         self.at(late, Event::Deliver(message));
     }
 

@@ -1,0 +1,36 @@
+//! What was given to a life of a worker that is lost is never given to the next one, whichever message comes first.
+
+use crate::{flows, objects::time, world::start};
+use envoi_cluster::{
+    Place,
+    message::{Caller, FreeSlot, ToRun},
+    run,
+};
+use envoi_kernel::{Input, ids::RunId};
+use std::sync::Arc;
+
+fn place(incarnation: u64) -> Place {
+    Place::parse(&format!("w#{incarnation}@boot")).unwrap()
+}
+
+#[test]
+fn a_worker_that_was_lost_gets_nothing_of_its_life_before() {
+    let id = RunId::new("run_0").unwrap();
+    let (_, flow) = flows::flow(0);
+    let take = |state, message| run::handle(&id, state, &flow, message, time(1)).unwrap();
+    let begun =
+        take(run::State::default(), ToRun::Input(Box::new(Input::Start(Box::new(start(&id, "red"))))));
+    let slot = FreeSlot { place: place(1), offer: 1, floor: 1, accounts: Arc::default() };
+    let granted = take(begun.state, ToRun::SlotFree(Box::new(slot.clone())));
+    let look = |lost| ToRun::Look { caller: Caller { place: place(2), lost } };
+    // It has come up again in time: the attempt is its to start.
+    assert_eq!(take(granted.state.clone(), look(0)).wanted.run.len(), 1);
+    // It was lost: the run learns it from the worker, before it is told.
+    let lost = take(granted.state.clone(), look(1));
+    assert_eq!(lost.wanted, envoi_cluster::Wanted::default());
+    assert_eq!(lost.state.run(&flow).unwrap().interrupts().count(), 1, "whether it was started is asked");
+    let told = take(lost.state.clone(), ToRun::Lost { worker: place(1).worker, incarnation: 1 });
+    assert_eq!(told.state, lost.state, "and that is all");
+    // The same slot a second time is none.
+    assert_eq!(take(granted.state.clone(), ToRun::SlotFree(Box::new(slot))).state, granted.state);
+}
