@@ -488,6 +488,7 @@ impl<'p> Driver<'p> {
                 purpose: envoi_engine::Purpose::GoOn,
                 again: call.again,
                 is_inside: true,
+                request: None,
                 tail_bytes: 0,
                 caller: Arc::new(Caller::default()),
                 reply,

@@ -220,7 +220,7 @@ impl State {
             Note::TakeUp { run, .. } => {
                 self.aside.remove(run);
             }
-            Note::SetAside { .. } | Note::Hold { .. } => {}
+            Note::SetAside { .. } | Note::Hold { .. } | Note::Done { .. } => {}
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) fn go_on_with(request: Request) -> Request {
     Request::Resume(Box::new(ResumeRequest::follow(run, by, caller)))
 }
 
-/// Gives a decision an id, so that it is taken once even if it is sent again because no reply came. Names the step that called
+/// Gives a decision, and what may reopen a run, an id, so that it is taken once even if it is sent again because no reply came. Names the step that called
 /// this command and waits for the run.
 pub(crate) fn identified(mut request: Request) -> Request {
     if let Some(caller) = request.caller_mut() {
@@ -28,7 +28,7 @@ pub(crate) fn identified(mut request: Request) -> Request {
     }
     let id = match &mut request {
         Request::Answer(request) => &mut request.answer.request,
-        Request::Resume(request) if decides(request) => &mut request.request,
+        Request::Resume(request) if decides(request) || request.reopen => &mut request.request,
         _ => return request,
     };
     if id.is_none() {

@@ -106,7 +106,7 @@ impl Commands {
         adoption: Adoption,
         wanted: impl Fn(&Run) -> Result<Vec<Input>, Refused>,
     ) -> Result<Run, Refused> {
-        let Adoption { purpose, again, mut loaded, corrected } = adoption;
+        let Adoption { purpose, again, request, mut loaded, corrected } = adoption;
         if let Some(why) = self.aside(id)?.filter(|_| !again) {
             return Err(Refused::set_aside(id, &why.code, &why.reason));
         }
@@ -140,6 +140,7 @@ impl Commands {
                 corrected: corrected.clone(),
                 purpose,
                 again,
+                request: request.clone(),
                 is_inside,
                 tail_bytes,
                 caller,
@@ -211,6 +212,8 @@ pub(super) struct Adoption {
     pub(super) purpose: Purpose,
     /// Whether it is tried again if it is set aside.
     pub(super) again: bool,
+    /// As in [`Adopt::request`].
+    pub(super) request: Option<String>,
     /// The run, if it was loaded already, and the bytes of its events after the snapshot. If it has gone on since then, it is loaded
     /// again.
     pub(super) loaded: Option<(Run, u64)>,
@@ -220,6 +223,6 @@ pub(super) struct Adoption {
 
 impl From<Purpose> for Adoption {
     fn from(purpose: Purpose) -> Self {
-        Self { purpose, again: false, loaded: None, corrected: None }
+        Self { purpose, again: false, request: None, loaded: None, corrected: None }
     }
 }

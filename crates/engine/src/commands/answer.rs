@@ -75,7 +75,7 @@ impl Commands {
         let input = Input::Answer(Box::new(answer.clone()));
         let wanted = |_: &Run| Ok(vec![input.clone()]);
         let purpose = if follow { Purpose::GoOn } else { Purpose::Decide };
-        let adoption = Adoption { purpose, again: false, loaded: Some((run, tail_bytes)), corrected: None };
+        let adoption = Adoption { loaded: Some((run, tail_bytes)), ..Adoption::from(purpose) };
         match self.adopt(&id, &caller, adoption, wanted) {
             Ok(_) => {}
             // The same request was under way, and is done by now.

@@ -32,12 +32,8 @@ impl Commands {
             Status::Ended(_) => Ok(Vec::new()),
             _ => Ok(vec![Input::Cancel { by: by.clone() }]),
         };
-        let found = match self.adopt(
-            run,
-            caller,
-            Adoption { purpose: Purpose::End, again, loaded: None, corrected: None },
-            cancel,
-        ) {
+        let found = match self.adopt(run, caller, Adoption { again, ..Adoption::from(Purpose::End) }, cancel)
+        {
             // Another request has cancelled it already; this one waits for its end all the same.
             Err(refused) if refused.code == Code::Cancelling => None,
             adopted => Some(adopted?.status()),

@@ -6,7 +6,8 @@ use super::{
     handler::{Commands, check_secrets, send},
 };
 use crate::model::{
-    message::{Corrected, Purpose},
+    clock::now,
+    message::{Corrected, EngineError, Purpose},
     protocol::{CallerWire, CorrectedFlow, Refused, Response, ResumeRequest, Standing},
 };
 use crate::{attempts::secrets::caller_of, query::flow_cache::parsed_flow};
@@ -30,7 +31,7 @@ impl Commands {
     ) -> Result<(), Refused> {
         if self.was_done(&request.run, request.request.as_deref())? {
             (request.choice, request.raise, request.reopen) = (None, None, false);
-            request.now = false;
+            (request.now, request.again) = (false, false);
             request.correct = None;
         }
         let aside = match request.again {
@@ -71,6 +72,7 @@ impl Commands {
         if let (false, false, Status::Ended(_), Some(standing)) =
             (has_inputs, again, run.status(), Standing::of(&run.status()))
         {
+            self.note_done(&request)?;
             // An engine that was killed after its last commit has not written the files of it.
             self.make_good(&request.run)?;
             send(client, Response::Accepted { run: request.run.clone() });
@@ -87,9 +89,19 @@ impl Commands {
             self.set_back_for_rerun(&run, &request, files, client)?;
             (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         }
+        if !has_inputs && !again {
+            self.note_done(&request)?;
+        }
         // A run that went on since it was loaded is loaded again.
         let loaded = Some((run, tail_bytes));
-        let adoption = Adoption { purpose: Purpose::GoOn, again, loaded, corrected: corrected.clone() };
+        let taken_up_by = request.request.clone().filter(|_| !has_inputs);
+        let adoption = Adoption {
+            again,
+            request: taken_up_by,
+            loaded,
+            corrected: corrected.clone(),
+            ..Adoption::from(Purpose::GoOn)
+        };
         let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {
             // What was decided first made the rest needless.
             Err(refused)
@@ -101,15 +113,32 @@ impl Commands {
             adopted => adopted?,
         };
         drop(alone);
+        // Another request may have had the run taken up.
+        if !has_inputs && again {
+            self.note_done(&request)?;
+        }
         send(client, Response::Accepted { run: request.run.clone() });
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
-        let now = crate::model::clock::now().max(run.last_at());
+        let now = now().max(run.last_at());
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= now);
         match (has_inputs, lapsed, Standing::of(&run.status())) {
             (false, false, Some(standing)) => send(client, Response::Rest { standing }),
             _ => follower.release(),
         }
         Ok(())
+    }
+
+    /// Notes that a request with an id finds nothing to decide. No event of the run has its id then; sent again, after the run has failed, it
+    /// would reopen it.
+    fn note_done(&self, request: &ResumeRequest) -> Result<(), Refused> {
+        let Some(id) = &request.request else { return Ok(()) };
+        if self.was_done(&request.run, Some(id))? {
+            return Ok(());
+        }
+        let closing = || Refused::new(Code::EngineStopping, "the engine is closing".to_owned(), None);
+        let writer = self.writer.upgrade().ok_or_else(closing)?;
+        let noted = writer.note_done(request.run.clone(), id.clone(), now());
+        noted.map_err(|error| Refused::from(EngineError::Store(error)))
     }
 
     /// Refuses to follow a run for a live step of its own, or for a run that such a step waits for: both would wait for ever. `hint`

@@ -135,6 +135,8 @@ pub struct Adopt {
     pub purpose: Purpose,
     /// Whether it is set aside and is to be tried again.
     pub again: bool,
+    /// The id of the request, if it wants nothing else than that.
+    pub request: Option<String>,
     /// Whether an attempt of it lives: then it works in its workspace already.
     pub is_inside: bool,
     /// Bytes of the events since its last snapshot.

@@ -82,6 +82,14 @@ impl Writer {
         self.hand_over(Request { work: Work::Note(note), done });
     }
 
+    /// Notes that a request of this id found nothing to do with the run, and returns when that is durable.
+    ///
+    /// # Errors
+    /// [`CommitError`]; nothing was noted.
+    pub fn note_done(&self, run: RunId, request: String, at: Timestamp) -> Result<(), CommitError> {
+        self.do_now(Work::Note(Note::Done { run, request, at }))
+    }
+
     /// Stores small contents before the commit that names them, a little at a time, and returns when they are durable. For
     /// sets that are too many for one commit: other runs' commits are written in between. Nothing refers to what is stored if
     /// that commit never comes.

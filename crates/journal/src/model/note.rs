@@ -1,4 +1,4 @@
-//! What an engine records about a run beside its events: set aside, taken up again, held.
+//! What an engine records about a run beside its events: set aside, taken up again, held; requests that found nothing to do.
 //!
 //! Owns the values and the bounds on their sizes. The rows are in `tables::notes`.
 
@@ -28,12 +28,23 @@ pub enum Note {
         run: RunId,
         /// When.
         at: Timestamp,
+        /// The ids of the requests that want just that: they are done with it.
+        requests: Vec<String>,
     },
     /// This engine goes on with it.
     Hold {
         /// Which.
         run: RunId,
         /// Since when.
+        at: Timestamp,
+    },
+    /// A request with an id found nothing to do. It stays so when it comes again.
+    Done {
+        /// The run that it is about.
+        run: RunId,
+        /// Its id.
+        request: String,
+        /// When.
         at: Timestamp,
     },
 }
@@ -43,7 +54,10 @@ impl Note {
     #[must_use]
     pub fn run(&self) -> &RunId {
         match self {
-            Self::SetAside { run, .. } | Self::TakeUp { run, .. } | Self::Hold { run, .. } => run,
+            Self::SetAside { run, .. }
+            | Self::TakeUp { run, .. }
+            | Self::Hold { run, .. }
+            | Self::Done { run, .. } => run,
         }
     }
 }

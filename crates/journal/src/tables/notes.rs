@@ -1,5 +1,5 @@
 //! What an engine notes of a run beside its events: that it is set aside, that it is tried again, that this engine goes on
-//! with it.
+//! with it, and which requests found nothing to do.
 //!
 //! Owns the rows. They are truth: no repair makes them again. When a run is set aside is the engine's.
 
@@ -50,13 +50,20 @@ pub(crate) fn insert(conn: &Connection, epoch: Epoch, note: &Note) -> rusqlite::
             let values = params![run.as_str(), since.as_millis(), code, reason, evidence];
             conn.prepare_cached(sql)?.execute(values).map(|_| ())
         }
-        Note::TakeUp { run, at } => {
+        Note::TakeUp { run, at, requests } => {
             let sql = "DELETE FROM set_aside WHERE run = (SELECT run FROM journals WHERE id = ?1)";
             conn.prepare_cached(sql)?.execute([run.as_str()])?;
+            requests.iter().try_for_each(|request| done(conn, run, request, *at))?;
             hold(conn, epoch, run, *at)
         }
         Note::Hold { run, at } => hold(conn, epoch, run, *at),
+        Note::Done { run, request, at } => done(conn, run, request, *at),
     }
+}
+
+fn done(conn: &Connection, run: &RunId, request: &str, at: Timestamp) -> rusqlite::Result<()> {
+    let sql = "INSERT OR IGNORE INTO done_requests (run, request, at_ms) SELECT run, ?2, ?3 FROM journals WHERE id = ?1";
+    conn.prepare_cached(sql)?.execute(params![run.as_str(), request, at.as_millis()]).map(|_| ())
 }
 
 fn hold(conn: &Connection, epoch: Epoch, run: &RunId, at: Timestamp) -> rusqlite::Result<()> {
@@ -126,10 +133,30 @@ mod tests {
         let aside: Vec<_> = rows.iter().filter_map(|row| Some((&row.run, row.aside.as_ref()?))).collect();
         let expected = Aside::new(Timestamp::from_millis(7), Code::RunUnreadable, "event 3 is damaged", "");
         assert_eq!(aside, [(&run("a"), &expected)]);
-        noted(&writer, Note::TakeUp { run: run("a"), at: Timestamp::from_millis(9) }).unwrap();
+        let requests = vec!["req_1".to_owned()];
+        noted(&writer, Note::TakeUp { run: run("a"), at: Timestamp::from_millis(9), requests }).unwrap();
+        assert!(place.reader.has_request(&run("a"), "req_1").unwrap(), "it is done with that");
         let row = place.reader.run(&run("a")).unwrap();
         assert_eq!(row.aside, None);
         assert_eq!(row.held_by, Some(HeldBy { epoch, since: Timestamp::from_millis(9) }));
+    }
+
+    /// No event has the id of such a request.
+    #[test]
+    fn a_request_that_found_nothing_to_do_is_known_again() {
+        let place = place();
+        let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+        for name in ["a", "b"] {
+            writer.commit(commit(&run(name), 0, [started(&run(name))])).unwrap();
+        }
+        let known = |name: &str, request: &str| place.reader.has_request(&run(name), request).unwrap();
+        assert!(!known("a", "req_1"));
+        // Two threads may have had the same request.
+        for at in [5, 6].map(Timestamp::from_millis) {
+            writer.note_done(run("a"), "req_1".to_owned(), at).unwrap();
+        }
+        assert!(known("a", "req_1"));
+        assert!(!known("a", "req_2") && !known("b", "req_1"), "another request, and another run");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use std::collections::BTreeSet;
 
 /// Tables with a column `run` that is the key of a run. All rows of a deleted run go, but its tombstone.
-pub(crate) const BY_KEY: [&str; 16] = [
+pub(crate) const BY_KEY: [&str; 17] = [
     "runs",
     "handoffs",
     "manifests",
@@ -33,6 +33,7 @@ pub(crate) const BY_KEY: [&str; 16] = [
     "earlier_flows",
     "dropped",
     "imported",
+    "done_requests",
     "events",
     "journals",
 ];

@@ -3,7 +3,10 @@
 //! Owns who may bring which flow: who may start runs names a flow that is registered; a text that is not registered may run any
 //! command, and needs what registering needs.
 
-use super::{flows, rows, runs::shown};
+use super::{
+    flows, rows,
+    runs::{follow, shown},
+};
 use crate::{
     auth::scope::Scope,
     commands::{
@@ -101,6 +104,7 @@ pub(crate) fn correct(app: &App, request: &ApiRequest) -> Result<Response, Probl
     let id = request.request_id(app, "correctRun", &run)?;
     // By now the name of the flow may be that of a newer one.
     if request.was_done(app, "correctRun", &run)? {
+        follow(app, request, &run)?;
         return shown(app, 202, &run);
     }
     let Given { corrected, flow, caller } = needed(given(app, request, &members)?)?;

@@ -194,6 +194,17 @@ pub(crate) fn cancel(app: &App, request: &ApiRequest) -> Result<Response, Proble
     shown(app, 202, &run)
 }
 
+/// A request that was done before comes again: the engine that did it may have ended before the run went on. A run that has been set aside
+/// since stays so, and its row says that.
+pub(super) fn follow(app: &App, request: &ApiRequest, run: &RunId) -> Result<(), Problem> {
+    let caller = caller_or_default(app, run);
+    let command = ResumeRequest::follow(run.clone(), request.principal(), caller);
+    match submit(app, Request::Resume(Box::new(command))) {
+        Err(problem) if problem.code != Code::RunSetAside => Err(problem),
+        _ => Ok(()),
+    }
+}
+
 /// `resumeRun`.
 pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let members = request.members(&["choice", "now", "why"])?;
@@ -221,6 +232,7 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
     let needs_id = choice.is_some() || request.key()?.is_some();
     let id = needs_id.then(|| request.request_id(app, "resumeRun", &run)).transpose()?;
     if request.was_done(app, "resumeRun", &run)? {
+        follow(app, request, &run)?;
         return shown(app, 202, &run);
     }
     let command = Request::Resume(Box::new(ResumeRequest {

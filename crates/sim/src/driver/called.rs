@@ -51,6 +51,7 @@ impl Driver<'_> {
             purpose: Purpose::Decide,
             again: false,
             is_inside: true,
+            request: None,
             tail_bytes: 0,
             caller: Arc::new(Caller::default()),
             reply,

@@ -4,7 +4,7 @@ use super::{
     client::{Client, Served},
     served,
 };
-use crate::stage::{Stage, text, wait_for};
+use crate::stage::{Stage, text, wait_for, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -121,6 +121,33 @@ fn a_request_with_a_key_is_done_once_also_after_a_restart_of_the_server() {
         assert_eq!(run_of(&send(&admin, nth, row), row), runs[nth], "{} {}", row.operation, row.body);
         assert_eq!(lived(&admin, &runs), once, "{} {}", row.operation, row.body);
     }
+}
+
+/// Nothing of the run says that it was done, and the server has ended since.
+#[test]
+fn a_resumption_that_found_nothing_to_do_does_nothing_when_it_comes_again_after_the_run_has_failed() {
+    let stage = Stage::new();
+    let (first, admin) = served(&stage);
+    let address = first.address();
+    let run = admin
+        .run("flow: waits\nsteps:\n  - id: a\n    run: while [ ! -e go ]; do sleep 0.02; done; exit 3\n");
+    let path = format!("/v1/runs/{run}/resume");
+    let key = [("idempotency-key", "once")];
+    wait_until("its step", || stage.supervisor("a.1.1").is_some());
+    assert_eq!(admin.call("POST", &path, &key, b"{}").status, 202);
+    let other = admin.call("POST", &path, &key, br#"{"why": "it was too early"}"#);
+    assert_eq!((other.status, other.json()["code"].as_str()), (422, Some("KEY_REUSED")), "{}", other.text());
+    stage.write("go", "");
+    let failed = rest(&admin, &run);
+    assert_eq!(failed["status"], "failed");
+    assert_eq!(admin.call("POST", &path, &key, b"{}").status, 202);
+    assert_eq!(rest(&admin, &run)["events"], failed["events"]);
+    first.process.kill();
+    let _second = Served::on(&stage, &address);
+    assert_eq!(admin.call("POST", &path, &key, b"{}").status, 202);
+    assert_eq!(rest(&admin, &run)["events"], failed["events"]);
+    assert_eq!(admin.call("POST", &path, &[("idempotency-key", "anew")], b"{}").status, 202);
+    assert_ne!(rest(&admin, &run)["events"], failed["events"], "another request means it");
 }
 
 /// How many events the run of this request has before it.

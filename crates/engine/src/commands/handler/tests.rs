@@ -34,7 +34,7 @@ struct Place {
     commands: Commands,
     /// The messages to the event loop.
     told: Receiver<Message>,
-    writer: Writer,
+    writer: Arc<Writer>,
     id: RunId,
     _folder: tempfile::TempDir,
 }
@@ -47,7 +47,7 @@ fn place(text: &str) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::new(folder.path());
     let store = Arc::new(Store::open(layout.clone()).unwrap());
-    let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+    let writer = Arc::new(store.writer(store.take_epoch().unwrap()).unwrap());
     let (mailbox, told) = mpsc::channel();
     let commands = Commands {
         presences: Arc::new(Presences::new(layout.root(), |_| {})),
@@ -62,7 +62,7 @@ fn place(text: &str) -> Place {
         beginnings: Arc::default(),
         collections: Arc::default(),
         requests: Arc::default(),
-        writer: std::sync::Weak::new(),
+        writer: Arc::downgrade(&writer),
         reached: |_| {},
         stop: Stop::default(),
     };
@@ -135,6 +135,23 @@ impl Place {
             },
             None,
         );
+    }
+
+    fn notes(&self, note: envoi_journal::Note) {
+        let (sender, receiver) = mpsc::channel();
+        self.writer.note(note, Box::new(move |outcome| sender.send(outcome.map(drop)).unwrap()));
+        receiver.recv().unwrap().unwrap();
+    }
+
+    /// The live attempt succeeds, and the run with it.
+    fn succeeds(&self) {
+        let run = self.commands.load(&self.id).unwrap();
+        let attempt = run.wants().attempts.first().cloned().unwrap();
+        let at = crate::model::clock::now();
+        let result = AttemptResult::empty(attempt, Outcome::Exited { code: 0 }, at);
+        self.decides(Input::Settled(Box::new(result)), None);
+        let run = self.commands.load(&self.id).unwrap();
+        assert!(matches!(run.status(), Status::Ended(_)));
     }
 
     /// What the loop does with a run that it is given; then the engine goes away before it replies.
@@ -270,6 +287,81 @@ fn a_request_that_has_an_id_is_done_once_whatever_it_wants() {
         assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })), "{what}");
         assert_eq!(place.commands.load(&id).unwrap(), before, "{what}");
     }
+}
+
+/// It has no event. Sent again after the run has failed since, it reopened the run.
+#[test]
+fn a_request_that_finds_nothing_to_do_does_nothing_when_it_comes_again() {
+    let follow = |place: &Place| ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+    let resume = |place: &Place, request: &str, now: bool| {
+        let request = Some(request.to_owned());
+        ResumeRequest { reopen: true, again: true, now, request, ..follow(place) }
+    };
+    for (what, goes_on, now) in [("goes on", true, false), ("now", true, true), ("is over", false, false)] {
+        let place = place(PLAIN);
+        place.decides(Input::SlotFree, slot());
+        if !goes_on {
+            place.succeeds();
+        }
+        let wanted = resume(&place, "req_1", now);
+        let (heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
+        if let Some(first) = place.adopted_or_done(&served) {
+            assert!(goes_on && first.inputs.is_empty(), "{what}: {:?}", first.inputs);
+            let noted = place.commands.was_done(&place.id, Some("req_1")).unwrap();
+            assert!(noted, "{what}: before the loop has the run: it may fail at once");
+            (first.reply)(Ok(()));
+        }
+        served.join().unwrap();
+        assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })), "{what}");
+        assert!(place.commands.was_done(&place.id, Some("req_1")).unwrap(), "{what}");
+        if !goes_on {
+            continue;
+        }
+        place.stops(false);
+        let before = place.commands.load(&place.id).unwrap();
+        assert!(matches!(before.status(), Status::Ended(_)), "{what}");
+        let (heard, served) = place.serves(Request::Resume(Box::new(wanted)));
+        let second = place.adopted_or_done(&served);
+        assert!(second.is_none(), "{what}: {:?}", second.map(|second| second.inputs));
+        served.join().unwrap();
+        assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })), "{what}");
+        // Who asks anew means it.
+        let (_heard, served) = place.serves(Request::Resume(Box::new(resume(&place, "req_2", now))));
+        let third = place.adopted();
+        assert_eq!(third.inputs.len(), 1, "{what}");
+        (third.reply)(Ok(()));
+        served.join().unwrap();
+    }
+}
+
+#[test]
+fn a_request_that_has_a_run_tried_again_does_so_once() {
+    let place = place(PLAIN);
+    place.decides(Input::SlotFree, slot());
+    let set_aside = || {
+        let why = envoi_journal::Aside::new(crate::model::clock::now(), Code::RunFilesFailed, "no room", "");
+        place.notes(envoi_journal::Note::SetAside { run: place.id.clone(), aside: why });
+    };
+    set_aside();
+    let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+    let wanted = ResumeRequest { reopen: true, again: true, request: Some("req_1".to_owned()), ..follow };
+    let (heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
+    let first = place.adopted();
+    assert!(first.again && first.inputs.is_empty());
+    assert_eq!(first.request.as_deref(), Some("req_1"), "noted with that it is tried again");
+    assert!(!place.commands.was_done(&place.id, Some("req_1")).unwrap(), "and not before");
+    let (run, at, requests) =
+        (place.id.clone(), crate::model::clock::now(), first.request.into_iter().collect());
+    place.notes(envoi_journal::Note::TakeUp { run, at, requests });
+    (first.reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+    set_aside();
+    let (heard, served) = place.serves(Request::Resume(Box::new(wanted)));
+    assert!(place.adopted_or_done(&served).is_none(), "it is not tried again");
+    served.join().unwrap();
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("it is set aside") };
+    assert_eq!(refused.code, Code::RunSetAside);
 }
 
 #[test]

@@ -85,7 +85,8 @@ impl Engine {
 
     /// Adopts a run that is not aside.
     pub(super) fn adopt_held(&mut self, adopt: Adopt) {
-        let Adopt { run, inputs, corrected, purpose, again, is_inside, tail_bytes, caller, reply } = adopt;
+        let Adopt { run, inputs, corrected, purpose, again, is_inside, tail_bytes, caller, reply, .. } =
+            adopt;
         let begun = run.started().map(|started| (Claim::of(started), started.by.tenant.clone()));
         let Some((claim, tenant)) = begun else { return };
         let id = claim.run.clone();

@@ -156,7 +156,9 @@ impl Engine {
 
     fn note_taken_up(&mut self, id: &RunId) {
         let at = self.world.clock.now();
-        self.note(Note::TakeUp { run: id.clone(), at });
+        let adopts = self.aside.get(id).map(|aside| aside.adopts.as_slice()).unwrap_or_default();
+        let requests = adopts.iter().filter_map(|adopt| adopt.request.clone()).collect();
+        self.note(Note::TakeUp { run: id.clone(), at, requests });
     }
 
     /// A note is durable, or is not: then the journal's disk has failed, or another engine has taken over.
@@ -180,7 +182,7 @@ impl Engine {
                 // Of one that had ended, its files were what was wrong: they are made good by now.
                 self.forget_if_over(&run);
             }
-            Note::Hold { .. } => {}
+            Note::Hold { .. } | Note::Done { .. } => {}
         }
     }
 

@@ -88,8 +88,10 @@ impl Log for Doings {
     fn note(&mut self, note: Note) {
         let what = match &note {
             Note::SetAside { aside, .. } => format!("is set aside: {}", aside.code),
-            Note::TakeUp { .. } => "is taken up".to_owned(),
+            Note::TakeUp { requests, .. } if requests.is_empty() => "is taken up".to_owned(),
+            Note::TakeUp { requests, .. } => format!("is taken up by {}", requests.join(" ")),
             Note::Hold { .. } => "is held".to_owned(),
+            Note::Done { request, .. } => format!("`{request}` is done"),
         };
         self.add(format!("{} {what}", note.run()));
     }
@@ -200,6 +202,7 @@ fn adopt(run: Run) -> Message {
         purpose,
         again: false,
         is_inside: false,
+        request: None,
         tail_bytes: 0,
         caller,
         reply: Box::new(drop),
@@ -258,6 +261,7 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
         purpose: crate::model::message::Purpose::GoOn,
         again: false,
         is_inside: false,
+        request: None,
         tail_bytes: 0,
         caller: Arc::new(Caller::default()),
         reply,

@@ -122,12 +122,14 @@ impl Reader {
         read().map_err(|error| read_error(error, "an event"))
     }
 
-    /// Whether an event of the run came of the request with this id (`a-z 0-9 _`).
+    /// Whether the request with this id (`a-z 0-9 _`) was done: an event of the run came of it, or it is noted that it found nothing to do.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
     pub fn has_request(&self, run: &RunId, request: &str) -> Result<bool, ReadError> {
-        Ok(self.request_seq(run, request)?.is_some())
+        let sql = "SELECT 1 FROM done_requests WHERE run = ?1 AND request = ?2";
+        let noted = self.one(sql, params![self.key(run)?, request], |row| row.get::<_, i64>(0))?;
+        Ok(noted.is_some() || self.request_seq(run, request)?.is_some())
     }
 
     /// The place of the event that a request of this id has led to.

@@ -460,7 +460,7 @@ fn pin(conn: &Connection, run: Option<RunKey>, commit: &Commit) -> rusqlite::Res
 /// A key that no row of any run has. Where the entry of a run in the journal is lost, its events keep the key. Each table has an
 /// index that begins with the key. Numbers that no run is given are damage.
 fn free_key(conn: &Connection) -> rusqlite::Result<RunKey> {
-    const TABLES: [&str; 13] = [
+    const TABLES: [&str; 14] = [
         "journals",
         "runs",
         "events",
@@ -473,6 +473,7 @@ fn free_key(conn: &Connection) -> rusqlite::Result<RunKey> {
         "places",
         "inbox",
         "earlier_flows",
+        "done_requests",
         // A key that a deleted run had is not given again.
         "tombstones",
     ];

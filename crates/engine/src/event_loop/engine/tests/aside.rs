@@ -42,7 +42,7 @@ fn aside_is_durable(name: &str) -> Message {
 }
 
 fn taken_up(name: &str) -> Message {
-    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0) })
+    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0), requests: Vec::new() })
 }
 
 fn unknown(name: &str) -> Message {
@@ -66,11 +66,18 @@ fn adopt(run: &Run, again: bool) -> (Received, Message) {
         purpose,
         again,
         is_inside: false,
+        request: None,
         tail_bytes: 0,
         caller,
         reply,
     };
     (received, Message::Adopt(Box::new(adopt)))
+}
+
+/// The same, by a request that has this id.
+fn with_id(message: Message, request: &str) -> Message {
+    let Message::Adopt(adopt) = message else { return message };
+    Message::Adopt(Box::new(Adopt { request: Some(request.to_owned()), ..*adopt }))
 }
 
 /// Its attempt runs, in the only slot.
@@ -162,10 +169,10 @@ fn a_run_that_is_set_aside_comes_back_only_when_it_is_tried_again_and_when_that_
     assert!(matches!(taken(&received), Some(Err(EngineError::SetAside { .. }))));
     assert!(doings.take().is_empty() && engine.run(&id("a")).is_none());
     let (received, resume) = adopt(&loaded, true);
-    engine.handle(resume);
+    engine.handle(with_id(resume, "req_1"));
     let (beside, another) = adopt(&loaded, true);
     engine.handle(another);
-    assert_eq!(doings.take(), ["run_a is taken up"]);
+    assert_eq!(doings.take(), ["run_a is taken up by req_1"], "the request is done with the same commit");
     assert!(taken(&received).is_none() && !engine.is_idle());
     engine.handle(taken_up("a"));
     assert_eq!(
@@ -351,6 +358,37 @@ fn an_engine_whose_last_moment_is_over_waits_for_no_more_notices_and_says_once_t
     assert_eq!(closed_by(Some("a"), Vec::new()), (vec![], 0));
     assert_eq!(closed_by(Some("a"), work()), (vec![meanwhile.to_owned()], 0));
     assert_eq!(closed_by(None, work()), (vec![], 0), "an engine in the background is there for others");
+}
+
+/// As long as others came while it waited for one, it did not end.
+#[test]
+fn an_engine_that_waits_for_its_last_request_takes_no_other_one() {
+    let (engine, _doings) = engine(1);
+    let root = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(Layout::new(root.path().join("store"))).unwrap());
+    let epoch = store.take_epoch().unwrap();
+    let (mailbox, inbox) = mpsc::channel();
+    let placing = Placing::new(store, epoch, mpsc::channel().0);
+    let (close, closed) = mpsc::channel();
+    close.send(Some(id("a"))).unwrap();
+    let under_way = UnderWay::default();
+    let first = under_way.take().unwrap();
+    let seen = under_way.clone();
+    let others = std::thread::spawn(move || {
+        while !seen.waiting().1 {
+            std::thread::yield_now();
+        }
+        let arriving = seen.clone();
+        let second = std::thread::spawn(move || arriving.take().is_some());
+        while seen.waiting().0 == 0 {
+            std::thread::yield_now();
+        }
+        drop(first);
+        second.join().unwrap()
+    });
+    let seen = (&Followers::default(), &placing, &under_way);
+    run_loop(engine, (&inbox, &mailbox), &closed, seen, &last(&|_, callback| callback()));
+    assert!(!others.join().unwrap(), "the next engine does it");
 }
 
 #[test]

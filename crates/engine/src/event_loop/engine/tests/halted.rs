@@ -34,6 +34,7 @@ fn only_recorded(run: Run, question: InterruptId) -> Message {
         purpose: Purpose::Decide,
         again: false,
         is_inside: false,
+        request: None,
         tail_bytes: 0,
         caller: Arc::new(Caller::default()),
         reply: Box::new(drop),

@@ -46,6 +46,7 @@ fn resume(run: &Run, again: bool, is_inside: bool) -> (Received, Message) {
         purpose,
         again,
         is_inside,
+        request: None,
         tail_bytes: 0,
         caller,
         reply,
@@ -62,7 +63,7 @@ fn noted(note: Note) -> Message {
 }
 
 fn taken_up(name: &str) -> Message {
-    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0) })
+    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0), requests: Vec::new() })
 }
 
 fn aside_is_durable(name: &str) -> Message {
@@ -162,6 +163,7 @@ fn a_run_with_requests_only_keeps_no_other_run_out() {
         purpose,
         again,
         is_inside,
+        request: None,
         tail_bytes: 0,
         caller,
         reply,
