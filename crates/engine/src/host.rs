@@ -412,6 +412,9 @@ pub(crate) fn run_loop(
         if let Some(ending) = ending.as_mut().filter(|_| is_over && !engine.is_idle()) {
             ending.announce(last.print_line);
         }
+        if !engine.is_idle() {
+            under_way.open();
+        }
         let until = ending.as_ref().and_then(|ending| ending.until).filter(|_| !is_over);
         if (ending.is_some() || engine.is_draining()) && engine.is_idle() {
             // A follower learns that a run is over when its files are in their places. A run whose files cannot be
@@ -446,7 +449,7 @@ pub(crate) fn run_loop(
                 }
                 continue;
             }
-            // What was taken is finished, and what comes later is the next engine's.
+            // What was taken is finished, and what comes later is the next engine's unless more work follows from what was taken.
             let wake = mailbox.clone();
             if under_way.shut(move || {
                 let _ = wake.send(Message::Wake);
@@ -466,6 +469,7 @@ pub(crate) fn run_loop(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
+    under_way.end();
     placing.wait_for_all();
     let stopped = engine.stopped().cloned();
     let reason = stopped.as_ref().map_or_else(|| "it was asked to".to_owned(), ToString::to_string);

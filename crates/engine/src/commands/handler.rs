@@ -62,6 +62,10 @@ impl Commands {
     /// [`Response::Stopped`]. An engine that closes does not end before this has returned, and does nothing of a request that comes
     /// too late.
     pub fn serve(&self, request: Request, client: &Sender<Response>) {
+        // An engine that waits for its last requests answers that it is there.
+        if let Request::Ping = request {
+            return send(client, Response::Pong);
+        }
         let Some(_taken) = self.under_way.take() else {
             return send(client, Response::Stopped { reason: "it is closing".to_owned() });
         };
@@ -81,10 +85,7 @@ impl Commands {
             Request::Restore(request) => self.restore(*request, client),
             Request::Apply(request) => self.apply(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
-            Request::Ping => {
-                send(client, Response::Pong);
-                Ok(())
-            }
+            Request::Ping => Ok(()),
         };
         match done {
             Err(refused) if refused.code == Code::EngineStopping => {

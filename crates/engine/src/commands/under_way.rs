@@ -1,10 +1,11 @@
 //! The requests that an engine works on, so that one which is to close finishes what it has taken.
 //!
 //! A request is taken or it is not: one that is taken is done to its end, and one that comes after the last look is answered that the engine
-//! stops before anything of it was done. What follows from a request (the steps of a run, say) is the loop's.
+//! stops before anything of it was done. While an engine that is to close waits for those that are under way, others wait with it: as long as
+//! new ones came, it would not end. What follows from a request (the steps of a run, say) is the loop's.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Condvar, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -12,6 +13,8 @@ use std::sync::{
 #[derive(Clone, Default)]
 pub(crate) struct UnderWay {
     state: Arc<Mutex<State>>,
+    /// Notified when requests that wait may be taken, or are not taken any more.
+    decided: Arc<Condvar>,
     /// As in the state, for a look that does not wait.
     count: Arc<AtomicUsize>,
 }
@@ -19,6 +22,10 @@ pub(crate) struct UnderWay {
 #[derive(Default)]
 struct State {
     requests: usize,
+    /// Requests that wait until it is decided whether they are taken.
+    waiting: usize,
+    /// The engine closes if those that are under way cause nothing more.
+    is_closing: bool,
     /// No request is taken any more.
     is_shut: bool,
     /// Called when the last request is done.
@@ -30,9 +37,14 @@ struct State {
 pub(crate) struct Taken(UnderWay);
 
 impl UnderWay {
-    /// Takes a request, unless the engine takes none any more.
+    /// Takes a request, unless the engine takes none any more. Waits while that is not decided.
     pub(crate) fn take(&self) -> Option<Taken> {
         let mut state = self.lock();
+        state.waiting = state.waiting.saturating_add(1);
+        while state.is_closing && !state.is_shut {
+            state = self.decided.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.waiting = state.waiting.saturating_sub(1);
         if state.is_shut {
             return None;
         }
@@ -46,14 +58,38 @@ impl UnderWay {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Takes no request from now on, if none is under way. Else `on_last` is called when none is, and others may come until then.
+    /// Takes no request from now on, if none is under way. Else `on_last` is called when none is, and others wait until then.
     pub(crate) fn shut(&self, on_last: impl FnOnce() + Send + 'static) -> bool {
         let mut state = self.lock();
+        state.is_closing = true;
         match state.requests {
             0 => state.is_shut = true,
             _ => state.on_last = Some(Box::new(on_last)),
         }
+        self.decided.notify_all();
         state.is_shut
+    }
+
+    /// Takes requests again: one that was under way has led to work.
+    pub(crate) fn open(&self) {
+        let mut state = self.lock();
+        if state.is_closing {
+            state.is_closing = false;
+            self.decided.notify_all();
+        }
+    }
+
+    /// Takes no request any more, whatever is under way: there is no loop that could do it.
+    pub(crate) fn end(&self) {
+        self.lock().is_shut = true;
+        self.decided.notify_all();
+    }
+
+    /// How many requests wait, and whether the engine is about to close.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> (usize, bool) {
+        let state = self.lock();
+        (state.waiting, state.is_closing)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -77,7 +113,20 @@ impl Drop for Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
+    use std::{
+        sync::mpsc,
+        thread::{self, JoinHandle},
+    };
+
+    /// A request that arrives while the engine waits for another one.
+    fn arrives(under_way: &UnderWay) -> JoinHandle<bool> {
+        let arriving = under_way.clone();
+        let arrived = thread::spawn(move || arriving.take().is_some());
+        while under_way.waiting().0 == 0 {
+            thread::yield_now();
+        }
+        arrived
+    }
 
     #[test]
     fn a_request_is_taken_and_waited_for_or_it_is_not_taken() {
@@ -92,11 +141,34 @@ mod tests {
         assert!(!look(), "two are under way");
         drop(first);
         assert!(told.try_recv().is_err() && under_way.count() == 1);
-        let third = under_way.take();
-        assert!(third.is_some(), "it waits for one, so it takes others");
-        drop((second, third));
+        let third = arrives(&under_way);
+        assert_eq!(under_way.count(), 1, "it would not end as long as others come");
+        drop(second);
         told.try_recv().unwrap();
         assert!(look(), "none is under way");
+        assert!(!third.join().unwrap(), "the next engine does it");
         assert!(under_way.take().is_none() && under_way.count() == 0);
+    }
+
+    /// A step that was started may send a request of its own, and the engine waits for the step.
+    #[test]
+    fn a_request_that_waits_is_taken_if_those_under_way_led_to_work() {
+        let under_way = UnderWay::default();
+        let first = under_way.take().unwrap();
+        assert!(!under_way.shut(|| {}));
+        let second = arrives(&under_way);
+        under_way.open();
+        assert!(second.join().unwrap());
+        drop(first);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_loop_that_has_ended() {
+        let under_way = UnderWay::default();
+        let _first = under_way.take().unwrap();
+        assert!(!under_way.shut(|| {}));
+        let second = arrives(&under_way);
+        under_way.end();
+        assert!(!second.join().unwrap());
     }
 }
