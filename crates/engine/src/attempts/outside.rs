@@ -14,6 +14,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The most files that are compared with those of the checkout.
+const MOST_FILES: usize = 10_000;
+
+/// The most bytes that are read for that, of one side.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Files of a tree that neither a comparison nor `envoi apply` has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outside {
@@ -45,8 +51,8 @@ impl Outside {
 /// Looks into the tree of a run, if it works in a part of it. `None`: it works in all of it, or its tree is gone.
 ///
 /// # Errors
-/// The tree cannot be compared, in a sentence.
-pub fn changed_outside(started: &RunStarted) -> Result<Option<Outside>, String> {
+/// The tree cannot be compared, in a sentence: git does not answer, there is too much to compare, or an end is wanted.
+pub fn changed_outside(started: &RunStarted, stop: &Stop) -> Result<Option<Outside>, String> {
     let Some(Isolated { of, place, head: Some(head), .. }) = started.isolated.as_deref() else {
         return Ok(None);
     };
@@ -60,18 +66,73 @@ pub fn changed_outside(started: &RunStarted) -> Result<Option<Outside>, String> 
     let unknown = |error: &dyn core::fmt::Display| {
         format!("whether files outside of `{}` were changed is not known: {error}", workspace.display())
     };
-    let stop = Stop::default();
-    let mut paths = Git::new(&stop).changed_beside(place, head, below).map_err(|error| unknown(&error))?;
-    paths.retain(|path| !are_same(&place.join(path), &top.join(path)));
+    let listed = Git::new(stop).changed_beside(place, head, below).map_err(|error| unknown(&error))?;
+    let bounds = Bounds { files: MOST_FILES, bytes: MOST_BYTES, stop };
+    let paths = differing(listed, place, top, &bounds).map_err(|error| unknown(&error))?;
     Ok(Some(Outside { paths, place: place.to_owned(), workspace: below.to_owned() }))
 }
 
+/// How much is compared.
+struct Bounds<'s> {
+    files: usize,
+    bytes: u64,
+    stop: &'s Stop,
+}
+
+/// Why not all was compared.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+enum NotCompared {
+    #[error("{found} files there are not as the commit has them, and no more than {most} are compared")]
+    TooMany { found: usize, most: usize },
+    #[error("more than {most} bytes would have to be compared")]
+    TooLarge { most: u64 },
+    #[error("the comparison was ended")]
+    Stopped,
+}
+
+/// Those of the paths at which not the same stands in both folders.
+fn differing(
+    paths: Vec<PathBuf>,
+    place: &Path,
+    top: &Path,
+    bounds: &Bounds<'_>,
+) -> Result<Vec<PathBuf>, NotCompared> {
+    if paths.len() > bounds.files {
+        return Err(NotCompared::TooMany { found: paths.len(), most: bounds.files });
+    }
+    let mut left = bounds.bytes;
+    let mut differing = Vec::new();
+    for path in paths {
+        if !are_same(&place.join(&path), &top.join(&path), &mut left, bounds)? {
+            differing.push(path);
+        }
+    }
+    Ok(differing)
+}
+
 /// Whether the same stands at both places. What cannot be read is not known to be the same.
-fn are_same(one: &Path, other: &Path) -> bool {
+fn are_same(one: &Path, other: &Path, left: &mut u64, bounds: &Bounds<'_>) -> Result<bool, NotCompared> {
     match [one, other].map(fs::symlink_metadata) {
-        [Ok(first), Ok(second)] => have_same_content(one, &first, other, &second).unwrap_or(false),
-        [Err(first), Err(second)] => [first, second].iter().all(is_missing),
-        _ => false,
+        [Ok(first), Ok(second)] => match have_same_content((one, &first), (other, &second), left, bounds) {
+            Err(Unequal::Bound(bound)) => Err(bound),
+            Err(Unequal::Unread) => Ok(false),
+            Ok(same) => Ok(same),
+        },
+        [Err(first), Err(second)] => Ok([first, second].iter().all(is_missing)),
+        _ => Ok(false),
+    }
+}
+
+/// Why it is not known whether two files are equal.
+enum Unequal {
+    Unread,
+    Bound(NotCompared),
+}
+
+/// What cannot be read counts as changed, whatever the cause.
+impl From<io::Error> for Unequal {
+    fn from(_: io::Error) -> Self {
+        Self::Unread
     }
 }
 
@@ -79,7 +140,12 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn have_same_content(one: &Path, first: &Metadata, other: &Path, second: &Metadata) -> io::Result<bool> {
+fn have_same_content(
+    (one, first): (&Path, &Metadata),
+    (other, second): (&Path, &Metadata),
+    left: &mut u64,
+    bounds: &Bounds<'_>,
+) -> Result<bool, Unequal> {
     if first.is_symlink() && second.is_symlink() {
         return Ok(fs::read_link(one)? == fs::read_link(other)?);
     }
@@ -90,11 +156,17 @@ fn have_same_content(one: &Path, first: &Metadata, other: &Path, second: &Metada
     let mut one = BufReader::new(plain::open(one)?);
     let mut other = BufReader::new(plain::open(other)?);
     loop {
+        if bounds.stop.is_wanted() {
+            return Err(Unequal::Bound(NotCompared::Stopped));
+        }
         let [first, second] = [one.fill_buf()?, other.fill_buf()?];
         let length = first.len().min(second.len());
         if length == 0 {
             return Ok(first.is_empty() && second.is_empty());
         }
+        let read = u64::try_from(length).unwrap_or(u64::MAX);
+        let too_large = Unequal::Bound(NotCompared::TooLarge { most: bounds.bytes });
+        *left = left.checked_sub(read).ok_or(too_large)?;
         if first.get(..length) != second.get(..length) {
             return Ok(false);
         }
@@ -117,10 +189,31 @@ mod tests {
         fs::write(at("longer"), "x".repeat(100_001)).unwrap();
         std::os::unix::fs::symlink("a", at("link")).unwrap();
         std::os::unix::fs::symlink("a", at("same-link")).unwrap();
-        let same = |one: &str, other: &str| are_same(&at(one), &at(other));
+        let stop = Stop::default();
+        let bounds = Bounds { files: 1, bytes: 1 << 20, stop: &stop };
+        let same = |one: &str, other: &str| are_same(&at(one), &at(other), &mut (1 << 20), &bounds).unwrap();
         assert!(same("a", "same") && same("link", "same-link") && same("none", "nothing/below"));
         for other in ["other", "longer", "link", "none"] {
             assert!(!same("a", other) && !same(other, "a"), "{other}");
         }
+    }
+
+    #[test]
+    fn a_comparison_has_bounds_and_can_be_ended() {
+        let root = tempfile::tempdir().unwrap();
+        let [tree, checkout] = ["tree", "checkout"].map(|name| root.path().join(name));
+        let paths: Vec<PathBuf> = ["a", "b", "c"].map(PathBuf::from).into();
+        for folder in [&tree, &checkout] {
+            fs::create_dir(folder).unwrap();
+            paths.iter().for_each(|path| fs::write(folder.join(path), "x".repeat(1_000)).unwrap());
+        }
+        fs::write(tree.join("b"), "y".repeat(1_000)).unwrap();
+        let [goes_on, ended] = [Stop::default(), Stop::when(|| true)];
+        let compared =
+            |files, bytes, stop| differing(paths.clone(), &tree, &checkout, &Bounds { files, bytes, stop });
+        assert_eq!(compared(3, 3_000, &goes_on), Ok(vec![PathBuf::from("b")]));
+        assert_eq!(compared(2, 3_000, &goes_on), Err(NotCompared::TooMany { found: 3, most: 2 }));
+        assert_eq!(compared(3, 2_999, &goes_on), Err(NotCompared::TooLarge { most: 2_999 }));
+        assert_eq!(compared(3, 3_000, &ended), Err(NotCompared::Stopped));
     }
 }

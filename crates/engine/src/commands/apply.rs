@@ -24,7 +24,7 @@ use envoi_kernel::{
     ids::RunId,
 };
 use envoi_step::Presence;
-use envoi_tree::{Difference, Later, Merged, NotMerged, NotRestored, Order, Side, Tree, differences};
+use envoi_tree::{Difference, Later, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences};
 use std::{
     fs,
     os::unix::ffi::OsStrExt as _,
@@ -73,7 +73,7 @@ impl Commands {
                 let base = tree(&order, &isolated.base)?;
                 let (result, ignored) = self.result(&run, id, &base, &order, &names)?;
                 note(client, not_deleted(&ignored, &names));
-                note(client, outside(&run, &names));
+                note(client, outside(&run, &names, &self.stop));
                 (base, result)
             }
         };
@@ -206,9 +206,9 @@ fn not_deleted(ignored: &[PathBuf], names: &Names) -> Vec<String> {
 }
 
 /// Says what the run has changed outside of its workspace, which is not brought.
-fn outside(run: &Run, names: &Names) -> Vec<String> {
+fn outside(run: &Run, names: &Names, stop: &Stop) -> Vec<String> {
     let Some(started) = run.started() else { return Vec::new() };
-    match changed_outside(started) {
+    match changed_outside(started, stop) {
         Ok(found) => found.and_then(|found| found.sentence(|path| names.shown(path))).into_iter().collect(),
         Err(unknown) => vec![unknown],
     }

@@ -9,6 +9,7 @@ use envoi_api::file::FileDifference;
 use envoi_changes::{Comparison, Folder};
 use envoi_engine::snapshots;
 use envoi_kernel::{Event, Record};
+use envoi_tree::Stop;
 use std::path::Path;
 
 /// What is to be printed.
@@ -62,7 +63,7 @@ pub(crate) fn run_comes_first(failure: Failure, run: Option<&str>, range: Option
 /// Says which files a run has changed outside of its workspace: no state has them.
 pub(super) fn say_what_is_outside(records: &[Record]) {
     let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) else { return };
-    let note = match envoi_engine::changed_outside(started) {
+    let note = match envoi_engine::changed_outside(started, &Stop::default()) {
         Ok(found) => {
             found.and_then(|found| found.sentence(|path| diff::printable(&String::from_utf8_lossy(path))))
         }
