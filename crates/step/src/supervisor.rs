@@ -146,7 +146,7 @@ impl Attempt {
         before.set_back = set_back;
         match wanted.then(|| snapshot::take(&self.spec, snapshot::stop_before(&self.dir))).flatten() {
             None => {}
-            Some(Ok(snapshot)) => before.snapshot = Some(snapshot),
+            Some(Ok(taken)) => before.snapshot = Some(taken.snapshot),
             Some(Err(why)) => before.no_snapshot = Some(why.to_string()),
         }
         if before.is_of_use() {

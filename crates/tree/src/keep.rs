@@ -9,7 +9,7 @@ use crate::{
     look::{
         cache::{self, Cache, Seen},
         stat::{Kind, Stat},
-        walk::{self, WalkError},
+        walk::{self, WalkError, Walked},
     },
     model::{
         bounds::Bounds,
@@ -20,6 +20,7 @@ use crate::{
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 use std::{
+    ffi::OsStr,
     fs, io,
     io::Read as _,
     os::unix::ffi::OsStrExt as _,
@@ -63,6 +64,21 @@ pub struct Kept {
     pub tree: Tree,
     /// How many bytes were new to the store, the list among them.
     pub new_bytes: u64,
+    /// Folders that cannot be read, so that the snapshot has nothing of them.
+    pub unlisted: Vec<PathBuf>,
+}
+
+impl Kept {
+    /// A sentence about what the snapshot does not have.
+    #[must_use]
+    pub fn lack(&self) -> Option<String> {
+        let first = self.unlisted.first()?;
+        let first = if first.as_os_str().is_empty() { ".".to_owned() } else { cut(first) };
+        Some(match self.unlisted.len() {
+            1 => format!("the folder `{first}` cannot be read, so nothing of it is kept"),
+            count => format!("{count} folders (`{first}` is one) cannot be read, so nothing of them is kept"),
+        })
+    }
 }
 
 /// Why there is no snapshot. Nothing was changed but, perhaps, the store, which then has contents that nothing names.
@@ -130,14 +146,14 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
     refuse_wide(folder, &order.too_wide).map_err(failed)??;
     let began = cache::now();
     let look = || {
-        let mut found = walk::walk(folder, &order.never, order.bounds.max_files, &order.stop)?;
+        let mut walked = walk::walk(folder, &order.never, order.bounds.max_files, &order.stop)?;
         match target {
-            Some(target) => walk::add_in_the_way(folder, &mut found, target, order.bounds.max_files),
+            Some(target) => walk::add_in_the_way(folder, &mut walked.found, target, order.bounds.max_files),
             None => Ok(()),
         }?;
-        Ok(found)
+        Ok(walked)
     };
-    let found = look().map_err(|error| match error {
+    let Walked { found, unlisted } = look().map_err(|error| match error {
         WalkError::TooMany => NotKept::TooManyFiles { most: order.bounds.max_files },
         WalkError::TooLong { path } => NotKept::PathTooLong { path },
         WalkError::Io { path, source } => NotKept::Io { path, source },
@@ -166,7 +182,8 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
     // Only now: an entry of the cache stands for a content that the store has.
     let seen: Vec<_> = seen.iter().map(|(path, stat, seen)| (path.as_slice(), *stat, *seen)).collect();
     Cache::save(&place, &order.contents.temporary, began, &seen).map_err(in_store)?;
-    Ok(Kept { digest, tree, new_bytes })
+    let unlisted = unlisted.iter().map(|path| PathBuf::from(OsStr::from_bytes(path))).collect();
+    Ok(Kept { digest, tree, new_bytes, unlisted })
 }
 
 fn refuse_wide(folder: &Path, too_wide: &[PathBuf]) -> io::Result<Result<(), NotKept>> {

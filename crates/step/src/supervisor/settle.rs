@@ -8,7 +8,11 @@ use std::io;
 use std::path::Path;
 
 use super::run::Ended;
-use super::{Attempt, snapshot, tidy};
+use super::{
+    Attempt,
+    snapshot::{self, Taken},
+    tidy,
+};
 use crate::attempt::record::{
     Change, Exit, FileChange, FileRef, Outcome, SetBack, Snapshot, Stream, VERSION,
 };
@@ -136,7 +140,9 @@ impl Attempt {
         };
         notes.extend(before.no_snapshot.as_ref().map(|why| note("before", why)));
         notes.extend(after.as_ref().err().map(|why| note("after", why)));
-        after.ok()
+        let Taken { snapshot, lack } = after.ok()?;
+        notes.extend(lack);
+        Some(snapshot)
     }
 
     /// Finds the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout. Writes it only where it is not exactly what

@@ -15,16 +15,26 @@ use std::time::{Duration, Instant};
 /// How long a cancelled attempt waits for git, to say what its command has left.
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
 
+/// A snapshot that was taken.
+pub(crate) struct Taken {
+    pub(crate) snapshot: Snapshot,
+    /// What it does not have, in a sentence.
+    pub(crate) lack: Option<String>,
+}
+
 /// Takes a snapshot, unless `stop` is requested before git has listed the files. `None`: the order asks for none.
 ///
 /// # Errors
 /// It cannot be taken.
-pub(crate) fn take(spec: &Spec, stop: Stop) -> Option<Result<Snapshot, NotKept>> {
+pub(crate) fn take(spec: &Spec, stop: Stop) -> Option<Result<Taken, NotKept>> {
     let order = Order { stop, ..spec.keep.clone()? };
     let was_moving = presence::is_beside_others(&spec.workspace);
-    Some(envoi_tree::keep(&spec.workspace, &order).map(|kept| Snapshot {
-        digest: kept.digest.to_string(),
-        moving: was_moving || presence::is_beside_others(&spec.workspace),
+    Some(envoi_tree::keep(&spec.workspace, &order).map(|kept| Taken {
+        lack: kept.lack(),
+        snapshot: Snapshot {
+            digest: kept.digest.to_string(),
+            moving: was_moving || presence::is_beside_others(&spec.workspace),
+        },
     }))
 }
 

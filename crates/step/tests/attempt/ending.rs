@@ -1,8 +1,8 @@
 //! Commands that do not end by themselves, or not all of them.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 
 use envoi_step::{Cancelled, Lease, Outcome, Spec, boot_ms, cancel, remind};
 use envoi_tree::{Bounds, Contents, Order, Stop};
@@ -206,6 +206,30 @@ pub(crate) fn a_cancel_ends_a_git_that_waits_after_the_command() {
     supervisor.wait().unwrap();
     let warnings = stage.settled().warnings.join("\n");
     assert!(warnings.contains("after the attempt are not kept: ") && warnings.contains(ENDED), "{warnings}");
+}
+
+/// An administrator may read everything: only an ordinary user shows what such permissions do.
+pub(crate) fn a_folder_that_no_snapshot_has_is_named_in_a_warning() {
+    const NAME: &str = "started::ending::a_folder_that_no_snapshot_has_is_named_in_a_warning";
+    if rustix::process::geteuid().is_root() {
+        // A copy, because another user may not come to where this program lies.
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let program = folder.path().join("tests");
+        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let mut again = std::process::Command::new(&program);
+        again.env("TMPDIR", folder.path()).current_dir(folder.path()).uid(65_534).gid(65_534);
+        let done = again.args([NAME, "--exact"]).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && said.contains("1 passed"), "{done:?}");
+        return;
+    }
+    let stage = Stage::new();
+    let spec = keeps_files(&stage, stage.shell("mkdir shut && touch shut/file && chmod 000 shut"));
+    let exit = stage.run(&spec);
+    prepare(&stage, "chmod 755 shut");
+    assert!(exit.snapshot_after.is_some());
+    assert_eq!(exit.warnings, ["the folder `shut` cannot be read, so nothing of it is kept"]);
 }
 
 pub(crate) fn a_cancel_may_come_before_the_folder() {

@@ -93,6 +93,7 @@ fn trials() -> Vec<Trials> {
             a_renewed_lease_lets_the_command_go_on,
             nothing_is_started_after_the_end_of_the_lease,
             a_cancel_ends_a_git_that_waits_after_the_command,
+            a_folder_that_no_snapshot_has_is_named_in_a_warning,
             a_cancel_ends_a_git_that_waits_before_the_command,
             a_cancel_may_come_before_the_folder,
             a_cancel_after_the_end_comes_too_late,

@@ -31,13 +31,12 @@ impl<'s> Asking<'s> {
         Self { stop, left: LONGEST }
     }
 
-    /// What git knows in a folder and does not ignore, relative to it: files, and folders that are repositories of their own, some with
-    /// a slash behind them. `None` where git does not answer: it is not installed, the folder is in no repository or is ignored as a
+    /// What git knows in a folder and does not ignore. `None` where git does not answer: it is not installed, the folder is in no repository or is ignored as a
     /// whole, or git refuses it.
     ///
     /// # Errors
     /// Git takes too long, or its list is too large; a file that it would read is none, or far too long.
-    pub(crate) fn list(&mut self, folder: &Path, is_top: bool) -> io::Result<Option<Vec<Vec<u8>>>> {
+    pub(crate) fn list(&mut self, folder: &Path, is_top: bool) -> io::Result<Option<Listed>> {
         if is_top {
             git::check_readable(folder)?;
         }
@@ -51,9 +50,9 @@ impl<'s> Asking<'s> {
             Some(Finished { code: Some(0), stderr, .. }) if has_left_out(&stderr).is_some() => {
                 Err(io::Error::new(io::ErrorKind::InvalidFilename, has_left_out(&stderr).unwrap_or_default()))
             }
-            Some(Finished { code: Some(0), stdout, .. }) => {
+            Some(Finished { code: Some(0), stdout, stderr }) => {
                 let paths = stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-                Ok(Some(paths.map(<[u8]>::to_vec).collect()))
+                Ok(Some(Listed { paths: paths.map(<[u8]>::to_vec).collect(), unlisted: unlisted(&stderr) }))
             }
             _ => Ok(None),
         }
@@ -80,6 +79,24 @@ impl<'s> Asking<'s> {
             Err(NotFinished::Io(error)) => Err(error),
         }
     }
+}
+
+/// What git has listed of a folder, relative to it.
+pub(crate) struct Listed {
+    /// Files, and folders that are repositories of their own, some with a slash behind them.
+    pub(crate) paths: Vec<Vec<u8>>,
+    /// Folders that git may not list.
+    pub(crate) unlisted: Vec<Vec<u8>>,
+}
+
+/// The folders that git has passed over because it may not list them, as git has said it.
+fn unlisted(stderr: &[u8]) -> Vec<Vec<u8>> {
+    let said = String::from_utf8_lossy(stderr);
+    let denied = said.lines().filter_map(|line| {
+        let path = line.strip_prefix("warning: could not open directory '")?;
+        path.strip_suffix("/': Permission denied")
+    });
+    denied.map(|path| path.as_bytes().to_vec()).collect()
 }
 
 /// The folder that git could not open because its path is too long, as git reports it.

@@ -5,7 +5,7 @@
 
 use crate::{
     look::{
-        git::Asking,
+        git::{Asking, Listed},
         stat::{Kind, Stat},
     },
     model::{
@@ -16,7 +16,7 @@ use crate::{
 use envoi_durable::{is_too_large, read_regular};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::{
-    cell::OnceCell,
+    cell::{OnceCell, RefCell},
     collections::{BTreeMap, BTreeSet, HashMap},
     ffi::OsStr,
     fs, io,
@@ -30,6 +30,13 @@ use std::{
 
 /// What was found, by path.
 pub(crate) type Found = BTreeMap<Vec<u8>, Stat>;
+
+/// What a look at a folder has found.
+pub(crate) struct Walked {
+    pub(crate) found: Found,
+    /// Folders that cannot be listed: nothing of them was found.
+    pub(crate) unlisted: BTreeSet<Vec<u8>>,
+}
 
 /// The longest `.gitignore` or `.envoiignore` that is read outside of git.
 const MOST_BYTES_OF_RULES: u64 = 1 << 20;
@@ -49,7 +56,7 @@ pub(crate) enum WalkError {
 }
 
 /// Looks at `root`, and at no more than `most` files of it.
-pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize, stop: &Stop) -> Result<Found, WalkError> {
+pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize, stop: &Stop) -> Result<Walked, WalkError> {
     let identity = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let never = never.iter().filter_map(identity).collect();
     let git = Asking::new(stop);
@@ -61,12 +68,13 @@ pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize, stop: &Stop) -> 
         found: Found::new(),
         folders: HashMap::new(),
         too_long: OnceCell::new(),
+        unlisted: RefCell::default(),
     };
     walk.folders.insert(Vec::new(), true);
     walk.enter(Vec::new())?;
     match walk.too_long.into_inner() {
         Some(path) => Err(WalkError::TooLong { path }),
-        None => Ok(walk.found),
+        None => Ok(Walked { found: walk.found, unlisted: walk.unlisted.into_inner() }),
     }
 }
 
@@ -97,6 +105,7 @@ struct Walk<'r> {
     folders: HashMap<Vec<u8>, bool>,
     /// A path that the system cannot open as a whole.
     too_long: OnceCell<PathBuf>,
+    unlisted: RefCell<BTreeSet<Vec<u8>>>,
 }
 
 impl Walk<'_> {
@@ -112,7 +121,21 @@ impl Walk<'_> {
                 self.too_long.get_or_init(|| place);
                 None
             }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.unlisted.borrow_mut().insert(parent(path).to_vec());
+                None
+            }
             found => found.ok(),
+        }
+    }
+
+    /// As [`Self::stat`] for what is not ignored. `None`: it is ignored, too.
+    fn stat_unless(&self, path: &[u8], is_ignored: impl Fn(bool) -> bool) -> Option<fs::Metadata> {
+        let place = full(self.root, path);
+        match fs::symlink_metadata(&place) {
+            Err(_) if is_ignored(is_folder_in_its_folder(&place)) => None,
+            Ok(found) if is_ignored(found.is_dir()) => None,
+            _ => self.stat(path),
         }
     }
 
@@ -129,7 +152,11 @@ impl Walk<'_> {
             false => None,
         };
         match listed {
-            Some(paths) => self.take_listed(&folder, paths),
+            Some(Listed { paths, unlisted }) => {
+                let unlisted = unlisted.iter().map(|path| below(&folder, path));
+                self.unlisted.borrow_mut().extend(unlisted);
+                self.take_listed(&folder, paths)
+            }
             None => self.read(folder, &[]),
         }
     }
@@ -196,19 +223,17 @@ impl Walk<'_> {
         if let Some(known) = self.folders.get(folder) {
             return *known;
         }
-        let is_entered = self.is_entered(parent(folder))
-            && {
-                let found = self.stat(folder);
-                found.is_some_and(|found| found.is_dir() && !self.never.contains(&(found.dev(), found.ino())))
-            }
-            && !is_never(name(folder));
+        let is_entered = !is_never(name(folder)) && self.is_entered(parent(folder)) && {
+            let found = self.stat(folder);
+            found.is_some_and(|found| found.is_dir() && !self.never.contains(&(found.dev(), found.ino())))
+        };
         self.folders.insert(folder.to_vec(), is_entered);
         is_entered
     }
 
     /// Empty folders directly in one whose files git has listed, and in those that hold nothing but folders.
     fn find_empty(&mut self, folder: &[u8]) -> Result<(), WalkError> {
-        for name in self.names(folder)? {
+        for name in self.names_if_readable(folder)?.unwrap_or_default() {
             let path = below(folder, &name);
             if self.folders.contains_key(&path) || is_never(&name) {
                 continue;
@@ -242,26 +267,34 @@ impl Walk<'_> {
         read().map_err(|error| self.failed(folder, error))
     }
 
-    /// A folder that git does not list. `above` are the rules of the folders around it, the outermost first.
-    fn read(&mut self, folder: Vec<u8>, above: &[Arc<Gitignore>]) -> Result<(), WalkError> {
-        let names = match self.names(&folder) {
-            // A folder of another user is passed over; the root is not.
+    /// As [`Self::names`]. `None`: a folder of another user, which is passed over; the root is not.
+    fn names_if_readable(&self, folder: &[u8]) -> Result<Option<Vec<Vec<u8>>>, WalkError> {
+        match self.names(folder) {
             Err(WalkError::Io { source, .. })
                 if source.kind() == io::ErrorKind::PermissionDenied && !folder.is_empty() =>
             {
-                return Ok(());
+                self.unlisted.borrow_mut().insert(folder.to_vec());
+                Ok(None)
             }
-            names => names?,
-        };
+            names => names.map(Some),
+        }
+    }
+
+    /// A folder that git does not list. `above` are the rules of the folders around it, the outermost first.
+    fn read(&mut self, folder: Vec<u8>, above: &[Arc<Gitignore>]) -> Result<(), WalkError> {
+        let Some(names) = self.names_if_readable(&folder)? else { return Ok(()) };
         let mut rules = above.to_vec();
         rules.extend(self.rules(&folder, &names)?);
         for name in names {
             let path = below(&folder, &name);
             let place = full(self.root, &path);
-            let Some(found) = self.stat(&path) else { continue };
-            if is_never(&name) || is_ignored(&rules, &place, found.is_dir()) {
+            if is_never(&name) {
                 continue;
             }
+            let Some(found) = self.stat_unless(&path, |is_folder| is_ignored(&rules, &place, is_folder))
+            else {
+                continue;
+            };
             if !found.is_dir() {
                 self.take(path, Stat::of(&found))?;
                 continue;
@@ -345,6 +378,9 @@ fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result
     let failed = |source| WalkError::Io { path: full(root, folder), source };
     for entry in fs::read_dir(full(root, folder)).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
+        if is_never(name.as_bytes()) {
+            continue;
+        }
         let path = below(folder, name.as_bytes());
         let there = match fs::symlink_metadata(full(root, &path)) {
             Err(error) if is_name_too_long(&error) => {
@@ -353,9 +389,6 @@ fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result
             Err(_) => continue,
             Ok(there) => there,
         };
-        if is_never(name.as_bytes()) {
-            continue;
-        }
         if there.is_dir() {
             add_all(root, &path, found, most)?;
         } else if let Some(stat) = Stat::of(&there) {
@@ -366,6 +399,14 @@ fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result
         }
     }
     Ok(())
+}
+
+/// Whether a folder stands at a path that is too long to be looked at as a whole, or in a folder that may only be listed.
+fn is_folder_in_its_folder(place: &Path) -> bool {
+    let entries = place.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let mut entries = entries.into_iter().flatten().flatten();
+    let entry = entries.find(|entry| Some(entry.file_name().as_os_str()) == place.file_name());
+    entry.is_some_and(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
 }
 
 fn is_name_too_long(error: &io::Error) -> bool {

@@ -1,6 +1,7 @@
 //! A folder, and a store beside it.
 
 use envoi_tree::{Bounds, Contents, Entry, Kept, NotKept, Order, Stop, Tree, What, keep};
+use rustix::process::Uid;
 use std::{
     ffi::OsStr,
     fs,
@@ -89,6 +90,30 @@ impl Place {
 
     pub(crate) fn keep(&self) -> Kept {
         self.try_keep().unwrap()
+    }
+
+    /// As a user who is not root, who may not read these folders.
+    pub(crate) fn keep_as_an_ordinary_user(&self, shut: &[&str]) -> Kept {
+        let nobody = Uid::from_raw(65_534);
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            let base = self.root.parent().unwrap();
+            fs::set_permissions(base, fs::Permissions::from_mode(0o755)).unwrap();
+            let owner = nobody.as_raw().to_string();
+            assert!(Command::new("chown").args(["-R", &owner]).arg(base).status().unwrap().success());
+        }
+        shut.iter().for_each(|name| self.mode(name, 0o000));
+        let kept = std::thread::scope(|scope| {
+            let keep = || {
+                if is_root {
+                    rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                }
+                self.keep()
+            };
+            scope.spawn(keep).join().unwrap()
+        });
+        shut.iter().for_each(|name| self.mode(name, 0o755));
+        kept
     }
 
     /// Paths of a snapshot, with a sign for what is no file.

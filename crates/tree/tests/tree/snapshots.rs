@@ -2,8 +2,10 @@
 
 use super::folder::{Place, odd};
 use envoi_tree::{Bounds, NotKept, Tree, What, differences};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use std::{
     fs::{self, File},
+    os::fd::OwnedFd,
     os::unix::{ffi::OsStrExt, fs::MetadataExt, net::UnixListener},
     time::{Duration, SystemTime},
 };
@@ -277,10 +279,38 @@ fn what_a_store_has_of_a_folder_is_for_its_owner_alone() {
     }
 }
 
+#[test]
+fn a_folder_that_may_not_be_read_is_passed_over_and_named() {
+    for is_git in [false, true] {
+        let place = Place::new();
+        if is_git {
+            place.git("", &["init", "-q"]);
+        }
+        for path in ["near", "tracked/file", "new/file", "left-out/file"] {
+            place.write(path, "1");
+        }
+        place.write(".gitignore", "/left-out\n");
+        if is_git {
+            place.git("", &["add", "tracked"]);
+        }
+        assert_eq!(place.keep().lack(), None);
+        let kept = place.keep_as_an_ordinary_user(&["tracked", "new", "left-out"]);
+        let unlisted: Vec<_> = kept.unlisted.iter().map(|path| path.to_str().unwrap()).collect();
+        assert_eq!(unlisted, ["new", "tracked"], "{is_git}");
+        let lack = kept.lack().unwrap();
+        assert_eq!(lack, "2 folders (`new` is one) cannot be read, so nothing of them is kept");
+        let paths: Vec<_> = kept.tree.entries().iter().map(|entry| entry.path.as_slice()).collect();
+        assert_eq!(paths, [&b".gitignore"[..], b"near"], "{is_git}");
+    }
+}
+
 /// A file whose path, relative to the place, has so many bytes.
 fn deep(place: &Place, top: &str, bytes: usize) {
-    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+    openat(folders(place, top, bytes), "file", OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).unwrap();
+}
 
+/// The folder in which a path with `/file` at its end has so many bytes.
+fn folders(place: &Place, top: &str, bytes: usize) -> OwnedFd {
     fs::create_dir(place.path(top)).unwrap();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let mut at = openat(CWD, place.path(top), flags, Mode::empty()).unwrap();
@@ -293,7 +323,36 @@ fn deep(place: &Place, top: &str, bytes: usize) {
         at = openat(&at, &name, flags, Mode::empty()).unwrap();
         left -= length + 1;
     }
-    openat(&at, "file", OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).unwrap();
+    at
+}
+
+/// Only the last name makes the path too long.
+#[test]
+fn a_path_that_the_system_cannot_open_is_passed_over_if_it_is_ignored() {
+    for is_git in [false, true] {
+        for (is_folder, rules) in [(false, "file"), (true, "file/"), (true, ".git")] {
+            let place = Place::new();
+            if is_git {
+                place.git("", &["init", "-q"]);
+            }
+            place.write("near", "1");
+            let bytes = 4097 - place.path("").as_os_str().len();
+            let folder = folders(&place, "far", bytes);
+            let name = if rules == ".git" { ".git" } else { "file" };
+            if is_folder {
+                mkdirat(&folder, name, Mode::RWXU).unwrap();
+            } else {
+                openat(&folder, name, OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).unwrap();
+            }
+            place.write(".gitignore", format!("{rules}\n"));
+            assert_eq!(place.paths(), [".gitignore", "near"], "{is_git} {is_folder} {rules}");
+            if !is_folder {
+                place.write(".gitignore", "file/\n");
+                let refused = place.try_keep();
+                assert!(matches!(refused, Err(NotKept::PathTooLong { .. })), "{is_git}: {refused:?}");
+            }
+        }
+    }
 }
 
 #[test]
