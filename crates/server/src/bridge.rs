@@ -25,7 +25,10 @@ use crate::{
         response,
         work::{blocking, in_time},
     },
-    limits::{byte_limit::KeptBytes, concurrency_limit::Permit},
+    limits::{
+        byte_limit::{ByteLimit, KeptBytes},
+        concurrency_limit::Permit,
+    },
     models::{
         catalog::{ChosenModel, Models, Provider},
         provider::{PostError, ProviderError, ProviderResponse},
@@ -166,8 +169,9 @@ impl BridgeRequest {
         let account = self.account().await?;
         let files = self.files(&account, &turn, envelope.attachments);
         // There is room for the files before the call is counted.
-        if !kept.add(self.weight(&files).await?) {
-            return Err(Refusal::TooManyBytes);
+        let weight = self.weight(&files).await?;
+        if !kept.add(weight) {
+            return Err(no_room(&self.app.model_bodies, size(body_bytes).saturating_add(weight)));
         }
         // They are read only after that: a caller without budget costs no reading.
         let mut meter = self.meter(account, chosen, permit).await?;
@@ -180,9 +184,10 @@ impl BridgeRequest {
         };
         let request = message(&meter.chosen().offer.name, &envelope.text, turn.system.as_deref(), given);
         // Beside the files, it is the text of the body once more. Escapes make it longer.
-        if !kept.set(size(body_bytes).saturating_add(size(request.len()))) {
+        let bytes = size(body_bytes).saturating_add(size(request.len()));
+        if !kept.set(bytes) {
             meter.end_unasked().await;
-            return Err(Refusal::TooManyBytes);
+            return Err(no_room(&self.app.model_bodies, bytes));
         }
         let mut answer = self.ask(&mut meter, Protocol::Chat, request).await?;
         drop(kept);
@@ -411,6 +416,12 @@ impl BridgeRequest {
     }
 }
 
+/// Why a request is refused that wants to keep so many bytes. To be sent again helps only where they can fit.
+fn no_room(limit: &ByteLimit, bytes: u64) -> Refusal {
+    let most = limit.most_alone();
+    if bytes > most { Refusal::TooLargeWithFiles { bytes, most } } else { Refusal::TooManyBytes }
+}
+
 /// The files that a message names.
 #[derive(Clone)]
 struct NamedFiles {
@@ -513,4 +524,16 @@ fn message(model: &str, text: &str, system: Option<&str>, given: FileParts) -> B
     let messages: Vec<Value> =
         system.into_iter().chain([json!({"role": "user", "content": content})]).collect();
     json!({"model": model, "messages": messages}).to_string().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_never_fits_is_not_to_be_sent_again() {
+        let limit = ByteLimit::new(256);
+        assert!(matches!(no_room(&limit, 96), Refusal::TooManyBytes));
+        assert!(matches!(no_room(&limit, 97), Refusal::TooLargeWithFiles { bytes: 97, most: 96 }));
+    }
 }

@@ -53,6 +53,8 @@ pub(crate) enum Refusal {
     Forbidden,
     /// The body has more bytes than this.
     TooLarge(u64),
+    /// With its files the request has more bytes than a client may keep that is alone.
+    TooLargeWithFiles { bytes: u64, most: u64 },
     /// What is wrong with the body, each with its place.
     Invalid(Vec<(String, String)>),
     /// No model can be called.
@@ -138,6 +140,13 @@ impl Refusal {
             Self::Forbidden => return None,
             Self::TooLarge(limit) => {
                 ErrorBody::bad(Code::BodyTooLarge, format!("the body is over {limit} bytes"))
+            }
+            Self::TooLargeWithFiles { bytes, most } => {
+                let message = format!(
+                    "with its files, and as the provider would get it, the request has {bytes} bytes; at most {most} fit: \
+                     name fewer or smaller files"
+                );
+                ErrorBody::bad(Code::BodyTooLarge, message)
             }
             Self::Invalid(issues) => {
                 let issues = issues.iter().map(|(place, message)| format!("`{place}`: {message}"));
@@ -263,6 +272,7 @@ mod tests {
         for (refusal, status, retries) in [
             (Refusal::Forbidden, 403, None),
             (Refusal::TooLarge(1), 413, None),
+            (Refusal::TooLargeWithFiles { bytes: 2, most: 1 }, 413, None),
             (Refusal::one("a", "b"), 400, None),
             (Refusal::Envelope(String::new()), 400, None),
             (Refusal::NoModel(NoModel::Unknown), 400, None),

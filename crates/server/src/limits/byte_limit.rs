@@ -45,6 +45,17 @@ impl ByteLimit {
         Self { all, kept: Arc::default() }
     }
 
+    /// The most bytes that a client may keep while nobody else keeps any. More never fit.
+    pub(crate) fn most_alone(&self) -> u64 {
+        // The most for which [`KeptBytes::add`] finds enough left: `bytes <= CLIENT_SHARE * ((all - 2 * bytes) / 2)`.
+        let fits = |bytes: u64| {
+            let left = self.all.checked_sub(bytes.saturating_mul(2)).map(|left| left / 2);
+            left.is_some_and(|left| bytes <= left.saturating_mul(CLIENT_SHARE))
+        };
+        let about = self.all / 2 / (CLIENT_SHARE + 1) * CLIENT_SHARE;
+        (about..=about.saturating_add(CLIENT_SHARE)).rev().find(|bytes| fits(*bytes)).unwrap_or(about)
+    }
+
     /// Nothing yet, for this client of this group.
     pub(crate) fn begin(&self, group: &str, client: &str) -> KeptBytes {
         KeptBytes { limit: self.clone(), group: group.to_owned(), client: client.to_owned(), bytes: 0 }
@@ -150,6 +161,17 @@ mod tests {
         assert_eq!(most(&limit, "a", "one"), 96);
         let rest = limit.kept.lock().unwrap();
         assert_eq!((rest.in_all, rest.of_groups.len()), (0, 0), "nothing is kept of those who are gone");
+    }
+
+    /// What fits when nobody else is there is refused only for now; anything else is refused for good.
+    #[test]
+    fn it_is_known_what_never_fits() {
+        for all in (0..200).chain([256, 1_000, 1_023]) {
+            let limit = ByteLimit::new(all);
+            assert_eq!(limit.most_alone(), most(&limit, "a", "one"), "{all}");
+            let mut kept = limit.begin("a", "one");
+            assert!(kept.add(limit.most_alone()), "at once, too: {all}");
+        }
     }
 
     #[test]
