@@ -230,6 +230,13 @@ fn what_was_deleted_was_archived_before() {
     assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
     assert_eq!(stage.read(&bundle), "no bundle");
     fs::remove_file(stage.path(&bundle)).unwrap();
+    // A pipe has no end as long as nobody writes to it.
+    let pipe = stage.path(&bundle);
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let found = gc_as_planned(&stage, &[]);
+    assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
+    assert!(!fs::symlink_metadata(&pipe).unwrap().is_file(), "it is left as it is");
+    fs::remove_file(&pipe).unwrap();
     let found = gc_as_planned(&stage, &[]);
     assert_eq!(deleted(&found), [(ids[1].clone(), String::new())]);
     let verified = stage.json(&["--json", "verify", &bundle]);

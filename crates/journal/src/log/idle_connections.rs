@@ -19,7 +19,8 @@ const MOST_KEPT: usize = 4;
 #[derive(Clone, Default)]
 pub(crate) struct IdleConnections(Arc<Mutex<Vec<(FileId, Connection)>>>);
 
-/// Which file a connection has open. A path may lead to another one later: a store can be moved, removed or put back.
+/// Which file a connection has open. A path may lead to another one later: a store can be moved, removed or put back. A file that is written over
+/// while it is open is not noticed: SQLite notices it in no connection, be it new or kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileId {
     device: u64,
@@ -130,6 +131,19 @@ mod tests {
         reader.conn().execute_batch("BEGIN; SELECT count(*) FROM runs").unwrap();
         drop(reader);
         assert_eq!(kept(&store), 0);
+    }
+
+    /// As a restore through SQLite does it: the file stays the same.
+    #[test]
+    fn what_another_process_writes_through_the_database_is_seen_by_a_kept_connection() {
+        let place = tempfile::tempdir().unwrap();
+        let store = store_in(place.path());
+        store.take_epoch().unwrap();
+        drop(store.reader().unwrap());
+        assert_eq!(kept(&store), 1);
+        let other = Connection::open(store.layout().db()).unwrap();
+        other.execute("UPDATE engine SET epoch = 77", []).unwrap();
+        assert_eq!(store.reader().unwrap().epoch().unwrap().0, 77);
     }
 
     #[test]
