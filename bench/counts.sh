@@ -8,7 +8,7 @@
 # $BENCH and $ENVOI are the programs; without them, those that cargo has built for debugging. Both builds make the same calls. Each
 # count is the difference between a longer and a shorter run, by the step: the start of the program and of the run are not in it.
 #
-# Rows of `with-artifacts` are by the file, not by the step.
+# Rows of `with-artifacts` are by the file, not by the step. Rows of `first-run` are of a whole run of one step and of the store that it makes.
 #
 # Counted are the calls that work on files, and programs and threads that are started. Not counted, because their number depends on
 # the machine, on the user or on other load: memory, locks between threads, waiting, reads of pipes, the loading of programs,
@@ -129,6 +129,8 @@ measure() {
     a_step no_op 20 60
     a_step with_command 2 12
     a_step with_artifacts 1200 2200
+    rm -rf -- "$place/command-1"
+    with_command 1 | awk '/syncs / { printf "first-run.%s %.2f\n", $1, $2 }'
 }
 
 # The table; fails if a count is off.
