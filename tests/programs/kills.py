@@ -1,5 +1,5 @@
 """Kills of `check.sh --kills N`: an engine, a supervisor, the process that reads an agent program, the program, its tool, or all of them at once, at
-random moments of a run. Every second run calls its models through the bridge, the others call them themselves. After each kill the run goes on by
+random moments of a run. Every second run calls its models through the bridge, if the program can; the others call them themselves. After each kill the run goes on by
 itself, or another engine takes it up, and then these hold:
 
 - through the bridge, calls that the stub was paid for are calls of the run's ledger; only a call that a killed engine had announced may not have
@@ -40,7 +40,7 @@ def processes(mark):
             continue
         name = pathlib.Path(words[0]).name if words else ""
         kind = ("ended" if not words else "supervisor" if "__attempt" in words[1:3] else "reader" if "__agent" in words[1:3] else
-                "zygote" if "__zygote" in words[1:3] else "program" if name in ("claude", "codex") else "tool" if name == "sleep" else name)
+                "zygote" if "__zygote" in words[1:3] else "program" if name in ("claude", "codex", "node") else "tool" if name == "sleep" else name)
         found.append((kind, int(place.name)))
     return found
 
@@ -61,19 +61,19 @@ class Kill(Story):
     def __init__(self, envoi, kind, binary, port, number, seed):
         super().__init__(envoi, kind, binary, port)
         self.random = random.Random(f"{seed} {kind} {number}")
-        self.bridge = number % 2 == 0
+        self.bridge = number % 2 == 0 and kind in PROTOCOLS
         self.run_name = f"{kind}-kill-{number}--work"
         self.home, tools = self.place / "home", self.place / "tools"
         tools.mkdir()
         (tools / kind).symlink_to(binary)
         base = f"http://127.0.0.1:{port}/{self.run_name}"
         version = "/v1" if kind == "claude" else ""
-        (self.place / ".envoi/config.yaml").write_text(
+        (self.place / ".envoi/config.yaml").write_text("" if kind not in PROTOCOLS else
             f'models:\n  providers:\n    stub: {{ url: "{base}{version}", protocol: {PROTOCOLS[kind]} }}\n'
             f"  offer:\n    stub: {{ provider: stub }}\n")
-        variable = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}[kind]
         args, variables = step(kind, base, self.home)
         if self.bridge:
+            variable = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}[kind]
             args, variables = (["--disable", "plugins"] if kind == "codex" else []), {variable: str(self.home)}
         variables |= {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(self.home), "KILLED_IN": str(self.place)}
         env = "".join(f"  {name}: {quoted(value)}\n" for name, value in variables.items())
@@ -198,10 +198,11 @@ class Kill(Story):
 
     def sessions(self):
         """Sessions that the program has kept in its folder: those in which the model has answered, and all of them."""
-        files = list(self.home.glob("projects/*/*.jsonl" if self.kind == "claude" else "sessions/**/rollout-*.jsonl"))
-        answers = {"claude": ('"type":"assistant"',), "codex": ('"type":"function_call"', '"role":"assistant"')}[self.kind]
-        # A rollout is named after its time, then after its session.
-        names = {place: place.stem[-36:] for place in files}
+        kept = {"claude": "projects/*/*.jsonl", "codex": "sessions/**/rollout-*.jsonl", "gemini": ".gemini/tmp/*/chats/session-*.jsonl"}
+        files = list(self.home.glob(kept[self.kind]))
+        answers = {"claude": ('"type":"assistant"',), "codex": ('"type":"function_call"', '"role":"assistant"'), "gemini": ('"type":"gemini"',)}[self.kind]
+        # A rollout is named after its time, then after its session. A file of Gemini begins with the session.
+        names = {place: place.stem[-36:] if self.kind != "gemini" else json.loads(place.read_text().split("\n", 1)[0])["sessionId"] for place in files}
         return {names[place] for place in files if any(answer in place.read_text(errors="replace") for answer in answers)}, set(names.values())
 
 
