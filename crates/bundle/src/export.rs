@@ -1,10 +1,11 @@
 //! A bundle is made of a store, which is only read.
 //!
 //! A run that is at work can be exported: the bundle ends with the events that were there. What its live attempts have written so far
-//! comes too.
+//! comes too. Events are read a page at a time, once to know the run and again for each entry that is made of them.
 
 use crate::{
     archive::{Archive, Sign},
+    event_pages::EventPages,
     manifest::{
         BLOBS, CHAIN, EVENTS, FLOW, FLOWS, FORMAT, FlowText, HANDOFFS, LOGS, LeftOut, MANIFEST, Manifest,
         README, TREES, WITHOUT_SNAPSHOTS, readme,
@@ -14,11 +15,11 @@ use crate::{
 use envoi_contract::digest::Digest;
 use envoi_engine::{flow_versions, snapshots};
 use envoi_journal::{
-    BlobError, Chain, EventFilter, Layout, PinnedFlow, ReadError, Reader, digests, handoff_bytes,
+    BlobError, Chain, EventFilter, EventText, Layout, PinnedFlow, ReadError, Reader, digests, handoff_bytes,
 };
 use envoi_kernel::{
     Event, Record, Run,
-    ids::{AttemptId, RunId, VisitId},
+    ids::{AttemptId, RunId, Seq, VisitId},
 };
 use envoi_tree::{ContentError, Shelf};
 use std::{
@@ -42,17 +43,15 @@ pub enum ExportError {
     Io(#[from] io::Error),
 }
 
-/// Events of a page, and the bytes after which one ends.
-const PAGE: (u32, usize) = (10_000, 16 << 20);
-
 /// What the events of a run say.
 struct Lived {
     run: Run,
-    lines: Vec<u8>,
     chain: Chain,
-    sums: String,
     events: u64,
-    handoffs: Vec<(VisitId, Vec<u8>)>,
+    /// The bytes of their lines, and of the lines of the chain.
+    line_bytes: u64,
+    sum_bytes: u64,
+    handoffs: Vec<(VisitId, Seq)>,
     attempts: Vec<AttemptId>,
     contents: BTreeSet<Digest>,
     /// Lists of snapshots.
@@ -84,7 +83,7 @@ pub fn export<W: Write>(
     target: W,
 ) -> Result<(Manifest, W), ExportError> {
     let pinned = reader.pinned(run)?;
-    let lived = live_again(reader, run, &pinned)?;
+    let lived = live_again(reader, run, &pinned, |_| {})?;
     let shelf = snapshots::contents(layout).shelf()?;
     let source = Source { reader, shelf: &shelf };
     let Collected { lists, contents, left_out } = source.collect(&lived, wanted.without_files)?;
@@ -104,10 +103,21 @@ pub fn export<W: Write>(
     archive.add(MANIFEST, &json(&manifest)?)?;
     archive.add(FLOW, pinned.text.as_bytes())?;
     archive.add(FLOWS, &json(&flow_texts(&pinned))?)?;
-    archive.add(EVENTS, &lived.lines)?;
-    archive.add(CHAIN, lived.sums.as_bytes())?;
-    for (visit, bytes) in &lived.handoffs {
-        archive.add(&format!("{HANDOFFS}{visit}.json"), bytes)?;
+    let lines = pages(reader, run, lived.events).read_as(|event, made| {
+        made.extend_from_slice(event.json.as_bytes());
+        made.push(b'\n');
+    });
+    archive.add_from(EVENTS, lived.line_bytes, lines)?;
+    let mut chain = Chain::of(run);
+    let sums = pages(reader, run, lived.events)
+        .read_as(|event, made| made.extend_from_slice(sum(&mut chain, event).as_bytes()));
+    archive.add_from(CHAIN, lived.sum_bytes, sums)?;
+    for (visit, seq) in &lived.handoffs {
+        let record = reader.records(run, *seq, Some(1))?.into_iter().next();
+        let Some(Record { event: Event::HandoffWritten(written), .. }) = record else {
+            return Err(ExportError::Run(format!("event {seq} is no hand-off any more")));
+        };
+        archive.add(&format!("{HANDOFFS}{visit}.json"), &handoff_bytes(&written))?;
     }
     for attempt in &lived.attempts {
         for stream in ["stdout", "stderr"] {
@@ -136,9 +146,8 @@ pub fn not_in_bundle(
     run: &RunId,
     bundle: Option<&Manifest>,
 ) -> Result<Option<Digest>, ExportError> {
-    let lived = live_again(reader, run, &reader.pinned(run)?)?;
     let mut lacked = BTreeSet::new();
-    digests(&lived.lines, &mut lacked);
+    let lived = live_again(reader, run, &reader.pinned(run)?, |line| digests(line, &mut lacked))?;
     lacked.retain(|digest| !lived.contents.contains(digest));
     if bundle.is_none_or(|bundle| bundle.format != WITHOUT_SNAPSHOTS) {
         lacked.retain(|digest| !lived.snapshots.contains(digest) && !lived.late.contains(digest));
@@ -185,53 +194,73 @@ fn flow_texts(pinned: &PinnedFlow) -> Vec<FlowText> {
     std::iter::once(pinned).chain(&pinned.earlier).map(text).collect()
 }
 
-fn live_again(reader: &Reader, run: &RunId, pinned: &PinnedFlow) -> Result<Lived, ExportError> {
+/// The events before `until`.
+fn pages(
+    reader: &Reader,
+    run: &RunId,
+    until: Seq,
+) -> EventPages<impl FnMut(Seq, u32, usize) -> Result<Vec<EventText>, ReadError>> {
+    EventPages::new(
+        move |from, limit, bytes| reader.event_texts(run, from, limit, bytes, EventFilter::All),
+        until,
+    )
+}
+
+/// The line of the chain for the next event.
+fn sum(chain: &mut Chain, event: &EventText) -> String {
+    chain.add(event.json.as_bytes());
+    format!("{} {}\n", event.seq, chain.head().hex())
+}
+
+fn bytes(text: &[u8]) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+/// Reads all events that are there now. `each` gets their lines.
+fn live_again(
+    reader: &Reader,
+    run: &RunId,
+    pinned: &PinnedFlow,
+    mut each: impl FnMut(&[u8]),
+) -> Result<Lived, ExportError> {
     let versions = flow_versions(pinned).map_err(|report| ExportError::Run(report.to_string()))?;
     let mut lived = Lived {
         run: Run::new(versions),
-        lines: Vec::new(),
         chain: Chain::of(run),
-        sums: String::new(),
         events: 0,
+        line_bytes: 0,
+        sum_bytes: 0,
         handoffs: Vec::new(),
         attempts: Vec::new(),
         contents: BTreeSet::new(),
         snapshots: BTreeSet::new(),
         late: BTreeSet::new(),
     };
-    loop {
-        let page = reader.event_texts(run, lived.events, PAGE.0, PAGE.1, EventFilter::All)?;
-        if page.is_empty() {
-            return Ok(lived);
-        }
-        for text in page {
-            let line = text.json.as_bytes();
-            let record: Record = serde_json::from_slice(line)
-                .map_err(|error| ExportError::Run(format!("event {}: {error}", text.seq)))?;
-            lived.run.apply(&record).map_err(|error| ExportError::Run(error.to_string()))?;
-            lived.chain.add(line);
-            lived.sums.push_str(&format!("{} {}\n", text.seq, lived.chain.head().hex()));
-            lived.lines.extend_from_slice(line);
-            lived.lines.push(b'\n');
-            lived.events = text.seq.saturating_add(1);
-            let workspace = named::workspace(&record);
-            lived.snapshots.extend(workspace.snapshots);
-            lived.late.extend(workspace.late);
-            let (contents, list) = named::contents(&record.event);
-            lived.contents.extend(contents);
-            // One that cannot be read is left out, and with it what it names.
-            let listed =
-                list.and_then(|list| reader.blob(&list).ok()).and_then(|bytes| named::in_list(&bytes));
-            lived.contents.extend(listed.into_iter().flatten());
-            match record.event {
-                Event::HandoffWritten(written) => {
-                    lived.handoffs.push((written.visit.clone(), handoff_bytes(&written)));
-                }
-                Event::AttemptStarted(started) => lived.attempts.push(started.attempt.clone()),
-                _ => {}
-            }
+    let mut all = pages(reader, run, Seq::MAX);
+    while let Some(text) = all.next()? {
+        let line = text.json.as_bytes();
+        let record: Record = serde_json::from_slice(line)
+            .map_err(|error| ExportError::Run(format!("event {}: {error}", text.seq)))?;
+        lived.run.apply(&record).map_err(|error| ExportError::Run(error.to_string()))?;
+        each(line);
+        lived.sum_bytes = lived.sum_bytes.saturating_add(bytes(sum(&mut lived.chain, &text).as_bytes()));
+        lived.line_bytes = lived.line_bytes.saturating_add(bytes(line)).saturating_add(1);
+        lived.events = text.seq.saturating_add(1);
+        let workspace = named::workspace(&record);
+        lived.snapshots.extend(workspace.snapshots);
+        lived.late.extend(workspace.late);
+        let (contents, list) = named::contents(&record.event);
+        lived.contents.extend(contents);
+        // One that cannot be read is left out, and with it what it names.
+        let listed = list.and_then(|list| reader.blob(&list).ok()).and_then(|bytes| named::in_list(&bytes));
+        lived.contents.extend(listed.into_iter().flatten());
+        match record.event {
+            Event::HandoffWritten(written) => lived.handoffs.push((written.visit.clone(), text.seq)),
+            Event::AttemptStarted(started) => lived.attempts.push(started.attempt.clone()),
+            _ => {}
         }
     }
+    Ok(lived)
 }
 
 /// Contents of a store, wherever they lie.

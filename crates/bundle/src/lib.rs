@@ -24,6 +24,7 @@
 
 mod archive;
 mod entries;
+mod event_pages;
 mod export;
 mod import;
 mod manifest;
