@@ -65,6 +65,26 @@ export interface Answer {
   user_envelope?: boolean | undefined;
 }
 
+export interface ArtifactVersion {
+  /** The digest of its content; null if it was deleted. */
+  digest: string | null;
+  /** Relative to the workspace. */
+  path: string;
+  /** In bytes. */
+  size: number | null;
+  /** The visit that left it. */
+  visit: string;
+}
+
+export interface Artifacts {
+  /** The versions, sorted by their paths; those of one path in the order in which they were handed over. */
+  artifacts: readonly ArtifactVersion[];
+  /** The `cursor` of the next page; null on the last. */
+  next: string | null;
+  /** How many there are on all pages. */
+  total: number;
+}
+
 export interface BridgeAnswer {
   /** Which model it was. */
   model: string;
@@ -186,6 +206,23 @@ export interface Compare {
   from?: string | null | undefined;
 }
 
+export interface ComparedFile {
+  /** Lines that came. 0 for a file that is no text. */
+  added: number;
+  /** What stands there; null if nothing does. */
+  after: FileState | null;
+  /** What stood there; null if nothing did. */
+  before: FileState | null;
+  /** The attempts that changed it, in their order. `edited between A and B`: it changed between these two attempts, not by an attempt. */
+  by: readonly string[];
+  /** The lines that differ, with three around them, as text for people; null unless `lines` was asked for. Characters that would steer a terminal are escaped, and long lines are cut: it is no patch. */
+  lines: string | null;
+  /** Relative to the workspace. Bytes that are no UTF-8 are replaced. */
+  path: string;
+  /** Lines that went. */
+  removed: number;
+}
+
 export interface ComparedStep {
   /** How it differs. */
   change: "kept" | "changed" | "new" | "gone";
@@ -239,6 +276,15 @@ export interface Correct {
   why?: string | null | undefined;
 }
 
+export interface Differences {
+  /** The files, sorted by their paths. */
+  files: readonly ComparedFile[];
+  /** The `cursor` of the next page; null on the last. */
+  next: string | null;
+  /** How many there are on all pages. */
+  total: number;
+}
+
 export interface Event {
   /** When it was decided. */
   at: string;
@@ -258,6 +304,17 @@ export interface Events {
   events: readonly Event[];
   /** The `after` of the next page; null on the last. */
   next: number | null;
+}
+
+export interface FileState {
+  /** The digest of its content, or of the target of a link; null if it is not kept. */
+  digest: string | null;
+  /** Its kind. */
+  kind: "file" | "link" | "empty_folder" | "left_out";
+  /** The permission bits in octal digits, such as `644`. */
+  mode: string;
+  /** In bytes. */
+  size: number;
 }
 
 export interface Flow {

@@ -18,6 +18,7 @@ was shown of it; or with a model of their own protocol. This program does them o
 import argparse
 import http.server
 import json
+import os
 import pathlib
 import re
 import signal
@@ -49,6 +50,12 @@ steps:
     ask: 'Publish it?'
   - id: publish
     run: 'true'
+"""
+APART = """
+flow: apart
+workspace: { folder: work, isolate: tree }
+steps:
+  - { id: a, run: echo words > made.txt }
 """
 COUNTER = re.compile(r'envoi_http_requests_total\{operation="(\w+)",status="(\d+)"\} (\d+)')
 # What a person might wait for at most, on a busy machine.
@@ -96,6 +103,7 @@ class Server:
     def __init__(self, binary, folder):
         store = folder / ".envoi"
         store.mkdir()
+        (folder / "work").mkdir()
         address = provider()
         # So many requests come from nobody else.
         (store / "config.yaml").write_text(
@@ -111,7 +119,13 @@ class Server:
         command = [binary, "--json", "serve", "--listen", "127.0.0.1:0"]
         self.log = open(folder / "log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=self.log, text=True
+            command,
+            cwd=folder,
+            # Trees of runs are made there.
+            env={**os.environ, "XDG_STATE_HOME": str(folder / "state")},
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
         )
         said = json.loads(self.process.stdout.readline())
         self.url, self.token = said["listening"], said["token"]
@@ -163,13 +177,27 @@ def furnish(server):
         "attempt": "draft.1.1",
         "stream": "stdout",
     }
+    # One that works in a tree of its own keeps its files.
+    server.ask("/v1/flows", APART, "application/yaml")
+    kept = server.ask("/v1/runs", json.dumps({"flow": "apart"}))["run"]
+    ended_by_itself(server, kept)
     notes = server.ask(f"/v1/runs/{run}/handoffs/draft")["file_changes"]["files"][0]["digest"]
     # What ends one leaves the others, and a run can be forked when it is over.
     return there, {
         "cancelRun": {"run": ending},
         "forkRun": {"run": ended},
         "getRunContent": {"run": run, "digest": notes},
+        "listDifferences": {"run": kept},
+        "getPatch": {"run": kept},
     }
+
+
+def ended_by_itself(server, run):
+    until = time.monotonic() + LONG_S
+    while server.ask(f"/v1/runs/{run}")["status"] != "succeeded":
+        if time.monotonic() > until:
+            sys.exit("rest.py: the run does not end")
+        time.sleep(0.05)
 
 
 def waited(server, run):

@@ -30,6 +30,8 @@ pub fn of_rest() -> Map<String, Value> {
     add::<bridge::MessagesRefusal>(&mut shown);
     add::<comparison::Comparison>(&mut shown);
     add::<event::Events>(&mut shown);
+    add::<file::Artifacts>(&mut shown);
+    add::<file::Differences>(&mut shown);
     add::<flow::Flows>(&mut shown);
     add::<flow::PinnedFlow>(&mut shown);
     add::<handoff::Handoffs>(&mut shown);

@@ -62,6 +62,16 @@ impl<'r> Comparison<'r> {
         Ok(Self { shelf, taken, from, to, before, after })
     }
 
+    /// What names these two states: the same as long as no other states are compared.
+    #[must_use]
+    pub fn id(&self) -> Digest {
+        let name = |point: Point| match point {
+            Point::Kept { snapshot, .. } => snapshot.digest.to_string(),
+            Point::Now => "now".to_owned(),
+        };
+        Digest::of(format!("{}..{}", name(self.from), name(self.to)).as_bytes())
+    }
+
     /// The paths that differ, sorted by their bytes; with `below`, only that path and those below it.
     #[must_use]
     pub fn differences(&self, below: Option<&str>) -> Vec<Difference<'_>> {

@@ -95,7 +95,8 @@ impl ChangesError {
     pub fn code(&self) -> Code {
         match self {
             Self::NoSnapshot | Self::NoState { .. } | Self::Gone { .. } => Code::FilesNotKept,
-            Self::OneState { .. } | Self::NowIsElsewhere | Self::TooLarge { .. } => Code::RequestInvalid,
+            Self::OneState { .. } | Self::NowIsElsewhere => Code::RequestInvalid,
+            Self::TooLarge { .. } => Code::FilesNotKept,
             Self::NotKept(NotKept::TooWide { .. }) => Code::WorkspaceTooWide,
             Self::NotKept(
                 NotKept::TooManyFiles { .. }
@@ -115,14 +116,16 @@ impl ChangesError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoSnapshot => {
-                "`envoi run --keep-files` keeps the files; a visit has its snapshot when it has ended"
+                "`--keep-files` and `--isolate` keep the files of a run; a visit has its snapshot when it has ended"
             }
             Self::NoState { .. } => {
                 "`start`, `end`, `now`, a step, a visit such as `fix.2`, or `before:fix.2`"
             }
             Self::OneState { state } => return Some(format!("such as `start..{state}`")),
             Self::NowIsElsewhere => "compare with `end`, the last snapshot",
-            Self::TooLarge { .. } => "ask for the difference of one path at a time",
+            Self::TooLarge { .. } => {
+                "`listDifferences` shows one path at a time; where the store is, `envoi apply --patch FILE` has no such bound"
+            }
             Self::NoGit(_) => "install git; `envoi diff` needs none",
             Self::NoArtifact { .. } => "`envoi artifacts list RUN --all` lists all versions",
             Self::Deleted { .. } => {

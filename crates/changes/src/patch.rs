@@ -36,8 +36,8 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// The patch of a run, made in `scratch`: an empty folder that nobody else reads and that its owner removes. If what differs has more
-    /// than `most_bytes` on both sides together, there is none.
+    /// The patch of a run, made in a folder of its own `within` this one, which is gone afterwards. If what differs has more than `most_bytes`
+    /// on both sides together, there is none.
     ///
     /// # Errors
     /// The files were not kept, they are too many bytes, or git fails.
@@ -45,7 +45,7 @@ impl Patch {
         records: &[Record],
         started: &RunStarted,
         order: &Order,
-        scratch: &Path,
+        within: &Path,
         fits: Fits,
         most_bytes: u64,
     ) -> Result<Self, ChangesError> {
@@ -65,6 +65,8 @@ impl Patch {
         if bytes > most_bytes {
             return Err(ChangesError::TooLarge { bytes, most: most_bytes });
         }
+        let made_in = tempfile::Builder::new().prefix("envoi-patch-").tempdir_in(within)?;
+        let scratch = made_in.path();
         let below = match fits {
             Fits::Checkout => below_top(started, &scratch.join("index")),
             Fits::Workspace => String::new(),

@@ -4,7 +4,15 @@
 
 use crate::{error::ChangesError, location::Location};
 use envoi_engine::snapshots::Taken;
-use envoi_kernel::event::Snapshot;
+use envoi_journal::Reader;
+use envoi_kernel::{
+    Event, Record,
+    event::Snapshot,
+    ids::{RunId, Seq},
+};
+
+/// Events that are read at a time.
+const PAGE: u32 = 500;
 
 /// Visits that are named when there is no such state.
 const MOST_NAMED: usize = 20;
@@ -21,6 +29,29 @@ pub enum Point {
     },
     /// The folder as it is now.
     Now,
+}
+
+/// The start of a run, and its events that name snapshots of the workspace: all that [`envoi_engine::snapshots::taken`] looks at. Of a long
+/// run a page at a time is held.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn records(reader: &Reader, run: &RunId) -> Result<Vec<Record>, ChangesError> {
+    let mut kept = Vec::new();
+    let mut next: Seq = 0;
+    loop {
+        let page = reader.records(run, next, Some(PAGE))?;
+        let Some(last) = page.last() else { return Ok(kept) };
+        next = last.seq.saturating_add(1);
+        kept.extend(page.into_iter().filter(|record| match &record.event {
+            Event::RunStarted(_) => true,
+            Event::AttemptStarted(started) => started.tree.is_some(),
+            Event::AttemptSettled(settled) => {
+                settled.workspace_before.is_some() || settled.workspace_digest.is_some()
+            }
+            _ => false,
+        }));
+    }
 }
 
 /// From where to where: `A..B`, or what one visit changed. Without a text, from the start to the end.

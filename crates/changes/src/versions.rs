@@ -6,9 +6,12 @@ use envoi_contract::digest::Digest;
 use envoi_journal::Reader;
 use envoi_kernel::{
     event::{Blob, Event, FileChange},
-    ids::{RunId, VisitId},
+    ids::{RunId, Seq, VisitId},
 };
 use std::collections::{HashMap, HashSet};
+
+/// Events that are read at a time.
+const PAGE: u32 = 500;
 
 /// A version of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,22 +46,27 @@ impl Version {
 pub fn versions(reader: &Reader, run: &RunId) -> Result<Vec<Version>, ChangesError> {
     let mut all: Vec<Version> = Vec::new();
     let mut last: HashMap<String, Option<Digest>> = HashMap::new();
-    for record in reader.records(run, 0, None)? {
-        let Event::AttemptSettled(settled) = &record.event else { continue };
-        if settled.late {
-            continue;
-        }
-        for FileChange { path, blob, before, .. } in reader.files_of(settled)?.iter() {
-            let digest = blob.as_ref().map(|blob| blob.digest);
-            if last.insert(path.clone(), digest) != Some(digest) {
-                let path = path.clone();
-                let blob = blob.clone();
-                let before = before.clone();
-                all.push(Version { path, visit: settled.attempt.visit.clone(), blob, before });
+    let mut next: Seq = 0;
+    loop {
+        let page = reader.records(run, next, Some(PAGE))?;
+        let Some(end) = page.last() else { return Ok(all) };
+        next = end.seq.saturating_add(1);
+        for record in &page {
+            let Event::AttemptSettled(settled) = &record.event else { continue };
+            if settled.late {
+                continue;
+            }
+            for FileChange { path, blob, before, .. } in reader.files_of(settled)?.iter() {
+                let digest = blob.as_ref().map(|blob| blob.digest);
+                if last.insert(path.clone(), digest) != Some(digest) {
+                    let path = path.clone();
+                    let blob = blob.clone();
+                    let before = before.clone();
+                    all.push(Version { path, visit: settled.attempt.visit.clone(), blob, before });
+                }
             }
         }
     }
-    Ok(all)
 }
 
 /// The versions by path, each path in the order in which they were handed over; without `all`, the newest of each path.

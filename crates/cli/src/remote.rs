@@ -12,6 +12,7 @@ mod call;
 mod correct;
 #[cfg(test)]
 mod fake;
+mod files;
 mod inbox;
 mod logs;
 mod look;
@@ -149,13 +150,19 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             let view = crate::command::logs::View { place, stderr, raw, json, limit };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
-        Command::Diff(_) => Err(not_here("diff")),
-        Command::Apply(_) => Err(not_here("apply")),
+        Command::Diff(args) => files::diff(&remote()?, &args),
+        Command::Apply(args::ApplyArgs { run, patch: Some(file), .. }) => {
+            files::patch(&remote()?, run.as_deref(), &file)
+        }
+        Command::Apply(_) => Err(not_here("apply").hint(
+            "`--patch FILE` writes what the run has changed as a patch; `git apply FILE` brings it into a checkout",
+        )),
         Command::Gc(_) => Err(not_here("gc")),
-        Command::Export(_) => Err(not_here("export")),
+        Command::Export(args::ExportArgs { sign: Some(_), .. }) => Err(not_here("export --sign")),
+        Command::Export(args) => files::export(&remote()?, &args),
         Command::Backtest(_) => Err(not_here("backtest")),
         Command::Restore(_) => Err(not_here("restore")),
-        Command::Artifacts(_) => Err(not_here("artifacts")),
+        Command::Artifacts(command) => files::artifacts(&remote()?, &command),
         Command::Init(_) => Err(not_here("init")),
         Command::Serve(_) => Err(not_here("serve")),
         Command::Page(_) => Err(not_here("page")),

@@ -186,6 +186,13 @@ const KEY: Param = Param {
     ..header("Idempotency-Key", "1 to 200 printable characters; a request with the same key is done once")
 };
 
+const STATES: Param = query(
+    "states",
+    "string",
+    "Two states, `A..B`, or a visit for what it changed; from the start to the last snapshot by default. A state is `start`, `end`, a step or a visit such as `fix.2` for the state after it, or `before:fix.2`",
+);
+const NOT_KEPT: Outcome = problem(409, "The run has not kept its files, or they are more than is compared");
+
 const TRACEPARENT: Param = header(
     "traceparent",
     "The trace that the run becomes part of (W3C Trace Context); one that is not well formed is ignored",
@@ -420,6 +427,50 @@ pub const ALL: &[Operation] = &[
         &[RUN_ID, CHANGED_BY],
         &[ok(Content::Json("ChangedFiles")), BAD, NO_RUN],
     ),
+    get(
+        "listDifferences",
+        "/v1/runs/{run}/diff",
+        "What differs between two states of a run's files, as the run has kept them",
+        &[
+            RUN_ID,
+            STATES,
+            query("path", "string", "Only this file, or what is below this folder"),
+            query("lines", "boolean", "Also the lines that differ"),
+            query("authors", "boolean", "Also who changed each file; it takes longer"),
+            LIMIT,
+            CURSOR,
+        ],
+        &[ok(Content::Json("Differences")), BAD, NO_RUN, NOT_KEPT],
+    ),
+    get(
+        "getPatch",
+        "/v1/runs/{run}/patch",
+        "What a run has changed from its start to its last snapshot, as a patch for `git apply`; empty if it has changed no file",
+        &[RUN_ID, RANGE],
+        &[ok(Content::Bytes), PARTIAL, NO_RUN, NOT_KEPT, NO_RANGE],
+    ),
+    get(
+        "listArtifacts",
+        "/v1/runs/{run}/artifacts",
+        "The artifacts of a run; what is in one has `getRunContent` by its digest",
+        &[
+            RUN_ID,
+            query("all", "boolean", "Every version; by default the newest of each path"),
+            LIMIT,
+            CURSOR,
+        ],
+        &[ok(Content::Json("Artifacts")), BAD, NO_RUN],
+    ),
+    Operation {
+        scopes: &[Scope::Admin],
+        ..get(
+            "exportRun",
+            "/v1/runs/{run}/bundle",
+            "A run as one file, with all files of its snapshots: `envoi verify` checks it, `envoi import` takes it",
+            &[RUN_ID, query("without_files", "boolean", "Leave the snapshots of the workspace out"), RANGE],
+            &[ok(Content::Bytes), PARTIAL, BAD, NO_RUN, NO_RANGE],
+        )
+    },
     get(
         "getRunContent",
         "/v1/runs/{run}/contents/{digest}",

@@ -5,6 +5,7 @@
 pub(crate) mod artifacts;
 pub(crate) mod correct;
 pub(crate) mod event_stream;
+pub(crate) mod files;
 pub(crate) mod flows;
 pub(crate) mod logs;
 pub(crate) mod metrics;

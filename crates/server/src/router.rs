@@ -18,8 +18,8 @@ use crate::{
     request::ApiRequest,
     request_log,
     rest::{
-        self, artifacts, correct, event_stream, flows, logs, metrics, questions, rows, run_contents, runs,
-        sessions, steps,
+        self, artifacts, correct, event_stream, files, flows, logs, metrics, questions, rows, run_contents,
+        runs, sessions, steps,
     },
     state::app::App,
 };
@@ -33,7 +33,10 @@ use axum::{
     routing::{any, get, post},
 };
 use envoi_contract::code::Code;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+/// How long a patch or a bundle may take to be made.
+const LONGEST_READING: Duration = Duration::from_secs(15 * 60);
 
 type Work = fn(&App, &ApiRequest) -> Result<Response, Problem>;
 
@@ -44,6 +47,8 @@ enum Handling {
     Blocking(Work),
     /// As `Blocking`, in turns: it starts a run, which may take long.
     Beginning(Work),
+    /// As `Blocking`, in turns and for longer: it reads many files.
+    Reading(Work),
     /// As a stream of events.
     FollowRun,
     FollowQuestions,
@@ -88,6 +93,10 @@ fn handling(id: &str) -> Option<Handling> {
         "compareRun" => correct::compare,
         "correctRun" => correct::correct,
         "raiseRun" => runs::raise,
+        "listArtifacts" => files::artifacts,
+        "listDifferences" => return Some(Handling::Reading(files::differences)),
+        "getPatch" => return Some(Handling::Reading(files::patch)),
+        "exportRun" => return Some(Handling::Reading(files::bundle)),
         "listLogs" => logs::list,
         "getLog" => logs::get,
         "listQuestions" => questions::list,
@@ -306,6 +315,19 @@ async fn work(
         Handling::FollowRun => in_time(limits.request, event_stream::run(app, request)).await,
         Handling::FollowQuestions => in_time(limits.request, event_stream::questions(app, request)).await,
         Handling::FollowTenant => in_time(limits.request, event_stream::tenant(app, request)).await,
+        Handling::Reading(work) => {
+            let tenant = &request.bearer.tenant;
+            let turn =
+                in_time(limits.request, async { Ok::<_, Problem>(app.file_turns.acquire(tenant).await) })
+                    .await?;
+            let app = Arc::clone(app);
+            let done = blocking(move || {
+                // A client that goes away leaves the work to its end; until then its turn is taken.
+                let _turn = turn;
+                work(&app, &request)
+            });
+            in_time(LONGEST_READING, done).await
+        }
         Handling::Blocking(work) | Handling::Beginning(work) => {
             let done = async {
                 if operation.body != Content::None || operation.method != operation::Method::Get {

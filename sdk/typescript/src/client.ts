@@ -11,7 +11,7 @@ import { digestOf, uploadOf, type Content } from "./client/content.js";
 import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
-import type { Answer, ChangedFiles, Compare, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, Steps, Token } from "./client/shapes.js";
+import type { Answer, ArtifactVersion, ChangedFiles, Compare, ComparedFile, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, Steps, Token } from "./client/shapes.js";
 import { follow } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
@@ -26,7 +26,7 @@ export type { Content, Upload } from "./client/content.js";
 export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
 export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
 export type { QuestionEvent } from "./client/rows.js";
-export type { Answer, ChangedFiles, Compare, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, StepRow, Steps, Token } from "./client/shapes.js";
+export type { Answer, ArtifactVersion, ChangedFiles, Compare, ComparedFile, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, StepRow, Steps, Token } from "./client/shapes.js";
 
 /** Rows of one request. */
 const PAGE = 100;
@@ -227,6 +227,39 @@ export class Client {
    */
   async listChangedFiles(run: string, { place, signal }: { place?: string } & Call = {}): Promise<ChangedFiles> {
     return row((await this.get({ signal }, ["runs", run, "files"], { place })).object());
+  }
+
+  /**
+   * What differs between two states of a run's files, `A..B`, from its start to its last snapshot by default; `path` is a file or a folder.
+   * With `lines`, each row has the lines that differ; with `authors`, the attempts that changed it. Pages are read as one goes through them.
+   */
+  async *listDifferences(run: string, { signal, lines, authors, ...which }: { states?: string; path?: string; lines?: boolean; authors?: boolean } & Call = {}): AsyncGenerator<ComparedFile, void, undefined> {
+    const query = { ...which, lines: lines ? "true" : undefined, authors: authors ? "true" : undefined };
+    for await (const page of this.cursorPages({ signal }, ["runs", run, "diff"], query)) yield* rows<ComparedFile>(page, "files");
+  }
+
+  /** What a run has changed, as a patch for `git apply`; empty if it has changed no file. */
+  async getPatch(run: string, call: Call = {}): Promise<Uint8Array> {
+    return (await this.get(call, ["runs", run, "patch"])).body;
+  }
+
+  /** The artifacts of a run by their paths: the newest version of each, or with `all` every one. `getRunContent` has what is in them. */
+  async *listArtifacts(run: string, { signal, all }: { all?: boolean } & Call = {}): AsyncGenerator<ArtifactVersion, void, undefined> {
+    for await (const page of this.cursorPages({ signal }, ["runs", run, "artifacts"], { all: all ? "true" : undefined })) yield* rows<ArtifactVersion>(page, "artifacts");
+  }
+
+  /** A run as one file, which `envoi verify` checks and `envoi import` takes. It needs the scope `admin`; `without_files` leaves the snapshots out. */
+  async exportRun(run: string, { without_files, signal }: { without_files?: boolean } & Call = {}): Promise<Uint8Array> {
+    return (await this.get({ signal }, ["runs", run, "bundle"], { without_files: without_files ? "true" : undefined })).body;
+  }
+
+  private async *cursorPages(call: Call, path: string[], query: Record<string, string | undefined>): AsyncGenerator<JsonObject, void, undefined> {
+    for (let cursor: string | undefined, more = true; more; ) {
+      const page = (await this.get(call, path, { ...query, limit: PAGE, cursor })).object();
+      yield page;
+      cursor = row<{ next?: string | null }>(page).next ?? undefined;
+      more = cursor !== undefined;
+    }
   }
 
   /** What a run has used of what it may use. */

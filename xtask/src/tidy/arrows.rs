@@ -81,6 +81,7 @@ const BELOW_SERVER: &[&str] = &[
     "envoi-a2a",
     "envoi-preset",
     "envoi-engine",
+    "envoi-bundle",
     "envoi-changes",
 ];
 const BELOW_CLI: &[&str] = &[

@@ -1,5 +1,6 @@
 //! The files of a run: what differs between two snapshots of its workspace, and the versions of its artifacts.
 
+use crate::scalar::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,28 @@ pub struct FileDifference {
     pub by: Vec<String>,
 }
 
+/// A path at which two states of a run's files differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedFile {
+    /// What differs. `by` is empty unless `authors` was asked for.
+    #[serde(flatten)]
+    pub row: FileDifference,
+    /// The lines that differ, with three around them, as text for people; null unless `lines` was asked for. Characters that would steer a
+    /// terminal are escaped, and long lines are cut: it is no patch.
+    pub lines: Option<String>,
+}
+
+/// A page of differences.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Differences {
+    /// The files, sorted by their paths.
+    pub files: Vec<ComparedFile>,
+    /// How many there are on all pages.
+    pub total: u64,
+    /// The `cursor` of the next page; null on the last.
+    pub next: Option<String>,
+}
+
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileState {
@@ -52,18 +75,29 @@ pub struct FileState {
     pub size: u64,
 }
 
-/// The kind of what stands at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FileKind {
-    /// A regular file.
-    File,
-    /// A symbolic link.
-    Link,
-    /// An empty folder.
-    EmptyFolder,
-    /// A file whose content is not kept: it is too large, or cannot be read.
-    LeftOut,
+words! {
+    /// The kind of what stands at a path.
+    FileKind {
+        /// A regular file.
+        File = "file",
+        /// A symbolic link.
+        Link = "link",
+        /// An empty folder.
+        EmptyFolder = "empty_folder",
+        /// A file whose content is not kept: it is too large, or cannot be read.
+        LeftOut = "left_out",
+    }
+}
+
+/// A page of versions of artifacts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Artifacts {
+    /// The versions, sorted by their paths; those of one path in the order in which they were handed over.
+    pub artifacts: Vec<ArtifactVersion>,
+    /// How many there are on all pages.
+    pub total: u64,
+    /// The `cursor` of the next page; null on the last.
+    pub next: Option<String>,
 }
 
 /// A row of `artifacts list`: a version of an artifact.

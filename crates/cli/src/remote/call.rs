@@ -130,6 +130,31 @@ impl Server {
         })
     }
 
+    /// Copies what a path gives, however long it is. It is asked for again until it begins to come.
+    pub(crate) fn copy(&self, path: &str, target: &mut dyn io::Write) -> Result<(), Failure> {
+        let mut came = None;
+        let reply = self.patiently(|| {
+            let response = self.once(HttpRequest { post: false, path, headers: &[] }, ())?;
+            if response.status().as_u16() != 200 {
+                return whole(response);
+            }
+            came = Some(response);
+            Ok(Reply { status: 200, retry_after: None, body: Vec::new() })
+        })?;
+        let Some(mut response) = came else { return Err(reply.failure()) };
+        let mut body = response.body_mut().as_reader();
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let count = io::Read::read(&mut body, &mut piece)
+                .map_err(|error| self.unreachable(&error.to_string()))?;
+            if count == 0 {
+                return Ok(());
+            }
+            let piece = piece.get(..count).unwrap_or_default();
+            target.write_all(piece).map_err(|error| Failure::machine("the file", error))?;
+        }
+    }
+
     /// One try; the answer's body is not read.
     pub(crate) fn once(
         &self,

@@ -146,7 +146,8 @@ impl Remote {
         Ok(())
     }
 
-    fn bring(&self, run: &RunId, digest: &Digest) -> Result<(), Failure> {
+    /// Brings a content of a run. What the server does not have is left out.
+    pub(super) fn bring(&self, run: &RunId, digest: &Digest) -> Result<(), Failure> {
         let path = format!("/v1/runs/{}/contents/{digest}", segment(run.as_str()));
         let reply = self.server.any_reply(&path, &[])?;
         match reply.status {

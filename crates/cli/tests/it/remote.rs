@@ -2,6 +2,7 @@
 //! server does not.
 
 mod alike;
+mod files;
 mod following;
 mod refused;
 mod runs;

@@ -9,6 +9,7 @@ mod crowd;
 mod described;
 mod door;
 mod fair;
+mod files;
 mod going_on;
 mod keys;
 mod lab;

@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use envoi_api::problem;
+use envoi_changes::ChangesError;
 use envoi_contract::code::Code;
 use envoi_engine::protocol::Refused;
 use envoi_journal::{BlobError, CommitError, ReadError};
@@ -152,6 +153,17 @@ impl From<Refused> for Problem {
             return Self::internal(format!("{code}: {}", problem.detail));
         }
         Self { hint: hint.filter(|hint| !hint.contains("envoi ")), ..problem }
+    }
+}
+
+/// Commands that a hint names are those of the machine of the server.
+impl From<ChangesError> for Problem {
+    fn from(error: ChangesError) -> Self {
+        let problem = Self::new(error.code(), error.to_string());
+        if problem.status.is_server_error() {
+            return Self::internal(format!("{}: {}", problem.code, problem.detail));
+        }
+        Self { hint: error.hint().filter(|hint| !hint.contains("envoi ")), ..problem }
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct App {
     pub(crate) same_key_turns: FairSemaphore,
     /// Turns of large bodies that are parsed, by tenant.
     pub(crate) parse_turns: FairSemaphore,
+    /// Turns of requests that read many files, by tenant.
+    pub(crate) file_turns: FairSemaphore,
     /// Calls of models under way, by one token or attempt.
     pub(crate) model_calls: ConcurrencyLimit,
     /// Bytes of requests for models that are kept, by tenant and token.
@@ -85,6 +87,9 @@ const MAX_READINGS: usize = 4;
 /// Large bodies that are parsed at once: 16 MB of JSON take hundreds of megabytes meanwhile.
 const MAX_PARSINGS: usize = 2;
 
+/// Comparisons, patches and bundles that are made at once: each may read all files of a run.
+const MAX_FILE_TURNS: usize = 4;
+
 /// Database connections that are kept open; more are opened while they are needed.
 const MAX_IDLE_READERS: usize = 16;
 
@@ -114,6 +119,7 @@ impl App {
             start_turns: FairSemaphore::new(MAX_STARTS, MAX_STARTS_A_TENANT),
             same_key_turns: FairSemaphore::new(Semaphore::MAX_PERMITS, 1),
             parse_turns: FairSemaphore::new(MAX_PARSINGS, 1),
+            file_turns: FairSemaphore::new(MAX_FILE_TURNS, 2),
             model_calls: ConcurrencyLimit::new(MAX_CALLS),
             model_bodies: ByteLimit::new(MAX_MODEL_BYTES),
             file_reads: Semaphore::new(MAX_READINGS),

@@ -13,7 +13,8 @@ use envoi_journal::{Layout, Reader};
 use envoi_kernel::ids::RunId;
 use std::{
     cell::Cell,
-    io::{self, BufWriter, Write as _},
+    fs::File,
+    io::{self, BufWriter, Seek as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -31,6 +32,59 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
         say_left_out(&manifest);
         return Ok(0);
     }
+    let made = named(file, &id, |target| {
+        let (manifest, target) = written(store.layout(), &reader, &id, args, BufWriter::new(target))?;
+        let target =
+            target.into_inner().map_err(|error| Failure::machine("the bundle", error.into_error()))?;
+        Ok((manifest, target))
+    })?;
+    report(made, home.json)
+}
+
+/// As [`export`], of a bundle that comes from elsewhere. It is checked before it gets its name.
+pub(crate) fn fetched(
+    id: &RunId,
+    args: &ExportArgs,
+    json: bool,
+    copy: impl FnOnce(&mut dyn io::Write) -> Result<(), Failure>,
+) -> Result<u8, Failure> {
+    let file = args.output.as_deref();
+    if file == Some(Path::new("-")) {
+        let mut target = BufWriter::new(io::stdout().lock());
+        copy(&mut target)?;
+        return target.flush().map(|()| 0).map_err(|error| Failure::machine("standard output", error));
+    }
+    let made = named(file, id, |mut target| {
+        copy(&mut target)?;
+        let machine = |error| Failure::machine("the bundle", error);
+        target.rewind().map_err(machine)?;
+        let whole = envoi_bundle::verify(&target).map_err(|wrong| {
+            Failure::new(
+                Code::BundleDamaged,
+                format!("the server has sent a bundle that is not whole: {wrong}"),
+            )
+        })?;
+        if whole.manifest.run != id.as_str() {
+            return Err(Failure::new(Code::BundleDamaged, "the server has sent the bundle of another run"));
+        }
+        Ok((whole.manifest, target))
+    })?;
+    report(made, json)
+}
+
+/// A bundle that has its name.
+struct Made {
+    file: PathBuf,
+    bytes: u64,
+    manifest: Manifest,
+}
+
+/// Has a bundle written aside, and gives it its name when all of it is there.
+fn named(
+    file: Option<&Path>,
+    id: &RunId,
+    write: impl FnOnce(File) -> Result<(Manifest, File), Failure>,
+) -> Result<Made, Failure> {
     let file = file.map_or_else(|| PathBuf::from(format!("{id}{ENDING}")), Path::to_path_buf);
     let there = || {
         let message = format!("`{}` is there already; nothing was written", file.display());
@@ -41,17 +95,20 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
     }
     let machine = |error| Failure::machine(format!("`{}`", file.display()), error);
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // It gets its name when all of it is there.
     let (aside, target) = Temporary::create(folder).map_err(machine)?;
-    let (manifest, target) = written(store.layout(), &reader, &id, args, BufWriter::new(target))?;
-    let target = target.into_inner().map_err(|error| machine(error.into_error()))?;
+    let (manifest, target) = write(target)?;
     target.sync_all().map_err(machine)?;
     if !aside.publish(&file).map_err(machine)? {
         return Err(there());
     }
     let bytes = target.metadata().map_err(machine)?.len();
+    Ok(Made { file, bytes, manifest })
+}
+
+fn report(made: Made, json: bool) -> Result<u8, Failure> {
+    let Made { file, bytes, manifest } = made;
     say_left_out(&manifest);
-    if home.json {
+    if json {
         let left_out = u64::try_from(lacked(&manifest).count()).unwrap_or(u64::MAX);
         let row = Exported {
             file: file.display().to_string(),

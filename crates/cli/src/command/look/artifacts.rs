@@ -13,23 +13,54 @@ use envoi_journal::Reader;
 use envoi_kernel::{event::Blob, ids::RunId};
 use std::path::{Path, PathBuf};
 
+/// Where artifacts are read.
+pub(crate) trait Source {
+    /// The run that is meant, the newest if none is named, and every version of its artifacts.
+    fn versions(&self, run: Option<&str>) -> Result<(RunId, Vec<Version>), Failure>;
+
+    /// A content of the run, which has this digest.
+    fn read(&self, run: &RunId, digest: &Digest) -> Result<Vec<u8>, Failure>;
+}
+
+/// The store.
+impl Source for Reader {
+    fn versions(&self, run: Option<&str>) -> Result<(RunId, Vec<Version>), Failure> {
+        let run = select::run_or_newest(self, run)?;
+        let all = versions::versions(self, &run)?;
+        Ok((run, all))
+    }
+
+    fn read(&self, _: &RunId, digest: &Digest) -> Result<Vec<u8>, Failure> {
+        self.blob(digest).map_err(Failure::store)
+    }
+}
+
 pub(crate) fn artifacts(home: &Home, command: &ArtifactsCommand) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
+    show(&reader, command, home.json)
+}
+
+pub(crate) fn show(source: &impl Source, command: &ArtifactsCommand, json: bool) -> Result<u8, Failure> {
     match command {
         ArtifactsCommand::List { run, all, limit } => {
-            let versions = versions::versions(&reader, &select::run_or_newest(&reader, run.as_deref())?)?;
-            list(versions, *all, *limit, home.json)
+            let (_, versions) = source.versions(run.as_deref())?;
+            list(versions, *all, *limit, json)
         }
         ArtifactsCommand::Get { run, path, output } => {
-            let (version, bytes) = content(&reader, &select::run(&reader, run)?, path)?;
+            let (version, bytes) = content(source, run, path)?;
             save(&version.path, &bytes, output.as_deref())
         }
         ArtifactsCommand::Cat { run, path } => {
-            let (_, bytes) = content(&reader, &select::run(&reader, run)?, path)?;
+            let (_, bytes) = content(source, run, path)?;
             output::bytes(&bytes).map(|()| 0)
         }
         ArtifactsCommand::Diff { run, path, range } => {
-            compare(&reader, &select::run(&reader, run)?, path, range.as_deref())
+            let (run, all) = source.versions(Some(run))?;
+            let (before, after) = versions::pair(&all, path, range.as_deref())?;
+            let bytes = |blob: Option<Blob>| blob.map(|blob| source.read(&run, &blob.digest)).transpose();
+            let (before, after) = (bytes(before)?, bytes(after)?);
+            let text = diff::unified(&diff::printable(path), before.as_deref(), after.as_deref(), usize::MAX);
+            output::data(&diff::lines(&text)).map(|()| 0)
         }
     }
 }
@@ -70,16 +101,12 @@ fn list(versions: Vec<Version>, all: bool, limit: Option<usize>, json: bool) -> 
 }
 
 /// The version of `PATH` or `PATH@STEP.N`, and its content.
-fn content(reader: &Reader, run: &RunId, name: &str) -> Result<(Version, Vec<u8>), Failure> {
-    let all = versions::versions(reader, run)?;
+fn content(source: &impl Source, run: &str, name: &str) -> Result<(Version, Vec<u8>), Failure> {
+    let (run, all) = source.versions(Some(run))?;
     let (path, at) = versions::split(&all, name);
     let version = versions::version(&all, path, at)?;
-    let bytes = read(reader, &versions::blob(&version)?.digest)?;
+    let bytes = source.read(&run, &versions::blob(&version)?.digest)?;
     Ok((version, bytes))
-}
-
-fn read(reader: &Reader, digest: &Digest) -> Result<Vec<u8>, Failure> {
-    reader.blob(digest).map_err(Failure::store)
 }
 
 /// Writes a new file; what is there is not touched.
@@ -92,16 +119,4 @@ fn save(path: &str, bytes: &[u8], output: Option<&Path>) -> Result<u8, Failure> 
     };
     files::write_new(&target, bytes, "`-o FILE` names another place")?;
     output::data(&format!("{}\n", diff::printable(&target.display().to_string()))).map(|()| 0)
-}
-
-/// What differs between two versions; without a range, between what was there before the run and the newest.
-fn compare(reader: &Reader, run: &RunId, path: &str, range: Option<&str>) -> Result<u8, Failure> {
-    let (before, after) = versions::pair(&versions::versions(reader, run)?, path, range)?;
-    let bytes = |blob: Option<Blob>| blob.map(|blob| read(reader, &blob.digest)).transpose();
-    print_difference(path, bytes(before)?.as_deref(), bytes(after)?.as_deref())
-}
-
-fn print_difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Result<u8, Failure> {
-    let text = diff::unified(&diff::printable(path), before, after, usize::MAX);
-    output::data(&diff::lines(&text)).map(|()| 0)
 }

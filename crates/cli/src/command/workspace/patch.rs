@@ -17,6 +17,10 @@ use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
+/// What is said of a run that goes on.
+pub(crate) const NOT_OVER: &str =
+    "note: the run is not over; this is what it had changed at its last snapshot";
+
 /// What is made of the changes.
 pub(crate) enum Form<'a> {
     /// A file, or `-` for standard output.
@@ -38,47 +42,62 @@ pub(crate) fn patch(
     let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
     let Some(started) = loaded.started() else { return Err(Failure::store("the run has not started")) };
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
-    let scratch = scratch()?;
+    let within = environment::private_dir();
     let fits = match form {
         Form::Patch(_) => Fits::Checkout,
         Form::Branch(_) => Fits::Workspace,
     };
-    let made = Patch::of(&records, started, &order, scratch.path(), fits, u64::MAX)?;
+    let made = Patch::of(&records, started, &order, &within, fits, u64::MAX)?;
     say_not_there(&reader, &id, &made.left);
     say_what_is_outside(&records);
     if !matches!(loaded.status(), Status::Ended(_)) {
-        messages::say("note: the run is not over; this is what it had changed at its last snapshot");
+        messages::say(NOT_OVER);
     }
-    if made.bytes.is_empty() {
-        messages::say("note: the run has changed no file, and nothing was written");
-        return Ok(0);
+    let name = match form {
+        Form::Patch(file) => return write(home.json, file, &made.bytes, made.files),
+        Form::Branch(_) if made.bytes.is_empty() => return Ok(say_no_file()),
+        Form::Branch(name) => *name,
+    };
+    if reader.workspace_of_original(&id).map_err(Failure::store)?.is_some() {
+        let message = "this store is a copy, and the repository is that of the original";
+        return Err(Failure::new(Code::StoreCopied, message).hint("`--patch FILE` writes a patch"));
     }
-    match form {
-        Form::Patch(file) if *file == Path::new("-") => output::bytes(&made.bytes)?,
-        Form::Patch(file) => {
-            files::write_new(file, &made.bytes, "name another file, or `-` for standard output")?;
-            let row = WrittenPatch { patch: file.display().to_string(), files: made.files };
-            print(home, &row, &printable(&row.patch), row.files)?;
-        }
-        Form::Branch(name) => {
-            if reader.workspace_of_original(&id).map_err(Failure::store)?.is_some() {
-                let message = "this store is a copy, and the repository is that of the original";
-                return Err(Failure::new(Code::StoreCopied, message).hint("`--patch FILE` writes a patch"));
-            }
-            let file = scratch.path().join("patch");
-            fs::write(&file, &made.bytes).map_err(|error| Failure::machine(file.display(), error))?;
-            let index = scratch.path().join("index");
-            let commit = branch(&loaded, &id, name, why, &file, &index)?;
-            let row = NewBranch { branch: (*name).to_owned(), commit, files: made.files };
-            print(home, &row, &format!("{name} ({})", row.commit), row.files)?;
-        }
+    let scratch = scratch()?;
+    let file = scratch.path().join("patch");
+    fs::write(&file, &made.bytes).map_err(|error| Failure::machine(file.display(), error))?;
+    let index = scratch.path().join("index");
+    let commit = branch(&loaded, &id, name, why, &file, &index)?;
+    let row = NewBranch { branch: name.to_owned(), commit, files: made.files };
+    print(home.json, &row, &format!("{name} ({})", row.commit), row.files).map(|()| 0)
+}
+
+/// Writes a patch into a new file, or with `-` to standard output.
+pub(crate) fn write(json: bool, file: &Path, patch: &[u8], changed: u64) -> Result<u8, Failure> {
+    if patch.is_empty() {
+        return Ok(say_no_file());
     }
-    Ok(0)
+    if file == Path::new("-") {
+        return output::bytes(patch).map(|()| 0);
+    }
+    files::write_new(file, patch, "name another file, or `-` for standard output")?;
+    let row = WrittenPatch { patch: file.display().to_string(), files: changed };
+    print(json, &row, &printable(&row.patch), row.files).map(|()| 0)
+}
+
+/// How many files a patch of git changes. No line of a content begins like this.
+pub(crate) fn files_in(patch: &[u8]) -> u64 {
+    let lines = patch.split(|byte| *byte == b'\n');
+    u64::try_from(lines.filter(|line| line.starts_with(b"diff --git ")).count()).unwrap_or(u64::MAX)
+}
+
+fn say_no_file() -> u8 {
+    messages::say("note: the run has changed no file, and nothing was written");
+    0
 }
 
 /// The row for programs, or a line for people.
-fn print(home: &Home, row: &impl serde::Serialize, what: &str, files: u64) -> Result<(), Failure> {
-    if home.json {
+fn print(json: bool, row: &impl serde::Serialize, what: &str, files: u64) -> Result<(), Failure> {
+    if json {
         return output::row(row);
     }
     let noun = if files == 1 { "file" } else { "files" };

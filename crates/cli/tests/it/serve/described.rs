@@ -329,6 +329,31 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!((known.status, known.header("etag")), (304, tag));
     assert_eq!(ask("getRunContent", &[&run, &digest], plain()).status, 404);
 
+    // What it has changed: this one has kept no files.
+    for id in ["listDifferences", "getPatch"] {
+        assert_eq!(ask(id, &[&run], plain()).status, 409, "{id}");
+        assert_eq!(ask(id, &[NO_RUN], plain()).status, 404, "{id}");
+    }
+    ask("listArtifacts", &[&run], query("?all=true"));
+    ask("listArtifacts", &[NO_RUN], plain());
+    ask("listArtifacts", &[&run], query("?all=perhaps"));
+    stage.write("work/there", "x\n");
+    // It is started at the store, where a run can keep its files beside others.
+    stage.write("apart.yaml", "flow: apart\nworkspace: work\nsteps: [{ id: a, run: 'echo a > made.txt' }]\n");
+    stage.expect(0, &["run", "apart.yaml", "--keep-files", "--share-workspace"]);
+    let apart = text(&admin.json("/v1/runs?flow=apart")["runs"][0]["run"]);
+    let differences = ask("listDifferences", &[&apart], query("?lines=true&authors=true"));
+    assert_eq!(differences.json()["files"][0]["by"], json!(["a.1.1"]));
+    ask("listDifferences", &[&apart], query("?states=end"));
+    for (id, params) in [("getPatch", [&*apart]), ("exportRun", [&*apart])] {
+        assert_eq!(ask(id, &params, plain()).status, 200);
+        assert_eq!(ask(id, &params, headers(&[("range", "bytes=0-3")])).body.len(), 4);
+        assert_eq!(ask(id, &params, headers(&[("range", "bytes=99999999-")])).status, 416);
+    }
+    ask("exportRun", &[&apart], query("?without_files=yes"));
+    ask("exportRun", &[NO_RUN], plain());
+    assert_eq!(asker.ask(&reader, "exportRun", &[&apart], &plain()).status, 403);
+
     // Logs in parts.
     admin.wait_until_run_is(&run, "succeeded");
     assert_eq!(ask("getLog", &[&run, "draft.1.1", "stdout"], headers(&[("range", "bytes=0-")])).status, 416);

@@ -15,7 +15,9 @@ from .client import Client
 from .content import File
 from .errors import ApiError, DigestMismatch, Unreachable
 from .shapes import (
+    ArtifactVersion,
     ChangedFiles,
+    ComparedFile,
     Comparison,
     Event,
     Flow,
@@ -40,7 +42,9 @@ from .questions import Change, QuestionEvent, QuestionList
 __all__ = [
     "ApiError",
     "Change",
+    "ArtifactVersion",
     "ChangedFiles",
+    "ComparedFile",
     "Client",
     "Comparison",
     "DigestMismatch",

@@ -20,7 +20,9 @@ from .content import Bytes, Content, File, files_of
 from .errors import DigestMismatch
 from .questions import Change, QuestionEvent, QuestionList
 from .shapes import (
+    ArtifactVersion,
     ChangedFiles,
+    ComparedFile,
     Comparison,
     Event,
     Flow,
@@ -216,6 +218,52 @@ class Client:
         """The files that a run has changed so far: what each was before it, and what it was last. With the `place` of a step,
         only what that visit and its parts have changed, beside what was there before it."""
         return cast(ChangedFiles, self._get("runs", run, "files", place=place).object())
+
+    def list_differences(
+        self,
+        run: str,
+        *,
+        states: Optional[str] = None,
+        path: Optional[str] = None,
+        lines: bool = False,
+        authors: bool = False,
+    ) -> Iterator[ComparedFile]:
+        """What differs between two states of a run's files, `A..B`; from its start to its last snapshot by default.
+
+        `path` is a file or a folder. With `lines`, each row has the lines that differ; with `authors`, the attempts that changed
+        it. Pages are read as one goes through them.
+        """
+        query = {"states": states, "path": path, "lines": _flag(lines), "authors": _flag(authors)}
+        for page in self._cursor_pages(query, "runs", run, "diff"):
+            yield from page["files"]
+
+    def get_patch(self, run: str) -> bytes:
+        """What a run has changed, as a patch for `git apply`; empty if it has changed no file."""
+        return self._get("runs", run, "patch").body
+
+    def list_artifacts(self, run: str, *, all: bool = False) -> Iterator[ArtifactVersion]:
+        """The artifacts of a run by their paths: the newest version of each, or with `all` every one.
+
+        `get_run_content` has what is in them.
+        """
+        for page in self._cursor_pages({"all": _flag(all)}, "runs", run, "artifacts"):
+            yield from page["artifacts"]
+
+    def export_run(self, run: str, *, without_files: bool = False) -> bytes:
+        """A run as one file, which `envoi verify` checks and `envoi import` takes.
+
+        It needs the scope `admin`; `without_files` leaves the snapshots out.
+        """
+        return self._get("runs", run, "bundle", without_files=_flag(without_files)).body
+
+    def _cursor_pages(self, query: Mapping[str, Optional[str]], *path: str) -> Iterator[Any]:
+        cursor = None
+        while True:
+            page = self._get(*path, **query, limit=PAGE, cursor=cursor).object()
+            yield page
+            cursor = page["next"]
+            if cursor is None:
+                return
 
     def get_run_ledger(self, run: str) -> RunLedger:
         """What a run has used of what it may use."""
@@ -543,6 +591,10 @@ class Client:
 
     def _events(self, follower: Follower) -> Iterator[Event]:
         return (cast(Event, json.loads(event.data)) for event in follower.events())
+
+
+def _flag(flag: bool) -> Optional[str]:
+    return "true" if flag else None
 
 
 def _json(value: Any) -> Content:

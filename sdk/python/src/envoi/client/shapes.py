@@ -31,6 +31,26 @@ class Amounts(TypedDict):
     """Time of work."""
 
 
+class ArtifactVersion(TypedDict):
+    digest: Optional[str]
+    """The digest of its content; null if it was deleted."""
+    path: str
+    """Relative to the workspace."""
+    size: Optional[int]
+    """In bytes."""
+    visit: str
+    """The visit that left it."""
+
+
+class Artifacts(TypedDict):
+    artifacts: List[ArtifactVersion]
+    """The versions, sorted by their paths; those of one path in the order in which they were handed over."""
+    next: Optional[str]
+    """The `cursor` of the next page; null on the last."""
+    total: int
+    """How many there are on all pages."""
+
+
 class BridgeAnswer(TypedDict):
     model: str
     """Which model it was."""
@@ -86,6 +106,23 @@ class ChatRefusal(TypedDict):
     """Why."""
 
 
+class ComparedFile(TypedDict):
+    added: int
+    """Lines that came. 0 for a file that is no text."""
+    after: Optional[FileState]
+    """What stands there; null if nothing does."""
+    before: Optional[FileState]
+    """What stood there; null if nothing did."""
+    by: List[str]
+    """The attempts that changed it, in their order. `edited between A and B`: it changed between these two attempts, not by an attempt."""
+    lines: Optional[str]
+    """The lines that differ, with three around them, as text for people; null unless `lines` was asked for. Characters that would steer a terminal are escaped, and long lines are cut: it is no patch."""
+    path: str
+    """Relative to the workspace. Bytes that are no UTF-8 are replaced."""
+    removed: int
+    """Lines that went."""
+
+
 class ComparedStep(TypedDict):
     change: Literal["kept", "changed", "new", "gone"]
     """How it differs."""
@@ -126,6 +163,15 @@ class Comparison(TypedDict):
     """Whether an attempt is running: the corrected flow takes over when it has settled."""
 
 
+class Differences(TypedDict):
+    files: List[ComparedFile]
+    """The files, sorted by their paths."""
+    next: Optional[str]
+    """The `cursor` of the next page; null on the last."""
+    total: int
+    """How many there are on all pages."""
+
+
 class _Event(TypedDict):
     at: str
     """When it was decided."""
@@ -145,6 +191,17 @@ class Events(TypedDict):
     """The events."""
     next: Optional[int]
     """The `after` of the next page; null on the last."""
+
+
+class FileState(TypedDict):
+    digest: Optional[str]
+    """The digest of its content, or of the target of a link; null if it is not kept."""
+    kind: Literal["file", "link", "empty_folder", "left_out"]
+    """Its kind."""
+    mode: str
+    """The permission bits in octal digits, such as `644`."""
+    size: int
+    """In bytes."""
 
 
 class Flow(TypedDict):
