@@ -122,7 +122,7 @@ fn an_id_with_a_secret_is_not_kept_and_nothing_is_sent_twice_for_that() {
             visit.said("left");
         }
         let left = visit.attempt();
-        let why = if agent.stands(0) == "completed" { "holds a secret" } else { "not known any more" };
+        let why = if agent.stands(0) == "completed" { "holds a secret" } else { "no longer knows" };
         assert!(left.code() == "MACHINE_FAILED" && left.message().contains(why), "{}", left.message());
         assert_masked(visit.folder.path(), "task-1");
         assert_eq!((agent.tasks(), agent.sent().len()), (1, 1));
