@@ -29,15 +29,16 @@ impl Commands {
         mut request: ResumeRequest,
         client: &Sender<Response>,
     ) -> Result<(), Refused> {
+        // First, because rows that are wrong hide what was done.
+        let aside = match request.again {
+            true => self.aside_with_its_rows(&request.run)?,
+            false => self.aside(&request.run)?,
+        };
         if self.was_done(&request.run, request.request.as_deref())? {
             (request.choice, request.raise, request.reopen) = (None, None, false);
             (request.now, request.again) = (false, false);
             request.correct = None;
         }
-        let aside = match request.again {
-            true => self.aside_with_its_rows(&request.run)?,
-            false => self.aside(&request.run)?,
-        };
         if let Some(why) = aside.as_ref().filter(|_| !request.again) {
             return Err(Refused::set_aside(&request.run, &why.code, &why.reason));
         }

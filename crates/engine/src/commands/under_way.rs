@@ -122,7 +122,7 @@ mod tests {
     fn arrives(under_way: &UnderWay) -> JoinHandle<bool> {
         let arriving = under_way.clone();
         let arrived = thread::spawn(move || arriving.take().is_some());
-        while under_way.waiting().0 == 0 {
+        while under_way.waiting().0 == 0 && !arrived.is_finished() {
             thread::yield_now();
         }
         arrived

@@ -220,6 +220,7 @@ steps:
     artifacts: [both.txt]
   - id: each
     for_each: ${{ inputs.names }}
+    max_parallel: 1
     run: echo ${{ item }} > ${{ item }}.txt
     artifacts: ['?.txt']
   - id: last

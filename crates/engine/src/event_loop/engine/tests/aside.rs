@@ -380,7 +380,7 @@ fn an_engine_that_waits_for_its_last_request_takes_no_other_one() {
         }
         let arriving = seen.clone();
         let second = std::thread::spawn(move || arriving.take().is_some());
-        while seen.waiting().0 == 0 {
+        while seen.waiting().0 == 0 && !second.is_finished() {
             std::thread::yield_now();
         }
         drop(first);
