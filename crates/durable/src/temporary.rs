@@ -176,10 +176,13 @@ mod tests {
         let is = |name: &str, changed| is_being_written(OsStr::new(name), changed);
         let mut over = process::Command::new("true").spawn().unwrap();
         over.wait().unwrap();
-        let parent = std::os::unix::process::parent_id();
-        assert!(is(&format!(".new-{parent}-0"), now));
-        assert!(is(&format!(".new-{parent}-0"), now + LONGEST));
-        assert!(!is(&format!(".new-{parent}-0"), now - LONGEST - LONGEST));
+        let mut lives = process::Command::new("cat").stdin(process::Stdio::piped()).spawn().unwrap();
+        let name = format!(".new-{}-0", lives.id());
+        assert!(is(&name, now));
+        assert!(is(&name, now + LONGEST));
+        assert!(!is(&name, now - LONGEST - LONGEST));
+        // The end of its input ends it.
+        lives.wait().unwrap();
         assert!(!is(&format!(".new-{}-0", over.id()), now));
         // This process looks before it writes.
         assert!(!is(&format!(".new-{}-0", process::id()), now));

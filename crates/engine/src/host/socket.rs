@@ -101,6 +101,8 @@ impl Listener {
             let _ = tell.send(());
         }) {
             let _ = inbox.recv_timeout(LAST_WORDS);
+            // Those that came meanwhile learn that this engine takes nothing more.
+            self.clients.end();
         }
         self.closing.store(true, Ordering::SeqCst);
         // Wakes the thread that waits for a client.

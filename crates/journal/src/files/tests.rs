@@ -437,10 +437,14 @@ fn a_folder_among_the_leftovers_stays_and_hinders_nothing() {
 fn a_file_that_another_process_is_writing_is_no_leftover() {
     let (place, ..) = lived();
     let temporary = place.store.layout().temporary();
-    let of_a_merge = temporary.join(format!(".new-{}-0", std::os::unix::process::parent_id()));
+    let mut merge = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let of_a_merge = temporary.join(format!(".new-{}-0", merge.id()));
     fs::write(&of_a_merge, "").unwrap();
     assert_eq!(place.store.sweep().unwrap(), 0);
     assert!(of_a_merge.exists());
+    // The end of its input ends it.
+    merge.wait().unwrap();
+    assert_eq!(place.store.sweep().unwrap(), 1);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::model::{
 use envoi_contract::{digest::Digest, stored, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The version of the form. It grows when a member gets another name or another meaning; one that is added with a default leaves it.
+/// The version of the form. It grows with each change of a member, also a new one: a reader refuses a member that it does not know.
 const VERSION: u32 = 1;
 
 /// The largest message. A reader refuses more before it looks at it.

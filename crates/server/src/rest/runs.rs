@@ -194,13 +194,13 @@ pub(crate) fn cancel(app: &App, request: &ApiRequest) -> Result<Response, Proble
     shown(app, 202, &run)
 }
 
-/// A request that was done before comes again: the engine that did it may have ended before the run went on. A run that has been set aside
-/// since stays so, and its row says that.
+/// A request that was done before comes again: the engine that did it may have ended before the run went on. If the run cannot go on now (it is
+/// set aside, say, or another run works in its workspace), that is no refusal of the request, and its row says how it is.
 pub(super) fn follow(app: &App, request: &ApiRequest, run: &RunId) -> Result<(), Problem> {
     let caller = caller_or_default(app, run);
     let command = ResumeRequest::follow(run.clone(), request.principal(), caller);
     match submit(app, Request::Resume(Box::new(command))) {
-        Err(problem) if problem.code != Code::RunSetAside => Err(problem),
+        Err(problem) if matches!(problem.code, Code::EngineStopping | Code::StoreFailed) => Err(problem),
         _ => Ok(()),
     }
 }

@@ -231,9 +231,10 @@ impl Walk<'_> {
         is_entered
     }
 
-    /// Empty folders directly in one whose files git has listed, and in those that hold nothing but folders.
+    /// Empty folders directly in one whose files git has listed, and in those that hold nothing but folders. One that cannot be read is
+    /// an error: without its files the snapshot would say that they were deleted.
     fn find_empty(&mut self, folder: &[u8]) -> Result<(), WalkError> {
-        for name in self.names_if_readable(folder)?.unwrap_or_default() {
+        for name in self.names(folder)? {
             let path = below(folder, &name);
             if self.folders.contains_key(&path) || is_never(&name) {
                 continue;

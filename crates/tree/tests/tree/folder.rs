@@ -93,7 +93,7 @@ impl Place {
     }
 
     /// As a user who is not root, who may not read these folders.
-    pub(crate) fn keep_as_an_ordinary_user(&self, shut: &[&str]) -> Kept {
+    pub(crate) fn keep_as_an_ordinary_user(&self, shut: &[&str]) -> Result<Kept, NotKept> {
         let nobody = Uid::from_raw(65_534);
         let is_root = rustix::process::geteuid().is_root();
         if is_root {
@@ -108,7 +108,7 @@ impl Place {
                 if is_root {
                     rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
                 }
-                self.keep()
+                self.try_keep()
             };
             scope.spawn(keep).join().unwrap()
         });

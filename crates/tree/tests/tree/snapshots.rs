@@ -286,7 +286,7 @@ fn a_folder_that_may_not_be_read_is_passed_over_and_named() {
         if is_git {
             place.git("", &["init", "-q"]);
         }
-        for path in ["near", "tracked/file", "new/file", "left-out/file"] {
+        for path in ["near", "tracked/file", "new/file", "other/file", "left-out/file"] {
             place.write(path, "1");
         }
         place.write(".gitignore", "/left-out\n");
@@ -294,13 +294,22 @@ fn a_folder_that_may_not_be_read_is_passed_over_and_named() {
             place.git("", &["add", "tracked"]);
         }
         assert_eq!(place.keep().lack(), None);
-        let kept = place.keep_as_an_ordinary_user(&["tracked", "new", "left-out"]);
+        let kept = place.keep_as_an_ordinary_user(&["other", "new", "left-out"]).unwrap();
         let unlisted: Vec<_> = kept.unlisted.iter().map(|path| path.to_str().unwrap()).collect();
-        assert_eq!(unlisted, ["new", "tracked"], "{is_git}");
+        assert_eq!(unlisted, ["new", "other"], "{is_git}");
         let lack = kept.lack().unwrap();
         assert_eq!(lack, "2 folders (`new` is one) cannot be read, so nothing of them is kept");
         let paths: Vec<_> = kept.tree.entries().iter().map(|entry| entry.path.as_slice()).collect();
-        assert_eq!(paths, [&b".gitignore"[..], b"near"], "{is_git}");
+        assert_eq!(paths, [&b".gitignore"[..], b"near", b"tracked/file"], "{is_git}");
+        // Git knows of files there. A snapshot without them would say that they were deleted.
+        let refused = place.keep_as_an_ordinary_user(&["tracked"]);
+        match is_git {
+            true => assert!(
+                matches!(&refused, Err(NotKept::Io { path, .. }) if path.ends_with("tracked")),
+                "{refused:?}"
+            ),
+            false => assert!(refused.is_ok(), "{refused:?}"),
+        }
     }
 }
 
