@@ -1,7 +1,7 @@
 //! Brings free slots and runs that wait together.
 //!
-//! Owns the order: tenants in turn, and of one tenant the run that waits longest. It decides nothing: a slot is a question to a run, which
-//! says whether it starts anything. What it is told may be out of date, and a run that is named here need not wait any more.
+//! Owns the order: tenants in turn, and of one tenant the run that waits longest. It decides nothing: it offers a slot to a run, and
+//! the run starts an attempt or refuses. Its messages may be out of date: a run in its queue may not be ready any more.
 
 use crate::{
     message::{FreeSlot, Message, Sent, ToDispatcher, ToRun},

@@ -1,4 +1,4 @@
-//! What objects and workers say to each other.
+//! The messages between objects and workers.
 //!
 //! A platform delivers each [`Sent`] message at least once, not before its time, and in any order. Calls of workers and people
 //! ([`ToRun`], [`ToWorkerSlot`]) may be lost on their way or on the way back, and are then made again.
@@ -30,7 +30,7 @@ impl Sent {
     }
 }
 
-/// An object, and what it is told.
+/// A message and the object that receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
     /// To a run.
@@ -52,7 +52,7 @@ pub struct Commit {
     pub records: Vec<Record>,
 }
 
-/// What a run is told or asked.
+/// A message to a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToRun {
     /// By a person, a client or a timer. Settled attempts and doubts come as [`ToRun::Settled`] and [`ToRun::InDoubt`].
@@ -120,7 +120,7 @@ pub struct Wanted {
     pub end: Vec<AttemptId>,
 }
 
-/// What the dispatcher is told.
+/// A message to the dispatcher.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToDispatcher {
     /// An attempt of this run could start.
@@ -148,7 +148,7 @@ pub enum ToDispatcher {
     },
 }
 
-/// What a worker's object is told or asked.
+/// A message to a worker's object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToWorkerSlot {
     /// The worker begins, or begins anew.

@@ -46,8 +46,7 @@ fn tree(stage: &Stage, id: &str) -> PathBuf {
     stage.path(&format!(".local/state/envoi/trees/{id}"))
 }
 
-/// What the run has left in its tree, by name; of git only what is tracked or new. Only for a run that nobody works on: a file that
-/// goes while this reads is a panic.
+/// The files in the tree of a run, by name, without `.git`. The run must not be at work: a file that is deleted meanwhile is a panic.
 fn result(stage: &Stage, id: &str) -> Vec<(String, String)> {
     let mut found: Vec<_> = fs::read_dir(tree(stage, id))
         .unwrap()

@@ -230,7 +230,7 @@ fn what_was_deleted_was_archived_before() {
     assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
     assert_eq!(stage.read(&bundle), "no bundle");
     fs::remove_file(stage.path(&bundle)).unwrap();
-    // A pipe has no end as long as nobody writes to it.
+    // Reading a pipe blocks until something is written to it.
     let pipe = stage.path(&bundle);
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let found = gc_as_planned(&stage, &[]);

@@ -17,7 +17,7 @@ use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
-/// What is said of a run that goes on.
+/// The note about a run that has not ended.
 pub(crate) const NOT_OVER: &str =
     "note: the run is not over; this is what it had changed at its last snapshot";
 

@@ -117,7 +117,7 @@ fn a_bundle_from_a_server_is_the_one_that_is_made_where_the_store_is() {
     }
     assert!(afar.expect(2, &["export", &run, "-o", "there0"]).err.contains("error[FILE_EXISTS]"));
     assert!(afar.expect(2, &["export", &run, "--sign", "key"]).err.contains("error[NOT_REMOTE]"));
-    // All files of the workspace are in it: whoever may only start runs does not get them.
+    // A bundle has all files of the workspace. The scope `run` is not enough to get it.
     let runner = Afar::with(&stage, &served, &["runner", "--scope", "run"]);
     let refused = runner.expect(6, &["export", &run, "-o", "none"]);
     assert!(refused.err.contains("error[SCOPE_TOO_SMALL]") && !stage.path("none").exists(), "{refused:?}");

@@ -48,7 +48,7 @@ fn a_run_that_cannot_be_taken_up_keeps_neither_the_server_nor_other_runs_from_go
     stage.expect(0, &["resume", &runs[0]]);
 }
 
-/// A pipe has no end as long as nobody writes to it.
+/// Reading a pipe blocks until something is written to it.
 #[test]
 fn a_secret_whose_file_became_a_pipe_sets_only_its_run_aside() {
     let stage = Stage::new();
@@ -156,7 +156,7 @@ steps:
         let refused = admin.post(&path, body);
         assert_eq!((refused.status, refused.json()["code"].as_str()), (status, Some(code)), "{body}");
     }
-    // What is said before is what is met.
+    // `compareRun` gives the same reason before the fork as the fork itself.
     let compared = |body: &str| {
         let reply = admin.post(&format!("/v1/runs/{root}/compare"), body);
         assert_eq!(reply.status, 200, "{}", reply.text());
