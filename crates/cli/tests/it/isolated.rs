@@ -19,8 +19,7 @@ pub(crate) fn git(stage: &Stage, arguments: &[&str]) -> String {
 
 /// Puts a program before the real git, which it may call as `/usr/bin/git`. What it returns begins commands that find it.
 fn git_is(stage: &Stage, script: &str) -> impl Fn(&[&str]) -> Process {
-    stage.write("bin/git", script);
-    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    stage.write_program("bin/git", script);
     let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
     move |arguments| Process::spawn(stage.command(arguments).env("PATH", &path))
 }

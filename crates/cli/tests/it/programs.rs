@@ -5,7 +5,7 @@ use crate::{
     stage::{Process, Stage, lives, signal, text, wait_until},
 };
 use rustix::process::Signal;
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 /// A stage with a `claude`, a `codex`, a `gemini` and an `opencode` that note how they were started, and write the transcript that `next` names, else
 /// `hello`, with the id of the session that they were given. Where there is a file `leaves`, they leave a process that holds their output. A transcript `wait` writes its first line and waits until it is ended.
@@ -47,8 +47,7 @@ exit $(sed -n 's/^# exit //p' {transcripts}/$kind/$name.jsonl)
         transcripts = transcripts.display()
     );
     for kind in ["claude", "codex", "gemini", "opencode"] {
-        stage.write(&format!("bin/{kind}"), &script);
-        fs::set_permissions(bin.join(kind), fs::Permissions::from_mode(0o755)).unwrap();
+        stage.write_program(&format!("bin/{kind}"), &script);
     }
     let path = std::env::var("PATH").unwrap();
     stage.write(
@@ -520,8 +519,7 @@ fn with_accounts(step: &str) -> Stage {
         "#!/bin/sh\necho \"$CLAUDE_CONFIG_DIR $ANTHROPIC_API_KEY $PLACE\" >> {0}/logins\necho \"key $ANTHROPIC_API_KEY\" >&2\nexec {0}/bin/claude \"$@\"\n",
         root.display()
     );
-    stage.write("bin/noting", script);
-    fs::set_permissions(stage.path("bin/noting"), fs::Permissions::from_mode(0o755)).unwrap();
+    stage.write_program("bin/noting", script);
     stage.write("spare.key", "sk-of-the-spare-account\n");
     stage.write(".envoi/config.yaml", ACCOUNTS);
     stage
@@ -669,11 +667,7 @@ fn a_reset_that_cannot_be_is_none_and_the_account_is_tried_soon() {
 fn examined(stage: &Stage, script: Option<&str>) -> serde_json::Value {
     fs::create_dir_all(stage.path("bin")).unwrap();
     if let Some(script) = script {
-        stage.write("script", format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n"));
-        // Another process writes the file: one of this process that is just being started could hold it open.
-        let mut install = std::process::Command::new("install");
-        let installed = install.args(["-m", "755"]).args([stage.path("script"), stage.path("bin/codex")]);
-        assert!(installed.status().unwrap().success());
+        stage.write_program("bin/codex", format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n"));
     }
     let doctor = |arguments: &[&str]| {
         let mut command = stage.command(arguments);

@@ -60,6 +60,17 @@ impl Stage {
         fs::write(path, text).unwrap();
     }
 
+    /// Writes a program. It is brought to its place by another process: a program that this one writes may be busy
+    /// (`ETXTBSY`) while a thread of it starts a child.
+    pub(crate) fn write_program(&self, name: &str, text: impl AsRef<[u8]>) {
+        let written = format!("{name}.written");
+        self.write(&written, text);
+        let (from, to) = (self.path(&written), self.path(name));
+        let done = Command::new("install").args(["-m", "755"]).arg(&from).arg(to).status().unwrap();
+        assert!(done.success());
+        fs::remove_file(from).unwrap();
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }

@@ -216,7 +216,13 @@ pub(crate) fn a_folder_that_no_snapshot_has_is_named_in_a_warning() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let program = folder.path().join("tests");
-        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        // Made by another process: a program that this one writes may be busy while a thread of it starts a child.
+        let copied = std::process::Command::new("cp")
+            .arg(std::env::current_exe().unwrap())
+            .arg(&program)
+            .status()
+            .unwrap();
+        assert!(copied.success());
         let mut again = std::process::Command::new(&program);
         again.env("TMPDIR", folder.path()).current_dir(folder.path()).uid(65_534).gid(65_534);
         let done = again.args([NAME, "--exact"]).output().unwrap();

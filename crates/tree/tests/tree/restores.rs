@@ -276,7 +276,13 @@ fn a_folder_that_may_not_be_written_to_is_named_before_anything_is_touched() {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let program = folder.path().join("tests");
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        // Made by another process: a program that this one writes may be busy while a thread of it starts a child.
+        let copied = std::process::Command::new("cp")
+            .arg(std::env::current_exe().unwrap())
+            .arg(&program)
+            .status()
+            .unwrap();
+        assert!(copied.success());
         let mut again = std::process::Command::new(&program);
         again.env("TMPDIR", folder.path()).current_dir(folder.path()).uid(65534).gid(65534);
         let done = again.args([&format!("restores::{NAME}"), "--exact"]).output().unwrap();

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::stage::{Stage, text};
 use serde_json::json;
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+use std::{path::Path, process::Command};
 
 const PAGE: &str = include_str!("../../../../../docs/server.md");
 
@@ -47,17 +47,16 @@ fn a_store_that_was_backed_up_as_the_page_says_is_gone_on_with_after_all_is_lost
         let question = client.question(&run);
         (run, question)
     });
-    let (backup, spare) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    fs::write(spare.path().join("sqlite3"), SQLITE3).unwrap();
-    fs::set_permissions(spare.path().join("sqlite3"), fs::Permissions::from_mode(0o755)).unwrap();
+    let backup = tempfile::tempdir().unwrap();
+    stage.write_program("spare/sqlite3", SQLITE3);
     let folder = stage.path("");
-    follow(commands("While it runs, copy the database first"), &folder, backup.path(), spare.path());
+    follow(commands("While it runs, copy the database first"), &folder, backup.path(), &stage.path("spare"));
 
     served.process.kill();
     for lost in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
         if lost.is_dir() { fs::remove_dir_all(lost).unwrap() } else { fs::remove_file(lost).unwrap() }
     }
-    follow(commands("Restore it to **the same path**"), &folder, backup.path(), spare.path());
+    follow(commands("Restore it to **the same path**"), &folder, backup.path(), &stage.path("spare"));
 
     let served = Served::start(&stage);
     assert_eq!(served.first, None, "its tokens are those that it had");
