@@ -224,6 +224,7 @@ impl Stage {
                 trace: None,
                 requester: envoi_kernel::requester::Requester::default(),
                 keep_files: false,
+                no_cache: false,
                 isolated: None,
                 part: None,
             },

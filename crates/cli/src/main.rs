@@ -27,7 +27,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Each attempt starts this program once more: nothing is made ready that a supervisor does not need.
     if args::is_supervisor(std::env::args_os()) {
-        return envoi_step::run_supervisor();
+        return envoi_step::run_supervisor(process::failpoint::supervised);
     }
     let cli = Cli::try_parse().unwrap_or_else(|error| {
         let words: Vec<String> =
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         usage::explained(error, &words).exit()
     });
     match cli.command {
-        Some(Command::Attempt) => return envoi_step::run_supervisor(),
+        Some(Command::Attempt) => return envoi_step::run_supervisor(process::failpoint::supervised),
         Some(Command::A2a) => return agent::run_attempt(),
         Some(Command::Agent) => return program::run_attempt(),
         Some(Command::AgentCall { policy }) => return program::decide_call(&policy),

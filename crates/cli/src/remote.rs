@@ -90,6 +90,9 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             if args.keep_files {
                 return Err(not_here("--keep-files"));
             }
+            if args.no_cache {
+                return Err(not_here("--no-cache"));
+            }
             if args.isolation.isolate {
                 return Err(not_here("--isolate"));
             }

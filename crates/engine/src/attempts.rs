@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 mod agent;
+mod cached;
 pub(crate) mod callable_models;
 mod conflict_edit;
 pub(crate) mod copies;

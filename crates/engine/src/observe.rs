@@ -4,3 +4,4 @@ pub(crate) mod file_projector;
 pub(crate) mod followers;
 pub(crate) mod placing;
 mod run_log;
+pub(crate) mod step_cache;

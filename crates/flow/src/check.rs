@@ -1,5 +1,6 @@
 //! What must hold across the steps of a flow: targets exist, loops are bounded, expressions name what can have run.
 
+pub(crate) mod cached;
 pub(crate) mod expression;
 pub(crate) mod files;
 pub(crate) mod goals;

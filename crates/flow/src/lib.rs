@@ -33,6 +33,7 @@
 //!     workspace: "/project".to_owned(),
 //!     shared: false,
 //!     keep_files: false,
+//!     no_cache: false,
 //!     isolated: None,
 //!     run_base: "/project/.envoi/runs/run_0demo".to_owned(),
 //!     language: envoi_flow::LANGUAGE,

@@ -5,7 +5,7 @@
 
 use crate::{
     LANGUAGE,
-    check::{expression, files, goals, graph::Graph},
+    check::{cached, expression, files, goals, graph::Graph},
     parse::{
         draft::{Inner, Named, NamedFlows},
         file,
@@ -248,6 +248,9 @@ impl Loader<'_> {
         let (names, paths) = self.names(link, &root, folder);
         let (draft, flow) = reading(&root, self.edition, names, link.text, problems)?;
         let flow = self.joined(flow, &draft, &root, &paths, link.before.is_none(), problems)?;
+        if link.before.is_none() {
+            cached::check(&draft, &flow, root.span, problems);
+        }
         if link.before.is_some() {
             let text = link.text.to_owned();
             let value = tree::value(&root);

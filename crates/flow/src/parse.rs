@@ -5,6 +5,7 @@
 pub(crate) mod agent;
 pub(crate) mod ask;
 pub(crate) mod bounds;
+mod cached;
 pub(crate) mod draft;
 pub(crate) mod file;
 pub(crate) mod files;

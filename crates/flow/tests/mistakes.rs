@@ -1096,3 +1096,56 @@ fn seven_mistakes_are_reported_at_once_each_at_its_place() {
         ]
     );
 }
+
+/// A flow that keeps its files, with one step.
+fn caching(keys: &str) -> String {
+    format!("flow: f\nworkspace: {{ keep: true }}\nsteps:\n  - id: a\n    run: [x]\n    {keys}\n")
+}
+
+#[test]
+fn a_cache_has_files_and_names_what_there_is() {
+    each_is_told(vec![
+        (with_step("cache: true"), 3, 9, INVALID, "step `a` has `cache`, and no files are kept"),
+        (caching("cache: yes"), 6, 12, INVALID, "`true`, `false` or a mapping"),
+        (caching("cache: { input: [a] }"), 6, 14, INVALID, "`inputs`"),
+        (caching("cache: { inputs: [../a] }"), 6, 23, INVALID, "a file of `inputs`"),
+        (caching("cache: { inputs: [] }"), 6, 22, INVALID, "names no file"),
+        (caching("cache: { for: 400d }"), 6, 19, INVALID, "366 days"),
+        (caching("cache: { for: 3 }"), 6, 19, INVALID, "a duration has a unit"),
+        (
+            caching("cache: { env: [CC] }"),
+            4,
+            9,
+            INVALID,
+            "`cache` names variable `CC`, which no command gets",
+        ),
+        (caching("cache: true\n    envelope: true"), 7, 5, INVALID, "`envelope` in a step with `cache`"),
+        (
+            caching("cache: true\n    budget: { llm_calls: 1 }"),
+            7,
+            5,
+            INVALID,
+            "`budget` in a step with `cache`",
+        ),
+    ]);
+    let kind = |action: &str| {
+        format!("flow: f\nworkspace: {{ keep: true }}\nsteps:\n  - id: a\n    {action}\n    cache: true\n")
+    };
+    for action in ["ask: Go?", "agent: { use: claude, prompt: p }", "model: { use: m, prompt: p }"] {
+        let report = load("f.yaml", &kind(action)).unwrap_err();
+        assert!(
+            told(&report).iter().any(|(line, .., words)| *line == 6 && words.contains("`cache`")),
+            "{action}"
+        );
+    }
+    let plan = |keys: &str| {
+        let flow = load("f.yaml", &caching(keys))
+            .unwrap_or_else(|report| panic!("{keys}: {:?}", told(&report)))
+            .flow;
+        flow.steps[0].cache.as_deref().cloned()
+    };
+    assert_eq!(plan("cache: false"), None);
+    assert_eq!(plan("cache: true"), Some(envoi_kernel::flow::CachePlan::default()));
+    let found = plan("cache: { inputs: [\"src/**\"], env: [HOME, LC_ALL], for: 2h }").unwrap();
+    assert_eq!((found.inputs.unwrap(), found.max_age_ms), (vec!["src/**".to_owned()], 7_200_000));
+}

@@ -93,6 +93,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         source: "/project/flow.yaml".to_owned(),
         shared: false,
         keep_files: false,
+        no_cache: false,
         isolated: None,
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
@@ -159,6 +160,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         taken: None,
         throttled: None,
         set_back: None,
+        cache: None,
         test_result: None,
         report_filled: Vec::new(),
     }))

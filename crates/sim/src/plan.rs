@@ -200,6 +200,7 @@ impl Planned {
             workspace: "/workspace".to_owned(),
             shared: true,
             keep_files: false,
+            no_cache: false,
             isolated: None,
             source: Default::default(),
             run_base: format!("/runs/{}", self.id),

@@ -1,5 +1,8 @@
 //! One attempt as data: its order, its folder, its records, and its processes.
 
+pub(crate) mod bringing;
+pub(crate) mod cached;
+pub(crate) mod crash_point;
 pub(crate) mod dir;
 pub(crate) mod lease;
 pub(crate) mod obstacles;

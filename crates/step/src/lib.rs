@@ -30,6 +30,8 @@ mod supervisor;
 mod workspace;
 
 pub use attempt::{
+    cached::{CacheEntry, CacheOrder, CachePart, CacheUse, CachedFrom},
+    crash_point::CrashPoint,
     dir::{AttemptDir, LockFile, wait_until_free},
     lease::{Lease, boot_ms},
     obstacles::{Obstacle, obstacles},

@@ -3,6 +3,7 @@
 //! The sequence stands in [`Attempt::run`]. Everything that the engine may learn is in the attempt's folder; standard
 //! output is the lock and is never written to, standard error is `supervisor.log`.
 
+mod cache;
 mod run;
 mod set_back;
 mod settle;
@@ -15,6 +16,7 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use crate::attempt::crash_point::CrashPoint;
 use crate::attempt::dir::{self, AttemptDir};
 use crate::attempt::lease::{self, boot_ms};
 use crate::attempt::processes;
@@ -32,9 +34,9 @@ use self::signals::Signals;
 /// The whole of the supervisor's process: reads the order from standard input to its end, then does it.
 ///
 /// To be called by the program behind [`crate::Launcher`], before it has started a thread or read its environment.
-/// What went wrong stands on standard error.
-pub fn run_supervisor() -> ExitCode {
-    match supervise() {
+/// What went wrong stands on standard error. `reached` is called at places where a test may stop it.
+pub fn run_supervisor(reached: fn(CrashPoint)) -> ExitCode {
+    match supervise(reached) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{error}");
@@ -71,15 +73,15 @@ impl<T> Doing<T> for io::Result<T> {
     }
 }
 
-fn supervise() -> Result<ExitCode, SuperviseError> {
+fn supervise(reached: fn(CrashPoint)) -> Result<ExitCode, SuperviseError> {
     let signals = Signals::install().doing("cannot listen to signals")?;
     stand_alone().doing("cannot leave the engine's session")?;
     let order = read_order()?;
     let secrets = Secrets::new(&order.spec.secrets);
     // As long as this process lives, it is at work there, also if its engine is gone. If there can be no lock, the engine has warned of it.
     let _presence = Presence::join(&order.spec.workspace).ok();
-    let attempt =
-        Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets, most_files: MOST_FILES };
+    let dir = AttemptDir::new(order.dir);
+    let attempt = Attempt { dir, spec: order.spec, secrets, most_files: MOST_FILES, reached };
     Ok(match attempt.run(&signals) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -114,24 +116,32 @@ struct Attempt {
     spec: Spec,
     secrets: Secrets,
     most_files: MostFiles,
+    reached: fn(CrashPoint),
 }
 
 impl Attempt {
     fn run(&self, signals: &Signals) -> Result<(), SuperviseError> {
         self.check_claim()?;
-        let before = self.look_before();
+        let mut before = self.look_before();
+        let looked = before.as_mut().ok().filter(|_| !self.cancel_wanted() && !self.lease_is_over());
+        let looked = looked.and_then(|before| self.look_in_cache(before));
+        if let Some((looked, hit)) = looked.as_ref().and_then(|looked| Some((looked, looked.hit()?))) {
+            // Nothing is started, so no start is claimed.
+            let settled = self.settle(&hit.ended, before.as_ref().ok(), Some(looked));
+            return settled.doing("cannot settle the attempt");
+        }
+        self.forget_bringing().doing("cannot remove what was brought of a result of the cache")?;
         self.publish()?;
         let ended = match &before {
             // A request to cancel that was written before `started.json` existed came without a signal.
             _ if self.cancel_wanted() => Ended::without_start(Outcome::Cancelled),
             Err(reason) => Ended::without_start(self.cannot_start(&reason.to_string(), false)),
             // The files may have taken long.
-            Ok(_) if self.lease_until_ms().is_some_and(|until| boot_ms() >= until) => {
-                Ended::without_start(Outcome::LeaseOver)
-            }
+            Ok(_) if self.lease_is_over() => Ended::without_start(Outcome::LeaseOver),
             Ok(_) => self.run_command(signals).doing("cannot watch the command")?,
         };
-        self.settle(&ended, before.as_ref().ok()).doing("cannot settle the attempt")
+        let settled = self.settle(&ended, before.as_ref().ok(), looked.as_ref());
+        settled.doing("cannot settle the attempt")
     }
 
     /// Records the workspace as it is; an error is a reason not to start.
@@ -146,7 +156,11 @@ impl Attempt {
         before.set_back = set_back;
         match wanted.then(|| snapshot::take(&self.spec, snapshot::stop_before(&self.dir))).flatten() {
             None => {}
-            Some(Ok(taken)) => before.snapshot = Some(taken.snapshot),
+            Some(Ok(taken)) => {
+                before.snapshot = Some(taken.snapshot);
+                before.tree = Some(taken.tree);
+                before.lack = taken.lack;
+            }
             Some(Err(why)) => before.no_snapshot = Some(why.to_string()),
         }
         if before.is_of_use() {
@@ -197,6 +211,10 @@ impl Attempt {
     fn lease_until_ms(&self) -> Option<u64> {
         let first = self.spec.lease_until_ms?;
         Some(lease::until_ms(&self.dir, first, &self.spec.boot_id))
+    }
+
+    fn lease_is_over(&self) -> bool {
+        self.lease_until_ms().is_some_and(|until| boot_ms() >= until)
     }
 
     fn cannot_start(&self, reason: &str, not_found: bool) -> Outcome {

@@ -1,26 +1,47 @@
-//! Places where a test stops an engine: `ENVOI_FAILPOINT=before-spawn:stop` stops it, once, as SIGSTOP would. With
+//! Places where a test stops an engine or a supervisor: `ENVOI_FAILPOINT=before-spawn:stop` stops it, once, as SIGSTOP would, and with
+//! `before-spawn:kill` it is killed there each time. With
 //! `ENVOI_FAILPOINT=start-of-NAME:wait`, what a run of the flow NAME needs to start or to go on is never read, as if it lay in a file
 //! system that is gone. Builds without debug assertions know nothing of this.
 
 use envoi_engine::Point;
+use envoi_step::CrashPoint;
 
 /// Stops this process, the first time that it gets to the point that the environment names.
 #[cfg(debug_assertions)]
 pub(crate) fn reached(point: Point) {
+    stop_at(match point {
+        Point::BeforeProbe => "before-probe",
+        Point::BeforeSpawn => "before-spawn",
+        Point::BeforeShow => "before-show",
+        Point::RunDeleted => "run-deleted",
+        Point::RunFolderRenamed => "run-folder-renamed",
+        Point::ContentsSwept => "contents-swept",
+    });
+}
+
+/// As [`reached`], of a supervisor.
+#[cfg(debug_assertions)]
+pub(crate) fn supervised(point: CrashPoint) {
+    stop_at(match point {
+        CrashPoint::ResultAnnounced => "result-announced",
+        CrashPoint::FilesBrought => "files-brought",
+        CrashPoint::OutputWritten => "output-written",
+        CrashPoint::ArtifactsCopied => "artifacts-copied",
+        CrashPoint::ResultSettled => "result-settled",
+    });
+}
+
+#[cfg(debug_assertions)]
+fn stop_at(point: &str) {
     use rustix::process::{Signal, getpid, kill_process};
     use std::sync::atomic::{AtomicBool, Ordering};
     static DONE: AtomicBool = AtomicBool::new(false);
 
-    let named = match point {
-        Point::BeforeProbe => "before-probe:stop",
-        Point::BeforeSpawn => "before-spawn:stop",
-        Point::BeforeShow => "before-show:stop",
-        Point::RunDeleted => "run-deleted:stop",
-        Point::RunFolderRenamed => "run-folder-renamed:stop",
-        Point::ContentsSwept => "contents-swept:stop",
-    };
-    let wanted = std::env::var_os("ENVOI_FAILPOINT").is_some_and(|wanted| wanted == named);
-    if wanted && !DONE.swap(true, Ordering::SeqCst) {
+    let Some(wanted) = std::env::var_os("ENVOI_FAILPOINT") else { return };
+    if wanted == *format!("{point}:kill") {
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+    if wanted == *format!("{point}:stop") && !DONE.swap(true, Ordering::SeqCst) {
         let _ = kill_process(getpid(), Signal::STOP);
         // Another thread may be the one that takes the signal; this one is not to go on before it does.
         std::thread::park_timeout(std::time::Duration::from_millis(50));
@@ -39,6 +60,10 @@ pub(crate) fn reading_for(flow: &str) {
 /// Does nothing.
 #[cfg(not(debug_assertions))]
 pub(crate) fn reached(_point: Point) {}
+
+/// Does nothing.
+#[cfg(not(debug_assertions))]
+pub(crate) fn supervised(_point: CrashPoint) {}
 
 /// Does nothing.
 #[cfg(not(debug_assertions))]

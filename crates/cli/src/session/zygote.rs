@@ -3,7 +3,10 @@
 //! It is started before this process has a second thread, so before it is known whether this process becomes the engine. Without one
 //! supervisors are started as programs; nothing else differs.
 
-use crate::process::args::{Cli, Command, SUPERVISOR};
+use crate::process::{
+    args::{Cli, Command, SUPERVISOR},
+    failpoint,
+};
 use envoi_zygote::{Program, Zygote};
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +18,7 @@ const PROGRAM: Program =
 
 fn supervise() {
     // What it comes to stands in the folder of the attempt; nothing looks at the exit code.
-    envoi_step::run_supervisor();
+    envoi_step::run_supervisor(failpoint::supervised);
 }
 
 /// Starts one, if the command may become the engine of a store. To be called while this process has one thread.

@@ -8,7 +8,8 @@ use envoi_contract::{envelope::InterruptKind, json::Value};
 use envoi_kernel::{
     Event, Run,
     event::{
-        About, CallOutcome, FannedOut, FlowEntered, InterruptRaised, LateFile, ModelCallEnded, RunEnded,
+        About, AttemptSettled, CallOutcome, FannedOut, FlowEntered, InterruptRaised, LateFile,
+        ModelCallEnded, RunEnded,
     },
     flow::Step,
     ids::{RunId, StepId},
@@ -122,6 +123,16 @@ pub(crate) fn more_rounds(run: &RunId, raised: &InterruptRaised) -> Option<Strin
     })
 }
 
+/// What a person should know of the cache: the command was not started, or will be started again next time.
+fn cached(settled: &AttemptSettled) -> Option<String> {
+    let cache = settled.cache.as_deref()?;
+    let not_kept = || cache.not_kept.as_ref().filter(|_| settled.ok);
+    match &cache.from {
+        Some(from) => Some(format!("from the cache: {} of run {}", from.attempt, from.run)),
+        None => not_kept().map(|why| format!("not kept in the cache: {why}")),
+    }
+}
+
 /// The lines that an event leaves for good, also above a picture: what a person did, and warnings.
 pub(crate) fn remarks(event: &Event) -> Vec<String> {
     match event {
@@ -130,7 +141,8 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             let late = settled.set_back.iter().flat_map(|set_back| &set_back.late);
             let late = late.map(|late| format!("  {:<18} {}", settled.attempt.to_string(), late_file(late)));
             let warnings = settled.warnings.iter().filter(|warning| !envoi_engine::is_aside(warning));
-            warnings.map(line).chain(late).collect()
+            let cached = cached(settled).map(|what| format!("  {:<18} {what}", settled.attempt.to_string()));
+            warnings.map(line).chain(late).chain(cached).collect()
         }
         Event::RunStarted(started) => {
             started.part.iter().map(|wanted| format!("part: {}", part(wanted))).collect()

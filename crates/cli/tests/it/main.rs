@@ -18,6 +18,7 @@ mod backtest;
 mod bad_files;
 mod begin;
 mod bundles;
+mod cached;
 mod cancel;
 mod check;
 mod commands;

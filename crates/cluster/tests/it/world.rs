@@ -94,6 +94,7 @@ pub(crate) fn start(id: &RunId, tenant: &str) -> Start {
         workspace: "/work".to_owned(),
         shared: true,
         keep_files: false,
+        no_cache: false,
         isolated: None,
         run_base: "/base".to_owned(),
         language: 1,

@@ -1,7 +1,7 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
 use super::{
-    agent, failed_command, feedback, item_trees, merge, model, program,
+    agent, cached, failed_command, feedback, item_trees, merge, model, program,
     secrets::{of_attempt, secrets},
     shared::Shared,
 };
@@ -58,15 +58,26 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
     if !cwd.is_dir() {
         return Err(OrderError::Step(format!("the folder `{}` does not exist", cwd.display())));
     }
+    let plan = cached::plan(job);
     let mut env = job.caller.env.clone();
-    env.extend(secrets.iter().cloned());
+    env.retain(|(name, _)| plan.is_none_or(|plan| cached::gets(plan, name)));
+    if plan.is_none() {
+        env.extend(secrets.iter().cloned());
+    }
     env.extend(started.env.iter().cloned());
-    env.extend(
-        own_variables(shared, job, dir)
-            .map_err(|error| OrderError::Machine(format!("a file for the command: {error}")))?,
-    );
-    let given = shared.per_attempt.of(&job.run, &started.attempt);
-    env.extend(given.into_iter().map(|variable| (variable.name, variable.value)));
+    let mut cache = None;
+    if let Some(plan) = plan {
+        env = last_wins(env);
+        let order = cached::order(shared, job, plan, &env);
+        cache = Some(order.map_err(|error| OrderError::Machine(format!("the key of the cache: {error}")))?);
+    }
+    let own = own_variables(shared, job, dir)
+        .map_err(|error| OrderError::Machine(format!("a file for the command: {error}")))?;
+    env.extend(own.into_iter().filter(|(name, _)| plan.is_none() || cached::is_given(name)));
+    if plan.is_none() {
+        let given = shared.per_attempt.of(&job.run, &started.attempt);
+        env.extend(given.into_iter().map(|variable| (variable.name, variable.value)));
+    }
     // A merge leaves nothing of what the step is to leave.
     let step = job.flow.step(&started.attempt.visit.step).filter(|_| !started.merges());
     let command = match &started.command {
@@ -112,6 +123,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         never: vec![shared.layout.root().to_owned()],
         keep: job.keeps_files.then(|| snapshots::order(&shared.layout, shared.too_wide.clone())),
         set_back: started.set_back.map(|digest| digest.to_string()),
+        cache,
         since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),
         timeout_ms: started.timeout_ms,
         // An attempt outlives the engine of its machine.

@@ -57,9 +57,14 @@ impl SecretMarks {
             .collect()
     }
 
-    fn mark(&self, name: &str, value: &str) -> String {
+    /// A digest of the value that says nothing without the key, and that is another one for every value.
+    pub(super) fn keyed(&self, name: &str, value: &str) -> String {
         let parts: [&[u8]; 4] = [&self.key, name.as_bytes(), b"\0", value.as_bytes()];
-        let digest = Digest::of(&parts.concat()).hex();
+        Digest::of(&parts.concat()).hex()
+    }
+
+    fn mark(&self, name: &str, value: &str) -> String {
+        let digest = self.keyed(name, value);
         digest.get(..MARK_DIGITS).unwrap_or_default().to_owned()
     }
 }

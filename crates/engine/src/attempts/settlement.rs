@@ -5,7 +5,7 @@
 mod carried;
 
 use super::{
-    failed_command, model,
+    cached, failed_command, model,
     not_passed::{self, AlreadyNamed},
     program,
     secrets::{self, Known},
@@ -91,6 +91,7 @@ pub(super) fn finished(
         workspace_before: exit.snapshot_before.as_ref().and_then(snapshot),
         workspace_after: exit.snapshot_after.as_ref().and_then(snapshot),
         set_back: exit.set_back.as_ref().and_then(set_back).map(Box::new),
+        cache: exit.cache.map(cached::used).map(Box::new),
     };
     let has_failed = has_failed(job, &result.outcome);
     let sentence = has_failed.then(|| failed_command::sentence(dir, &job.started.command, &result)).flatten();

@@ -58,12 +58,24 @@ impl Shared {
         if secrets.is_empty() {
             return Ok(Vec::new());
         }
+        self.with_marks(|marks| marks.of(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
+    }
+
+    /// Digests of these values with the key of the store.
+    ///
+    /// # Errors
+    /// The key cannot be had.
+    pub(super) fn keyed(&self, values: &[(String, String)]) -> io::Result<Vec<String>> {
+        self.with_marks(|marks| values.iter().map(|(name, value)| marks.keyed(name, value)).collect())
+    }
+
+    fn with_marks<T>(&self, of: impl FnOnce(&SecretMarks) -> T) -> io::Result<T> {
         let mut known = self.secret_marks.lock().unwrap_or_else(PoisonError::into_inner);
         let marks = match &mut *known {
             Some(marks) => marks,
             none => none.insert(SecretMarks::of_store(self.layout.root())?),
         };
-        Ok(marks.of(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
+        Ok(of(marks))
     }
 
     pub(super) fn dir(&self, run: &RunId, attempt: &AttemptId) -> AttemptDir {

@@ -107,6 +107,7 @@ impl Commands {
                     source: request.flow_name.clone(),
                     workspace: workspace.to_string_lossy().into_owned(),
                     shared: request.workspace == WorkspaceUse::Shared,
+                    no_cache: request.no_cache,
                     keep_files: request.keep_files || flow.keep_files || isolated.is_some(),
                     isolated,
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),

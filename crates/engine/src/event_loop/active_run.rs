@@ -230,6 +230,8 @@ impl Active {
             workspace: PathBuf::from(&begun.workspace),
             shares: begun.shared,
             keeps_files: begun.keep_files,
+            no_cache: begun.no_cache,
+            tenant: begun.by.tenant.clone(),
             isolated: begun.isolated.clone(),
             run_base: PathBuf::from(&begun.run_base),
             caller: Arc::clone(&self.caller),

@@ -122,6 +122,9 @@ pub struct StartRequest {
     /// Whether the files of the workspace are kept before and after each attempt.
     #[serde(default)]
     pub keep_files: bool,
+    /// Whether no result comes from the cache of steps.
+    #[serde(default)]
+    pub no_cache: bool,
     /// The run gets a tree of its own, and keeps its files.
     #[serde(default)]
     pub isolate: Option<Isolate>,

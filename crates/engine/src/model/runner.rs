@@ -30,6 +30,10 @@ pub struct Job {
     pub shares: bool,
     /// Whether snapshots of its workspace are taken.
     pub keeps_files: bool,
+    /// Whether no result comes from the cache of steps.
+    pub no_cache: bool,
+    /// Whose run it is.
+    pub tenant: String,
     /// The tree of its own that the run has.
     pub isolated: Option<Box<Isolated>>,
     /// Absolute path of the run's own folder, by which its processes are known.

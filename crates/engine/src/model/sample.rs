@@ -16,6 +16,7 @@ pub(crate) fn start(run: &RunId, language: u32) -> Start {
         workspace: "/".to_owned(),
         shared: false,
         keep_files: false,
+        no_cache: false,
         isolated: None,
         run_base: "/".to_owned(),
         language,

@@ -1,6 +1,6 @@
 //! The files that show a run: they are written after each commit, before anything that follows from it is started.
 
-use super::{followers::Followers, placing::Placing, run_log};
+use super::{followers::Followers, placing::Placing, run_log, step_cache};
 use crate::model::{
     crash_point::Point,
     runner::{Observer, ShowError},
@@ -74,6 +74,7 @@ impl Observer for FileProjector {
             followers: self.followers.clone(),
             run: started.run.clone(),
             flow: run.flow().id.clone(),
+            tenant: started.by.tenant.clone(),
             status: run.status(),
             lapses: run.interrupts().next().is_some()
                 && run.wants().expiries.iter().any(|(_, at)| *at <= run.last_at()),
@@ -111,6 +112,7 @@ struct Shown {
     followers: Followers,
     run: RunId,
     flow: FlowId,
+    tenant: String,
     status: Status,
     /// Whether the time of a question is over: the loop closes it next, and the run rests, if it does, after that.
     lapses: bool,
@@ -121,6 +123,7 @@ impl Shown {
     fn show(&self, reader: &Reader, records: &[Record], project: Project) -> Result<(), ShowError> {
         for record in records {
             project(&self.layout, reader, &self.run, &self.flow, record)?;
+            step_cache::make_known(&self.layout, &self.tenant, &self.run, &self.flow, record);
         }
         run_log::log(&self.run, records);
         self.followers.notify(&self.run, records);

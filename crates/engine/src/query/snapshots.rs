@@ -53,6 +53,8 @@ pub fn named<'r>(records: impl IntoIterator<Item = &'r Record>) -> BTreeSet<Dige
                 settled.workspace_before.map(|before| before.digest),
                 settled.workspace_digest,
                 set_back.map(|set_back| set_back.from),
+                settled.cache.as_ref().and_then(|cache| cache.kept),
+                settled.cache.as_ref().and_then(|cache| cache.stood),
             ]
         }
         Event::FilesRestoring(wanted) => vec![Some(wanted.from), Some(wanted.to)],

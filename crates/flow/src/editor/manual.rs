@@ -23,6 +23,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("### `webhook`", Some("webhook")),
     ("## Keys of a step", Some("step")),
     ("### `retry`", Some("retry")),
+    ("### `cache`", Some("cache")),
     ("### `join`", Some("quorum")),
     ("### `on_in_doubt`", Some("in_doubt")),
     ("### `on_throttled`", Some("on_throttled")),

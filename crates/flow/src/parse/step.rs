@@ -6,7 +6,7 @@
 use crate::parse::draft::Outputs;
 use crate::{
     parse::{
-        agent, ask, bounds,
+        agent, ask, bounds, cached,
         draft::{self, Draft, DraftStep, NamedFlows, Site, Targets, Usage, Waits},
         files, for_each, goals, model, outputs, program, routing,
         shell::{self, Shell},
@@ -203,6 +203,9 @@ impl Reader<'_> {
         let works_here = self.fields.get("model").is_none() && self.fields.get("a2a").is_none();
         let files = self.fields.get("files").filter(|_| works_here);
         let files = files.and_then(|node| files::read(node, self.problems));
+        let is_command = self.fields.get("run").is_some() && self.fields.get("agent").is_none();
+        let cache = self.fields.get("cache").filter(|_| works_here && is_command);
+        let cache = cache.and_then(|node| cached::read(node, &self.fields, self.problems));
         let isolate = self.fields.pair("isolate").filter(|_| works_here);
         let isolate = isolate.and_then(|(key, node)| files::isolate(key, node, &self.fields, self.problems));
         let on_conflict = self.fields.pair("on_conflict").filter(|_| works_here);
@@ -231,6 +234,7 @@ impl Reader<'_> {
             data_is_text: data.unwrap_or(false),
             outputs,
             files: files.unwrap_or_default(),
+            cache: cache.map(Box::new),
             isolate: isolate.unwrap_or(false),
             on_conflict: on_conflict.unwrap_or(OnConflict::Ask),
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)

@@ -161,6 +161,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "timeout",
         "retry",
         "artifacts",
+        "cache",
         "files",
         "routing",
         "on_in_doubt",
@@ -230,15 +231,15 @@ pub(crate) const OTHER_PROGRAM: Vocabulary =
 pub(crate) const OF_AGENT: &[&str] = &["on_throttled", "idle"];
 
 /// Keys of [`STEP`] that do nothing beside an agent program.
-pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];
+pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "data", "returns", "cache"];
 
 /// Keys of [`STEP`] that do nothing beside a model.
 pub(crate) const NOT_BESIDE_MODEL: &[&str] =
-    &["inputs", "skill", "envelope", "data", "files", "isolate", "on_conflict", "returns", "idle"];
+    &["inputs", "skill", "envelope", "data", "files", "isolate", "on_conflict", "returns", "idle", "cache"];
 
 /// Keys of [`STEP`] that say something of a command alone.
 pub(crate) const NOT_BESIDE_A2A: &[&str] =
-    &["inputs", "skill", "envelope", "data", "files", "isolate", "on_conflict", "returns"];
+    &["inputs", "skill", "envelope", "data", "files", "isolate", "on_conflict", "returns", "cache"];
 
 /// Keys of [`STEP`] that a step which asks may have.
 pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];
@@ -269,6 +270,9 @@ pub(crate) const ASK: Vocabulary = Vocabulary {
 };
 
 pub(crate) const IN_DOUBT: Vocabulary = Vocabulary { place: "`on_in_doubt`", keys: &["verify"], later: &[] };
+
+pub(crate) const CACHE: Vocabulary =
+    Vocabulary { place: "`cache`", keys: &["inputs", "env", "for"], later: &[] };
 
 pub(crate) const RETRY: Vocabulary =
     Vocabulary { place: "`retry`", keys: &["attempts", "backoff"], later: &[] };

@@ -51,11 +51,18 @@ pub(crate) fn inside<'n>(node: &'n Node, name: &str, problems: &mut Problems) ->
 
 /// The globs of `artifacts`.
 pub(crate) fn artifacts(node: &Node, problems: &mut Problems) -> Vec<String> {
-    read::texts(node, "`artifacts`", problems)
+    globs(node, "`artifacts`", problems)
+}
+
+/// Globs of files of the workspace.
+pub(crate) fn globs(node: &Node, name: &str, problems: &mut Problems) -> Vec<String> {
+    read::texts(node, name, problems)
         .into_iter()
         .filter_map(|Spanned { value, span }| {
-            without_expression(span, &value, "`artifacts`", problems)?;
-            match bad_glob(span, &value) {
+            without_expression(span, &value, name, problems)?;
+            let what =
+                if name == "`artifacts`" { "an artifact".to_owned() } else { format!("a file of {name}") };
+            match bad_glob(span, &value, &what) {
                 None => Some(value),
                 Some(diagnostic) => refuse(problems, diagnostic),
             }
@@ -64,10 +71,10 @@ pub(crate) fn artifacts(node: &Node, problems: &mut Problems) -> Vec<String> {
 }
 
 /// What is wrong with a glob, if anything is.
-fn bad_glob(span: Span, glob: &str) -> Option<Diagnostic> {
+fn bad_glob(span: Span, glob: &str, what: &str) -> Option<Diagnostic> {
     let refused = |message: String| Some(Diagnostic::invalid(span, message));
     if let Some(why) = outside(glob) {
-        return refused(format!("an artifact {why}"));
+        return refused(format!("{what} {why}"));
     }
     if glob.contains('\\') {
         let message = "a path of artifacts has no backslash";

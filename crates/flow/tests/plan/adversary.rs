@@ -130,6 +130,7 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         source: "/project/flow.yaml".into(),
         shared: false,
         keep_files: false,
+        no_cache: false,
         isolated: None,
         workspace: "/work".to_owned(),
         run_base: "/base".to_owned(),

@@ -67,6 +67,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         source: "/project/flow.yaml".to_owned(),
         shared: false,
         keep_files: false,
+        no_cache: false,
         isolated: None,
         run_base: "/".to_owned(),
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },

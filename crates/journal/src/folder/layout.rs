@@ -193,6 +193,18 @@ impl Layout {
         self.root.join("trash")
     }
 
+    /// The entries of the cache of steps, a folder a tenant.
+    #[must_use]
+    pub fn step_caches(&self) -> PathBuf {
+        self.root.join("cache")
+    }
+
+    /// Those of this tenant, whose name may be anything.
+    #[must_use]
+    pub fn step_cache(&self, tenant: &str) -> PathBuf {
+        self.step_caches().join(Digest::of(tenant.as_bytes()).hex())
+    }
+
     /// The folder of what only saves time when a snapshot is taken.
     #[must_use]
     pub fn file_caches(&self) -> PathBuf {

@@ -85,6 +85,7 @@ fn take(
         workspace_moving: false,
         workspace_before: None,
         set_back: None,
+        cache: None,
         agent: None,
         report_filled: Vec::new(),
         session: None,

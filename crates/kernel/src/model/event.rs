@@ -5,6 +5,7 @@
 //! never computed again.
 
 mod attempt;
+mod cached;
 mod correction;
 mod files;
 mod flow;
@@ -20,6 +21,7 @@ mod write;
 pub(crate) use self::route::EXHAUSTED;
 pub use self::{
     attempt::{AgentOutcome, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
+    cached::{CacheUse, CachedFrom},
     correction::{Correction, CorrectionDropped},
     files::{FilesKeptAsTheyWere, FilesRestored, FilesRestoring, FilesSetBack, LateFile},
     flow::{FannedOut, FlowEntered, FlowReturned, GoalsReached, GoalsSet, StepEntered, StepsGivenUp},

@@ -7,6 +7,7 @@
 pub use crate::model::{ledger::Budget, secret::SecretSource};
 mod agent;
 mod ask;
+mod cached;
 mod difference;
 mod goals;
 mod model_step;
@@ -20,6 +21,7 @@ mod versions;
 
 pub use agent::{AGENT_TOKEN_PREFIX, AgentPlan};
 pub use ask::{AskPlan, Overdue};
+pub use cached::CachePlan;
 pub(crate) use difference::change_within;
 pub use difference::{Change, change, compare};
 pub use goals::GoalsPlan;
@@ -261,6 +263,8 @@ pub struct Step {
     pub outputs: Option<Value>,
     /// Which files it begins with when it is done again.
     pub files: FilesAgain,
+    /// When its result is taken from an earlier run. `None`: never.
+    pub cache: Option<Box<CachePlan>>,
     /// Each of its items works in a tree of its own, and what they have changed is merged when all are over.
     pub isolate: bool,
     /// What decides where several of its items have changed the same lines.
@@ -345,6 +349,7 @@ impl Step {
             data_is_text: false,
             outputs: None,
             files: FilesAgain::Keep,
+            cache: None,
             isolate: false,
             on_conflict: OnConflict::Ask,
         }

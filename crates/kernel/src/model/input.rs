@@ -4,7 +4,10 @@
 
 use crate::model::{
     bytes_as_text,
-    event::{CallOutcome, Choice, FilesRestored, FilesRestoring, FilesSetBack, FoundFile, Isolated, Outcome},
+    event::{
+        CacheUse, CallOutcome, Choice, FilesRestored, FilesRestoring, FilesSetBack, FoundFile, Isolated,
+        Outcome,
+    },
     family::Share,
     files::{Blob, FileChange, Many, Snapshot},
     ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId},
@@ -252,6 +255,9 @@ pub struct Start {
     pub shared: bool,
     /// Whether the files of the workspace are kept before and after each attempt.
     pub keep_files: bool,
+    /// Whether no result comes from the cache of steps.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub no_cache: bool,
     /// The tree of its own in which the workspace lies, if it has one.
     pub isolated: Option<Box<Isolated>>,
     /// Absolute path of the run's own folder.
@@ -329,6 +335,9 @@ pub struct AttemptResult {
     pub workspace_after: Option<Snapshot>,
     /// The files were set back before its command, or were to be.
     pub set_back: Option<Box<FilesSetBack>>,
+    /// What came of the cache of its step, if that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Box<CacheUse>>,
 }
 
 impl AttemptResult {
@@ -360,6 +369,7 @@ impl AttemptResult {
             workspace_before: None,
             workspace_after: None,
             set_back: None,
+            cache: None,
         }
     }
 }

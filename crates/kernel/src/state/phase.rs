@@ -170,6 +170,7 @@ mod tests {
             workspace: "/w".to_owned(),
             shared: false,
             keep_files: false,
+            no_cache: false,
             isolated: None,
             run_base: "/b".to_owned(),
             by: by(),

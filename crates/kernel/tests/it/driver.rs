@@ -118,6 +118,7 @@ impl Driver {
             source: "/project/flow.yaml".into(),
             shared: false,
             keep_files: false,
+            no_cache: false,
             isolated: None,
             workspace: "/work".to_owned(),
             run_base: "/base".to_owned(),

@@ -29,6 +29,7 @@ mod bounds;
 mod branch;
 mod bridged;
 mod budget;
+mod cached;
 mod call_rules;
 mod calls;
 mod cancel;

@@ -67,6 +67,7 @@ pub(crate) fn of_flow(
         inputs: Object::new(),
         workspace: WorkspaceUse::Alone,
         keep_files: false,
+        no_cache: false,
         isolate: parsed.flow.isolation.as_ref().and_then(|isolation| {
             let bring_if_there = isolation.bring.iter().map(PathBuf::from).collect();
             Some(Isolate { bring_if_there, ..app.settings.trees.clone()? })

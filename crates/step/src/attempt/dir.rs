@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use crate::attempt::bringing::{self, Bringing};
 use crate::attempt::obstacles::{Obstacle, no_folder};
 use crate::disk::plain;
 
@@ -80,7 +81,10 @@ impl AttemptDir {
     /// Whether a supervisor has claimed the start, whatever stands there now. Its first files count too: a command may
     /// have removed the claim. So does the record of the end: the supervisor itself has removed the claim then.
     pub(crate) fn was_started(&self) -> io::Result<bool> {
-        for path in [self.started(), self.stdout(), self.stderr(), self.exit()] {
+        // A result of the cache is brought without a start. Its streams count for nothing as long as no start is claimed.
+        let brings = self.bringing().is_some();
+        let streams = [self.stdout(), self.stderr()].into_iter().filter(|_| !brings);
+        for path in [self.started(), self.exit()].into_iter().chain(streams) {
             match fs::symlink_metadata(path) {
                 Ok(_) => return Ok(true),
                 Err(error) if plain::is_missing(&error) => {}
@@ -88,6 +92,24 @@ impl AttemptDir {
             }
         }
         Ok(false)
+    }
+
+    /// A result of the cache is being brought, and no command is started. Removed when [`AttemptDir::exit`] stands, and before a start
+    /// is claimed after all.
+    pub fn cached(&self) -> PathBuf {
+        self.path.join("cached.json")
+    }
+
+    /// What an earlier supervisor has said there. Something else in its place says nothing.
+    pub(crate) fn bringing(&self) -> Option<Bringing> {
+        let record = plain::read(&self.cached(), bringing::MOST_BYTES).ok()?;
+        let bringing: Bringing = serde_json::from_slice(&record).ok()?;
+        self.path.file_name().is_some_and(|name| name == bringing.attempt.as_str()).then_some(bringing)
+    }
+
+    /// Durable when it returns.
+    pub(crate) fn announce_bringing(&self, bringing: &Bringing) -> io::Result<()> {
+        envoi_durable::replace(&self.cached(), &serde_json::to_vec(bringing)?)
     }
 
     /// What the watched files were just before the command. Missing where none are watched.

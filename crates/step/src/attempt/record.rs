@@ -2,6 +2,7 @@
 //!
 //! Written by the supervisor, read by the engine, and never changed.
 
+use crate::attempt::cached::CacheUse;
 use crate::attempt::spec::SecretMark;
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -118,6 +119,9 @@ pub struct Exit {
     /// The files were set back before the command, or were to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<SetBack>,
+    /// What came of the cache of steps, if it was to be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheUse>,
 }
 
 /// The files of the workspace were set back before the command.

@@ -3,6 +3,7 @@
 //!
 //! Never written to disk: it holds the secrets.
 
+use crate::attempt::cached::CacheOrder;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -62,6 +63,9 @@ pub struct Spec {
     /// The digest of the snapshot whose files the workspace gets before the command is started. `None`: it stays as it is.
     #[serde(default)]
     pub set_back: Option<String>,
+    /// How the cache of steps is used. `None`: it is not.
+    #[serde(default)]
+    pub cache: Option<CacheOrder>,
     /// The folder of an earlier attempt: what has changed since before that one is handed over as changed by this one.
     #[serde(default)]
     pub since: Option<PathBuf>,

@@ -34,10 +34,11 @@ use std::{
 const MOST_NOTES: usize = 20;
 
 /// The files that the supervisor writes, masked.
-const OF_SUPERVISOR: [&str; 9] = [
+const OF_SUPERVISOR: [&str; 10] = [
     "lock",
     "started.json",
     "before.json",
+    "cached.json",
     "stdout",
     "stderr",
     "text",

@@ -167,7 +167,8 @@ fn end_of_plain(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn ring_path(path: &Path) -> PathBuf {
+/// Where the end of the stream at `path` stands while it is written.
+pub(crate) fn ring_path(path: &Path) -> PathBuf {
     path.with_extension("ring")
 }
 

@@ -7,12 +7,16 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use envoi_tree::Tree;
+
+use super::cache::{Left, Looked};
 use super::run::Ended;
 use super::{
     Attempt,
     snapshot::{self, Taken},
     tidy,
 };
+use crate::attempt::crash_point::CrashPoint;
 use crate::attempt::record::{
     Change, Exit, FileChange, FileRef, Outcome, SetBack, Snapshot, Stream, VERSION,
 };
@@ -50,21 +54,34 @@ const RESHAPED: &str = "masking a secret has changed more of the report than the
                         JSON. Give the secret a long random value";
 
 impl Attempt {
-    pub(super) fn settle(&self, ended: &Ended, before: Option<&Before>) -> io::Result<()> {
+    pub(super) fn settle(
+        &self,
+        ended: &Ended,
+        before: Option<&Before>,
+        looked: Option<&Looked<'_>>,
+    ) -> io::Result<()> {
         if !self.dir.is_real() {
             return Err(io::Error::other("the attempt's folder was removed"));
         }
         // A command may have closed it, and the record of the end stands in it.
         open_to_owner(self.dir.path())?;
-        let exit = self.exit(ended, before.filter(|_| ended.ran))?;
+        let exit = self.exit(ended, before.filter(|_| ended.ran), looked)?;
+        let is_hit = looked.is_some_and(|looked| looked.hit().is_some());
+        let reached = |point| {
+            if is_hit {
+                (self.reached)(point)
+            }
+        };
+        reached(CrashPoint::ArtifactsCopied);
         // Syncs the folder last of all, and with it the names of what was written before. Should the machine die just
         // here, the record's digests tell whether all of it has arrived.
         envoi_durable::replace(&self.dir.exit(), &serde_json::to_vec(&exit)?)?;
+        reached(CrashPoint::ResultSettled);
         tidy::tidy(&self.dir, &self.spec, &exit);
         Ok(())
     }
 
-    fn exit(&self, ended: &Ended, before: Option<&Before>) -> io::Result<Exit> {
+    fn exit(&self, ended: &Ended, before: Option<&Before>, looked: Option<&Looked<'_>>) -> io::Result<Exit> {
         let collected = match before {
             Some(before) => {
                 report::collect(&self.dir, &self.spec, before.output_option.as_ref(), &self.secrets)?
@@ -93,7 +110,24 @@ impl Attempt {
         let handed = self.files(before, self.succeeded(&ended.outcome))?;
         let stdout = stream(&self.dir.stdout(), &ended.stdout, stdout_bytes)?;
         let text = self.text(&stdout.file, &mut notes)?;
-        let snapshot_after = before.and_then(|before| self.snapshot_after(before, &mut notes));
+        let (snapshot_after, after) =
+            before.and_then(|before| self.snapshot_after(before, &mut notes)).unzip();
+        let stderr = stream(&self.dir.stderr(), &ended.stderr, stderr_bytes)?;
+        let still = snapshot_after.as_ref().filter(|snapshot| !snapshot.moving);
+        let cache = looked.zip(before).map(|(looked, before)| {
+            let left = Left {
+                ended,
+                before,
+                after: after.as_ref().filter(|_| still.is_some()),
+                files: &handed.files,
+                incomplete: handed.why_incomplete(&collected, &data),
+                stdout: &stdout.file,
+                stderr: &stderr.file,
+                report: collected.file.as_ref(),
+                data: data.file.as_ref(),
+            };
+            looked.record(self, &left)
+        });
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
@@ -103,7 +137,7 @@ impl Attempt {
             ended_at_ms: ended.started_at_ms.saturating_add(ended.duration_ms),
             duration_ms: ended.duration_ms,
             stdout,
-            stderr: stream(&self.dir.stderr(), &ended.stderr, stderr_bytes)?,
+            stderr,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text,
             warnings: self.warnings(ended, handed.left_out, notes, &collected, before),
@@ -121,6 +155,7 @@ impl Attempt {
             snapshot_before: before.and_then(|before| before.snapshot.clone()),
             snapshot_after,
             set_back: self.set_back(before),
+            cache,
         })
     }
 
@@ -133,16 +168,16 @@ impl Attempt {
     }
 
     /// Takes the snapshot after the command, if the order wants one. Notes why the one before it or this one is missing.
-    fn snapshot_after(&self, before: &Before, notes: &mut Vec<String>) -> Option<Snapshot> {
+    fn snapshot_after(&self, before: &Before, notes: &mut Vec<String>) -> Option<(Snapshot, Tree)> {
         let after = snapshot::take(&self.spec, snapshot::stop_after(&self.dir))?;
         let note = |when: &str, why: &dyn core::fmt::Display| {
             format!("the files {when} the attempt are not kept: {why}")
         };
         notes.extend(before.no_snapshot.as_ref().map(|why| note("before", why)));
         notes.extend(after.as_ref().err().map(|why| note("after", why)));
-        let Taken { snapshot, lack } = after.ok()?;
+        let Taken { snapshot, lack, tree } = after.ok()?;
         notes.extend(lack);
-        Some(snapshot)
+        Some((snapshot, tree))
     }
 
     /// Finds the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout. Writes it only where it is not exactly what
@@ -391,6 +426,19 @@ struct Handed {
 }
 
 impl Handed {
+    /// Why another run would lack something if it got these files instead of the command.
+    fn why_incomplete(&self, report: &Collected, data: &Collected) -> Option<String> {
+        if self.too_many.is_some() {
+            return Some("it has left too many files".to_owned());
+        }
+        if let Some(path) = self.with_secret.first() {
+            return Some(format!("artifact `{path}` holds a secret"));
+        }
+        let unreadable = report.unreadable.as_ref().or(data.unreadable.as_ref());
+        let unreadable = unreadable.map(|what| format!("its report or data cannot be read: {what}"));
+        self.left_out.first().cloned().or(unreadable)
+    }
+
     fn deleted(&mut self, path: String) {
         self.files.push(FileChange { path, change: Change::Deleted, file: None, before: None });
     }
@@ -477,6 +525,7 @@ mod tests {
             never: Vec::new(),
             keep: None,
             set_back: None,
+            cache: None,
             since: None,
             timeout_ms: None,
             lease_until_ms: None,
@@ -494,6 +543,7 @@ mod tests {
             spec,
             secrets: Secrets::new(&[]),
             most_files: MOST_FILES,
+            reached: |_| {},
         }
     }
 
@@ -519,7 +569,7 @@ mod tests {
             attempt.most_files = most_files;
             drop(std::fs::remove_dir_all(attempt.dir.path()));
             std::fs::create_dir_all(attempt.dir.path()).unwrap();
-            attempt.settle(&ended, Some(&before)).unwrap();
+            attempt.settle(&ended, Some(&before), None).unwrap();
             let record = std::fs::read(attempt.dir.exit()).unwrap();
             let exit: Exit = serde_json::from_slice(&record).unwrap();
             assert_eq!((exit.too_many_files, exit.warnings), (too_many, Vec::new()), "{most_files:?}");

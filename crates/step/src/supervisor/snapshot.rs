@@ -20,6 +20,8 @@ pub(crate) struct Taken {
     pub(crate) snapshot: Snapshot,
     /// What it does not have, in a sentence.
     pub(crate) lack: Option<String>,
+    /// Its list.
+    pub(crate) tree: Tree,
 }
 
 /// Takes a snapshot, unless `stop` is requested before git has listed the files. `None`: the order asks for none.
@@ -35,6 +37,7 @@ pub(crate) fn take(spec: &Spec, stop: Stop) -> Option<Result<Taken, NotKept>> {
             digest: kept.digest.to_string(),
             moving: was_moving || presence::is_beside_others(&spec.workspace),
         },
+        tree: kept.tree,
     }))
 }
 

@@ -16,7 +16,7 @@ pub(super) fn tidy(dir: &AttemptDir, spec: &Spec, exit: &Exit) {
     let log = is_empty.then(|| dir.supervisor_log());
     // The engine compares the marks also after the end: the process that cancels an agent's task masks with the values of then.
     let started = spec.secret_marks.is_empty().then(|| dir.started());
-    for path in streams.chain(log).chain(started) {
+    for path in streams.chain(log).chain(started).chain([dir.cached()]) {
         // What a command has put in the place of a file stays, if it is a folder.
         fs::remove_file(path).ok();
     }

@@ -41,6 +41,12 @@ pub(crate) struct Found {
 }
 
 impl Seen {
+    /// The links that match. `None`: there are more than are remembered.
+    pub(crate) fn links(&self) -> Option<impl Iterator<Item = &str>> {
+        let links = || self.no_files.iter().filter(|(_, kind)| **kind == LINK).map(|(path, _)| path.as_str());
+        (self.no_files.len() < MOST_NO_FILES).then(links)
+    }
+
     /// Whether it is not known if this file is there.
     fn is_closed(&self, path: &str) -> bool {
         self.closed.iter().any(|folder| Path::new(path).starts_with(folder))
@@ -217,6 +223,11 @@ impl<'a> Watched<'a> {
             .collect()
     }
 
+    /// Whether a path of the workspace is among those that match.
+    pub(crate) fn names(&self, path: &str) -> bool {
+        self.globs.is_match(path)
+    }
+
     /// Whether the way to `root` is made of folders, not of links, and of none in which nothing matches.
     fn reaches(&self, root: &Path) -> bool {
         root.ancestors().map(|part| self.workspace.join(part)).all(|part| {
@@ -290,11 +301,14 @@ impl<'a> Watched<'a> {
     }
 }
 
+/// The word for a symbolic link.
+const LINK: &str = "a link";
+
 /// What this is, unless it is a regular file or a folder.
 fn kind(file_type: fs::FileType) -> Option<&'static str> {
     use std::os::unix::fs::FileTypeExt;
     match file_type {
-        kind if kind.is_symlink() => Some("a link"),
+        kind if kind.is_symlink() => Some(LINK),
         kind if kind.is_fifo() => Some("a named pipe"),
         kind if kind.is_socket() => Some("a socket"),
         kind if kind.is_file() => None,

@@ -5,6 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use envoi_tree::Tree;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::dir::AttemptDir;
@@ -39,6 +40,12 @@ pub(crate) struct Before {
     /// The files were set back before that, or were to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) set_back: Option<SetBack>,
+    /// Its list.
+    #[serde(skip)]
+    pub(crate) tree: Option<Tree>,
+    /// What the snapshot does not have, in a sentence.
+    #[serde(skip)]
+    pub(crate) lack: Option<String>,
     /// Why it could not be taken.
     #[serde(skip)]
     pub(crate) no_snapshot: Option<String>,
@@ -91,6 +98,8 @@ impl Before {
             output_option: report::stamp(spec),
             snapshot: None,
             set_back: None,
+            tree: None,
+            lack: None,
             no_snapshot: None,
             kept: keeper.finish(),
             written: None,
@@ -109,6 +118,8 @@ impl Before {
             output_option: None,
             snapshot: None,
             set_back: Some(set_back.clone()),
+            tree: None,
+            lack: None,
             no_snapshot: None,
             earlier_is_unknown: false,
             kept: Kept::default(),
@@ -122,6 +133,11 @@ impl Before {
         let earlier = Self::read(&AttemptDir::new(folder)).ok()?;
         let is_same = earlier.workspace == spec.workspace && earlier.artifacts == spec.artifacts;
         is_same.then_some(earlier)
+    }
+
+    /// The file that the command names by `--output`.
+    pub(crate) fn named(&self) -> Option<&str> {
+        self.named.as_deref()
     }
 
     /// What is looked at before and after.

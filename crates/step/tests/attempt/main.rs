@@ -8,6 +8,7 @@
     reason = "a test without the built-in harness is not recognised as one"
 )]
 
+mod cached;
 mod ending;
 mod files;
 mod outcome;
@@ -39,7 +40,8 @@ struct Trials {
 }
 
 /// What a supervisor does with files is the same, however it was made; these tests are many, or long.
-const ONE_WAY: [&str; 3] = ["started::files::", "started::secrets::", "started::table::"];
+const ONE_WAY: [&str; 4] =
+    ["started::cached::", "started::files::", "started::secrets::", "started::table::"];
 
 impl Trials {
     fn all(self) -> impl Iterator<Item = Trial> {
@@ -60,7 +62,7 @@ fn trial(name: &str, making: Making, test: fn()) -> Trial {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
     match words.get(1).map(String::as_str) {
-        Some("__attempt") => envoi_step::run_supervisor(),
+        Some("__attempt") => envoi_step::run_supervisor(cached::reached),
         Some("__engine") => stage::short_lived_engine(),
         _ => {
             // Before there are threads.
@@ -81,6 +83,24 @@ fn trials() -> Vec<Trials> {
             the_environment_is_exactly_the_given_one,
             a_supervisor_settles_though_its_engine_is_killed,
             a_program_that_was_replaced_still_starts_supervisors;
+        cached:
+            a_known_result_is_brought_and_the_command_is_not_started,
+            whatever_the_command_depends_on_makes_another_key_and_is_named,
+            inputs_that_are_named_count_and_others_do_not,
+            a_link_that_is_ignored_counts_and_a_pattern_without_a_file_gives_no_key,
+            what_another_run_would_lack_is_not_kept,
+            a_secret_is_masked_in_what_is_kept,
+            a_result_that_is_not_whole_is_a_miss_and_nothing_of_it_comes,
+            an_entry_that_is_no_entry_or_of_another_key_is_a_miss,
+            what_a_person_has_put_in_the_place_of_a_file_is_kept_first,
+            killed_wherever_it_is_a_supervisor_that_brings_a_result_leaves_nothing_in_doubt,
+            half_of_a_result_becomes_a_whole_one_unless_a_person_has_changed_it_since,
+            an_edit_after_a_kill_is_never_displaced_without_being_kept,
+            nothing_of_a_result_that_is_gone_is_taken_for_output_of_the_command,
+            a_result_whose_output_cannot_be_written_is_a_miss_and_is_not_kept_again,
+            a_result_that_cannot_be_settled_is_an_error_that_starts_nothing,
+            files_of_a_repository_within_the_workspace_are_inputs_and_what_its_git_knows_is_none,
+            nothing_comes_of_the_cache_of_a_program_that_does_not_run;
         ending:
             a_leader_that_ignores_term_is_killed_after_the_grace,
             a_daemon_that_hides_is_ended_with_the_command,

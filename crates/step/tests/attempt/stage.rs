@@ -60,6 +60,7 @@ impl Stage {
             ],
             workspace: self.workspace(),
             set_back: None,
+            cache: None,
             artifacts: Vec::new(),
             never: Vec::new(),
             keep: None,
@@ -157,7 +158,7 @@ thread_local! {
 /// Its copies are supervisors.
 pub(crate) fn start_zygote() {
     let supervise = || {
-        envoi_step::run_supervisor();
+        envoi_step::run_supervisor(crate::cached::reached);
     };
     let program = Program { main: supervise, copy: &["t", "__attempt"], zygote: &["t", "__zygote"] };
     assert!(ZYGOTE.set(Arc::new(Zygote::start(&program).unwrap())).is_ok());

@@ -33,6 +33,7 @@ const OF_ATTEMPT: &[&str] = &[
     "exit.json",
     "file-work.json",
     "before.json",
+    "cached.json",
     "stdout",
     "stderr",
     "stdout.ring",

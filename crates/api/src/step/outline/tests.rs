@@ -222,6 +222,7 @@ fn played(text: &str, random: &mut Random, most: usize) -> (Run, Vec<Record>) {
         workspace: "/w".to_owned(),
         shared: false,
         keep_files: false,
+        no_cache: false,
         isolated: None,
         run_base: "/run_1".to_owned(),
         language: loaded.language,

@@ -61,6 +61,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         inputs: given,
         workspace: workspace_use(args.copy, args.share_workspace),
         keep_files: args.keep_files,
+        no_cache: args.no_cache,
         isolate: isolate(
             &args.isolation,
             Some(loaded.flow.as_ref()).filter(|_| !args.copy && !args.share_workspace),

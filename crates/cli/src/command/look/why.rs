@@ -184,6 +184,8 @@ struct Settled {
     given_up: bool,
     #[serde(default)]
     set_back: Option<IgnoredAny>,
+    #[serde(default)]
+    cache: Option<IgnoredAny>,
 }
 
 /// Whether there are no lines about an event. Found without decoding it, because a run has many of its kind.
@@ -191,7 +193,9 @@ fn is_silent<E>(name: &str, settled: impl FnOnce() -> Result<Settled, E>) -> Res
     Ok(match name {
         "attempt_started" | "handoff_written" | "step_entered" | "flow_returned" | "timer_fired"
         | "model_call_started" => true,
-        "attempt_settled" => matches!(settled()?, Settled { ok: true, given_up: false, set_back: None }),
+        "attempt_settled" => {
+            matches!(settled()?, Settled { ok: true, given_up: false, set_back: None, cache: None })
+        }
         _ => false,
     })
 }
@@ -270,6 +274,22 @@ fn set_back(settled: &AttemptSettled) -> String {
     })
 }
 
+/// What came of the cache.
+fn cached(settled: &AttemptSettled) -> String {
+    let Some(cache) = settled.cache.as_deref() else { return String::new() };
+    let attempt = &settled.attempt;
+    let mut text = match &cache.from {
+        Some(from) => format!("{attempt}  from the cache: {} of run {}\n", from.attempt, from.run),
+        None => format!("{attempt}  not from the cache\n"),
+    };
+    let said = [("", &cache.missed), ("its result is not kept: ", &cache.not_kept)];
+    for (before, why) in said {
+        text += &why.as_ref().map_or_else(String::new, |why| format!("    {before}{why}\n"));
+    }
+    let stood = cache.stood.map(|stood| format!("    what stood in the place of its files: {stood}\n"));
+    text + &stood.unwrap_or_default()
+}
+
 /// One record in lines.
 fn as_text(record: &Record, beside: &Beside, all: bool) -> String {
     let at = clock::local(record.at);
@@ -287,9 +307,9 @@ fn as_text(record: &Record, beside: &Beside, all: bool) -> String {
             let error = settled.error.as_ref();
             let why = error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message));
             let failed = format!("{}  failed\n    {}\n", settled.attempt, why.replace('\n', "\n    "));
-            set_back(settled) + &failed
+            set_back(settled) + &cached(settled) + &failed
         }
-        Event::AttemptSettled(settled) => set_back(settled),
+        Event::AttemptSettled(settled) => set_back(settled) + &cached(settled),
         Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => {
             let of = ended.attempt.as_ref().map_or_else(|| "the run".to_owned(), ToString::to_string);
             format!("{of}  {} ({})\n", model_call(ended), ended.call)

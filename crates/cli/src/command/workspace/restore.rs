@@ -113,7 +113,8 @@ fn undone(records: &[Record]) -> Result<Digest, Failure> {
             Event::FilesRestored(_) => last = begun.take().or(last),
             Event::FilesKeptAsTheyWere(_) => begun = None,
             Event::AttemptSettled(settled) => {
-                last = settled.set_back.as_deref().map(|set_back| set_back.from).or(last);
+                let stood = settled.cache.as_deref().and_then(|cache| cache.stood);
+                last = stood.or_else(|| Some(settled.set_back.as_deref()?.from)).or(last);
             }
             _ => {}
         }

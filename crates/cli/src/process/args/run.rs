@@ -27,6 +27,9 @@ pub(crate) struct RunArgs {
     /// Keep the files of the workspace as they are before and after each attempt: for `envoi diff`
     #[arg(long)]
     pub(crate) keep_files: bool,
+    /// Start every command, also of steps with `cache`; what they leave is kept for later runs
+    #[arg(long)]
+    pub(crate) no_cache: bool,
     /// Show the run on a web page too, at a port of 127.0.0.1, and print a link that signs you in; the page stays until Ctrl-C
     #[arg(long, conflicts_with = "detach")]
     pub(crate) web: bool,

@@ -59,6 +59,7 @@ impl Fixture {
             workspace: "/w".to_owned(),
             shared: false,
             keep_files: false,
+            no_cache: false,
             isolated: None,
             run_base: "/w/.envoi/runs/run_01m80gf6h0fmgtayzvm0vd1k9a".to_owned(),
             language: 1,

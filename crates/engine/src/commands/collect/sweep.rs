@@ -7,6 +7,7 @@
 
 use crate::{
     model::{clock::now, protocol::Refused, retention::Swept},
+    observe::step_cache,
     query::snapshots,
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
@@ -75,6 +76,10 @@ impl Sweep<'_> {
         swept.aside.more(packs.aside);
         swept.back.more(packs.back);
         swept.removed.more(packs.removed);
+        if self.writer.is_some() {
+            let now_ms = u64::try_from(self.now.as_millis()).unwrap_or(0);
+            step_cache::collect(self.layout, &named, now_ms).map_err(machine)?;
+        }
         if self.writer.is_none() && self.trash_ms == 0 && live_since.is_none() {
             // They would be removed at once.
             swept.removed.more((swept.aside.count, swept.aside.bytes));

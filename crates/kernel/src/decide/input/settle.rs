@@ -186,6 +186,7 @@ pub(crate) fn in_doubt<'a>(
         workspace_moving: false,
         workspace_before: workspace_before(&evidence),
         set_back: set_back(&evidence),
+        cache: None,
         agent: None,
         report_filled: Vec::new(),
         session: program::left(draft.control.open.get(&attempt.visit), &evidence),
@@ -351,7 +352,9 @@ fn with_data(step: &Step, result: &AttemptResult, verdict: Verdict) -> (Verdict,
 
 fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool) -> AttemptSettled {
     let report = verdict.report.as_ref();
-    let metrics = report.and_then(|report| report.metrics.clone()).unwrap_or_default();
+    // What an earlier run has paid for costs nothing.
+    let is_cached = result.cache.as_ref().is_some_and(|cache| cache.from.is_some());
+    let metrics = report.filter(|_| !is_cached).and_then(|report| report.metrics.clone()).unwrap_or_default();
     let (files, manifest) = handed_over(result.files, result.manifest, verdict.ok);
     // Views have the text of a step that succeeded, and the stderr of one that failed: what each of them lacks is kept.
     let test_result = match &verdict.error {
@@ -387,6 +390,7 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
         workspace_moving: result.workspace_after.is_some_and(|after| after.moving),
         workspace_before: result.workspace_before,
         set_back: result.set_back,
+        cache: result.cache,
         test_result,
         agent: None,
         report_filled: verdict.filled.clone(),

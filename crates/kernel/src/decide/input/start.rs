@@ -25,6 +25,7 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
         workspace: start.workspace,
         shared: start.shared,
         keep_files: start.keep_files,
+        no_cache: start.no_cache,
         isolated: start.isolated,
         run_base: start.run_base,
         by: start.by,

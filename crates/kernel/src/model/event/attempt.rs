@@ -2,7 +2,7 @@
 
 use crate::model::{
     command::{Command, SessionFigures},
-    event::files::FilesSetBack,
+    event::{cached::CacheUse, files::FilesSetBack},
     files::{Blob, FileChange, Manifest, Snapshot},
     ids::{AttemptId, FlowId, InterruptId, VisitId},
     ledger::Budget,
@@ -138,6 +138,9 @@ pub struct AttemptSettled {
     /// The files of the workspace were set back before its command, or were to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<Box<FilesSetBack>>,
+    /// What came of the cache of its step, if that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Box<CacheUse>>,
     /// The result of a test runner, from the stream that is not shown: of an attempt that has not failed from its stderr, of one that has
     /// failed from its text, where its error is the end of another stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]

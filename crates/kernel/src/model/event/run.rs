@@ -37,6 +37,9 @@ pub struct RunStarted {
     /// Whether the files of the workspace are kept before and after each attempt.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub keep_files: bool,
+    /// Whether no result comes from the cache of steps.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub no_cache: bool,
     /// The tree of its own in which it works. `None`: it works in a folder of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolated: Option<Box<Isolated>>,

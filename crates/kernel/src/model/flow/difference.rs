@@ -145,6 +145,7 @@ pub(super) fn differing_keys(before: &Step, after: &Step) -> Vec<String> {
         ("marks", before.marks == after.marks),
         ("outputs", before.outputs == after.outputs),
         ("files", before.files == after.files),
+        ("cache", before.cache == after.cache),
         ("isolate", before.isolate == after.isolate),
         ("on_conflict", before.on_conflict == after.on_conflict),
     ];

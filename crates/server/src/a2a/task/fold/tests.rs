@@ -59,6 +59,7 @@ impl Life {
             workspace: "/w".to_owned(),
             shared: false,
             keep_files: false,
+            no_cache: false,
             isolated: None,
             run_base: "/w/.envoi/runs/run_1".to_owned(),
             language: 1,

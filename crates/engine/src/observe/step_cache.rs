@@ -1,0 +1,121 @@
+//! The entries of the cache of steps: a result is known to later runs once it is committed as a success.
+//!
+//! An entry only names what an event names, and the contents are kept with the run. An entry that is lost, or whose contents are gone, is a
+//! miss.
+
+use envoi_contract::digest::Digest;
+use envoi_journal::Layout;
+use envoi_kernel::{
+    Event, Record,
+    event::Outcome,
+    ids::{FlowId, RunId, StepId},
+};
+use envoi_step::{CacheEntry, CachedFrom};
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+use tracing::warn;
+
+/// No entry is kept for longer, and `cache` allows none that is older.
+const MOST_MS: u64 = 366 * 24 * 60 * 60 * 1_000;
+
+/// The most entries of a tenant that a collection leaves. Each has some hundred bytes.
+const MOST_ENTRIES: usize = 20_000;
+
+/// The name of the newest entry of a step.
+pub(crate) fn newest(flow: &FlowId, step: &StepId) -> String {
+    format!("newest-{}", Digest::of(format!("{flow}\0{step}").as_bytes()).hex())
+}
+
+/// Makes the result of a committed success known to later runs of the tenant.
+pub(super) fn make_known(layout: &Layout, tenant: &str, run: &RunId, flow: &FlowId, record: &Record) {
+    let Event::AttemptSettled(settled) = &record.event else { return };
+    let Some(cache) = settled.cache.as_deref().filter(|cache| cache.from.is_none()) else { return };
+    let is_success = settled.ok && !settled.late && settled.outcome == Outcome::Exited { code: 0 };
+    let Some(kept) = cache.kept.filter(|_| is_success) else { return };
+    let from = CachedFrom { run: run.to_string(), attempt: settled.attempt.to_string() };
+    let keys = [cache.key.clone()].into_iter().chain(cache.again.clone()).collect();
+    let at_ms = u64::try_from(record.at.as_millis()).unwrap_or(0);
+    let step = newest(settled.flow.as_ref().unwrap_or(flow), &settled.attempt.visit.step);
+    let entry = CacheEntry::new(keys, from, at_ms, kept.to_string());
+    if let Err(error) = entry.write(&layout.step_cache(tenant), &step) {
+        warn!(run = run.as_str(), error = error.to_string(), "a result is not in the cache");
+    }
+}
+
+/// Removes entries whose contents no run names any more, those that are no entries or too old, and the oldest of too many.
+///
+/// # Errors
+/// A folder cannot be read. What could not be removed stays, and is a miss.
+pub(crate) fn collect(layout: &Layout, named: &BTreeSet<Digest>, now_ms: u64) -> io::Result<()> {
+    for tenant in entries(&layout.step_caches())? {
+        let mut kept: Vec<(u64, PathBuf)> = Vec::new();
+        for path in entries(&tenant)? {
+            match lasts(&path, named, now_ms) {
+                Some(at_ms) => kept.push((at_ms, path)),
+                None => drop(fs::remove_file(&path)),
+            }
+        }
+        kept.sort();
+        let more = kept.len().saturating_sub(MOST_ENTRIES);
+        for (_, path) in kept.into_iter().take(more) {
+            drop(fs::remove_file(&path));
+        }
+    }
+    Ok(())
+}
+
+/// When it was made, if it stays.
+fn lasts(path: &Path, named: &BTreeSet<Digest>, now_ms: u64) -> Option<u64> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".json")?;
+    let entry = CacheEntry::read(path.parent()?, name).ok()?;
+    let is_named = Digest::parse(&entry.kept).is_some_and(|kept| named.contains(&kept));
+    (is_named && now_ms.saturating_sub(entry.at_ms) <= MOST_MS).then_some(entry.at_ms)
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+        Ok(found) => found.map(|entry| Ok(entry?.path())).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_stays_as_long_as_its_contents_and_no_longer() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::new(root.path().join(".envoi"));
+        let folder = layout.step_cache("local");
+        let kept = |name: &str| Digest::of(name.as_bytes());
+        let now_ms = 2 * MOST_MS;
+        let put = |name: &str, at_ms: u64| {
+            let from = CachedFrom { run: "run_1".to_owned(), attempt: "a.1.1".to_owned() };
+            let entry = CacheEntry::new(vec![name.to_owned()], from, at_ms, kept(name).to_string());
+            entry.write(&folder, &format!("newest-{name}")).unwrap();
+        };
+        put("named", now_ms - 1);
+        put("gone", now_ms - 1);
+        put("old", now_ms - MOST_MS - 1);
+        fs::write(folder.join("half.json"), "{").unwrap();
+        fs::write(folder.join("other"), "").unwrap();
+        let named = ["named", "old"].map(kept).into();
+        collect(&layout, &named, now_ms).unwrap();
+        let mut left: Vec<_> = entries(&folder).unwrap();
+        left.sort();
+        assert_eq!(left, [folder.join("named.json"), folder.join("newest-named.json")]);
+        assert_ne!(
+            layout.step_cache("local"),
+            layout.step_cache("other"),
+            "another tenant has another folder"
+        );
+        collect(&Layout::new(root.path().join("none")), &BTreeSet::new(), now_ms).unwrap();
+    }
+}

@@ -1,0 +1,40 @@
+//! What came of the cache of steps for an attempt.
+
+use crate::model::ids::{AttemptId, RunId};
+use envoi_contract::digest::Digest;
+use serde::{Deserialize, Serialize};
+
+/// Part of an [`Event::AttemptSettled`](super::Event::AttemptSettled) whose step has a cache.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheUse {
+    /// The key, in hexadecimal. Empty where none could be made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// The attempt whose result this is. The command was not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<CachedFrom>,
+    /// The list of the result in the store, in the form of a snapshot. It is kept as long as the run is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Digest>,
+    /// The key of the state that the command has left, for which the result is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
+    /// Why no result was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<String>,
+    /// Why the result is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
+    /// The snapshot of what stood in the places of files that came, if something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stood: Option<Digest>,
+}
+
+/// The attempt that has made a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachedFrom {
+    /// Its run, which may be gone.
+    pub run: RunId,
+    /// The attempt.
+    pub attempt: AttemptId,
+}

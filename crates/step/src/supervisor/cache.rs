@@ -1,0 +1,362 @@
+//! The cache of steps, where the order asks for it: is the result of this command known, and may this one be kept?
+//!
+//! A result is looked for before the start is claimed. What is found is brought as if the command had left it, and settled in the same way;
+//! no start is claimed for it, so a supervisor that is killed meanwhile leaves nothing in doubt: the next one looks again. Trouble with the
+//! cache is a miss, and the command is started. It is not started while anything of a result stands in its own folder: that would be taken
+//! for its output.
+
+mod key;
+mod outside;
+mod result;
+
+use std::fs;
+use std::io;
+use std::time::Instant;
+
+use envoi_contract::digest::Digest;
+use envoi_tree::{NotRestored, Tree};
+
+use self::key::{Key, NoKey};
+use super::run::Ended;
+use super::snapshot::{self, Unreadable};
+use super::{Attempt, now_ms};
+use crate::attempt::bringing::Bringing;
+use crate::attempt::cached::{CacheEntry, CacheOrder, CacheUse};
+use crate::attempt::crash_point::CrashPoint;
+use crate::attempt::record::Outcome;
+use crate::control::presence;
+use crate::disk::plain;
+use crate::output::stream::{Kept, StreamFile, ring_path};
+use crate::workspace::artifacts::Digests;
+use crate::workspace::before::Before;
+
+/// A sentence becomes part of an event. A path that it names can be longer than anyone reads.
+const MOST_CHARS: usize = 1_000;
+
+/// What was found before the command.
+pub(super) struct Looked<'a> {
+    order: &'a CacheOrder,
+    /// Why there is none.
+    key: Result<Key, NoKey>,
+    /// The snapshot of what stood in the places of files, where some came.
+    stood: Option<String>,
+    /// Files were touched after the key was made.
+    touched: bool,
+    found: Result<Hit, Miss>,
+}
+
+/// A result that stands in the workspace and in the attempt's folder now.
+pub(super) struct Hit {
+    entry: CacheEntry,
+    key: String,
+    pub(super) ended: Ended,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+enum Miss {
+    #[error("the cache is not read here")]
+    NotRead,
+    #[error("no key: {0}")]
+    NoKey(String),
+    #[error("no result of this step is kept yet")]
+    None,
+    #[error("{0}")]
+    Differs(String),
+    #[error("the result that fits is older than `cache` allows")]
+    TooOld,
+    #[error("another attempt is at work in the same folder")]
+    Beside,
+    #[error("the entry cannot be read: {0}")]
+    Entry(io::Error),
+    #[error("the result is not whole: {0}")]
+    NotWhole(#[from] Unreadable),
+    #[error("the files cannot be brought: {0}")]
+    NotLaid(#[from] NotRestored),
+    #[error("its output cannot be written: {0}")]
+    NotWritten(io::Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl Attempt {
+    /// Looks for a result and brings it. `None`: the order does not ask for it. `before` is what stood there before the first supervisor
+    /// of this attempt began to bring it.
+    pub(super) fn look_in_cache<'a>(&'a self, before: &mut Before) -> Option<Looked<'a>> {
+        let order = self.spec.cache.as_ref()?;
+        let begun = self.dir.bringing().filter(|bringing| bringing.start == self.spec.start);
+        let mut looked = Looked {
+            order,
+            key: key::of(&self.spec, order, before),
+            stood: begun.as_ref().and_then(|begun| begun.stood.clone()),
+            touched: false,
+            found: Err(Miss::NotRead),
+        };
+        looked.found = match &looked.key {
+            _ if !order.read => Err(Miss::NotRead),
+            Err(why) => Err(Miss::NoKey(why.to_string())),
+            Ok(key) => {
+                let mut coming = Coming {
+                    begun: begun.map(|begun| begun.artifacts),
+                    stood: &mut looked.stood,
+                    touched: &mut looked.touched,
+                };
+                self.bring(order, key, before, &mut coming)
+            }
+        };
+        Some(looked)
+    }
+
+    fn bring(
+        &self,
+        order: &CacheOrder,
+        key: &Key,
+        before: &mut Before,
+        coming: &mut Coming<'_>,
+    ) -> Result<Hit, Miss> {
+        let (began, began_ms) = (Instant::now(), now_ms());
+        let keep = self.spec.keep.as_ref().ok_or(Miss::None)?;
+        let keep = envoi_tree::Order { stop: snapshot::stop_before(&self.dir), ..keep.clone() };
+        let now = |key: &str| self.known(order, key).and_then(|entry| whole(&keep, entry));
+        let begun = coming.begun.take().and_then(|artifacts| {
+            let key = key.with_artifacts(&artifacts);
+            let found = now(&key).ok().filter(|found| found.explains(&artifacts, &before.files))?;
+            Some((key, found, artifacts))
+        });
+        let (key, found) = match begun {
+            Some((key, found, artifacts)) => {
+                before.files = artifacts;
+                (key, found)
+            }
+            None => match now(&key.name) {
+                Err(Miss::None) => return Err(self.nearest(order, key)),
+                other => (key.name.clone(), other?),
+            },
+        };
+        if presence::is_beside_others(&self.spec.workspace) {
+            return Err(Miss::Beside);
+        }
+        let announce = |stood: Option<String>| {
+            self.dir.announce_bringing(&Bringing {
+                attempt: self.spec.attempt.clone(),
+                start: self.spec.start.clone(),
+                artifacts: before.files.clone(),
+                stood,
+            })
+        };
+        announce(coming.stood.clone())?;
+        (self.reached)(CrashPoint::ResultAnnounced);
+        let restored = envoi_tree::lay_over(&self.spec.workspace, &keep, &found.files, |kept| {
+            let displaced = found.displaced(&kept.tree);
+            if coming.stood.is_none() && !displaced.is_empty() {
+                *coming.stood = Some(kept.digest.to_string());
+            }
+            // What an earlier supervisor has put aside is in the snapshot that it has named. This file is not.
+            let is_new = |entry: &&envoi_tree::Entry| {
+                let stood = before.files.get(&*String::from_utf8_lossy(&entry.path)).cloned().flatten();
+                entry.content().map(|(digest, _)| digest.hex()) != stood
+            };
+            let named = coming.stood.as_ref().filter(|stood| **stood != kept.digest.to_string());
+            if let Some(entry) = named.and_then(|_| displaced.into_iter().find(is_new)) {
+                return Err(io::Error::other(format!("`{}` was changed meanwhile", entry.shown())));
+            }
+            announce(coming.stood.clone())?;
+            *coming.touched = true;
+            Ok(())
+        })?;
+        drop(restored);
+        (self.reached)(CrashPoint::FilesBrought);
+        let mut ended = self.replay(&keep, &found.tree).map_err(Miss::NotWritten)?;
+        (self.reached)(CrashPoint::OutputWritten);
+        ended.started_at_ms = began_ms;
+        ended.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(Hit { entry: found.entry, key, ended })
+    }
+
+    /// The entry of this key, if it may be used.
+    fn known(&self, order: &CacheOrder, key: &str) -> Result<CacheEntry, Miss> {
+        let entry = match CacheEntry::read(&order.folder, key) {
+            Ok(entry) => entry,
+            Err(error) if plain::is_missing(&error) => return Err(Miss::None),
+            Err(error) => return Err(Miss::Entry(error)),
+        };
+        if !entry.keys.iter().any(|known| known == key) {
+            return Err(Miss::Entry(io::Error::other("it is of another key")));
+        }
+        // An entry of the future is as good as none: a clock was set back.
+        match now_ms().checked_sub(entry.at_ms).is_some_and(|age| age <= order.max_age_ms) {
+            true => Ok(entry),
+            false => Err(Miss::TooOld),
+        }
+    }
+
+    /// In what the newest result of the step differs.
+    fn nearest(&self, order: &CacheOrder, key: &Key) -> Miss {
+        let read = || -> Option<String> {
+            let entry = CacheEntry::read(&order.folder, &order.step).ok()?;
+            let keep = self.spec.keep.as_ref()?;
+            let tree = snapshot::read(keep, &entry.kept).ok()?;
+            let shelf = keep.contents.shelf().ok()?;
+            let content = |name: &str| shelf.read(&tree.get(name.as_bytes())?.content()?.0).ok();
+            key.difference(&content(result::PARTS)?, &content(result::INPUTS)?)
+        };
+        read().map_or(Miss::None, Miss::Differs)
+    }
+
+    /// Removes what was begun to be brought into the attempt's own folder: it is not taken for output of the command. The announcement
+    /// goes last, so that nothing can have been started as long as it stands.
+    ///
+    /// # Errors
+    /// Some of it is still there. Nothing may be started.
+    pub(super) fn forget_bringing(&self) -> io::Result<()> {
+        if self.dir.bringing().is_none() {
+            return Ok(());
+        }
+        let dir = &self.dir;
+        let streams = [dir.stdout(), dir.stderr()];
+        let rings = streams.each_ref().map(|path| ring_path(path));
+        let others = [dir.text(), dir.output(), dir.report(), dir.data(), dir.cached()];
+        for path in streams.into_iter().chain(rings).chain(others) {
+            match fs::remove_file(&path) {
+                Err(error) if !plain::is_missing(&error) => {
+                    return Err(io::Error::new(error.kind(), format!("`{}`: {error}", path.display())));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what the command had written, into the attempt's folder. The times are still to be set.
+    fn replay(&self, keep: &envoi_tree::Order, tree: &Tree) -> io::Result<Ended> {
+        let shelf = keep.contents.shelf()?;
+        let content = |name: &str| -> io::Result<Option<Vec<u8>>> {
+            let Some((digest, _)) = tree.get(name.as_bytes()).and_then(envoi_tree::Entry::content) else {
+                return Ok(None);
+            };
+            shelf.read(&digest).map(Some).map_err(io::Error::other)
+        };
+        let stream = |path, name: &str| -> io::Result<Kept> {
+            let mut file = StreamFile::create(path, self.spec.stream_cap_bytes, &self.secrets)?;
+            file.push(&content(name)?.unwrap_or_default());
+            let kept = file.finish();
+            match kept.failed {
+                Some(error) => Err(error),
+                None => Ok(kept),
+            }
+        };
+        let stdout = stream(self.dir.stdout(), result::STDOUT)?;
+        let stderr = stream(self.dir.stderr(), result::STDERR)?;
+        let others = [
+            (self.dir.output(), result::OUTPUT),
+            (self.dir.report(), result::REPORT),
+            (self.dir.data(), result::DATA),
+        ];
+        for (path, name) in others {
+            match content(name)? {
+                Some(content) => plain::write(&path, &content)?,
+                None => match fs::remove_file(&path) {
+                    Err(error) if !plain::is_missing(&error) => return Err(error),
+                    _ => {}
+                },
+            }
+        }
+        Ok(Ended { ran: true, stdout, stderr, ..Ended::without_start(Outcome::Exited { code: 0 }) })
+    }
+}
+
+/// What is known while a result comes.
+struct Coming<'l> {
+    /// The artifacts as they stood when an earlier supervisor began to bring it.
+    begun: Option<Digests>,
+    stood: &'l mut Option<String>,
+    touched: &'l mut bool,
+}
+
+/// A result of which every content is there.
+struct Found {
+    entry: CacheEntry,
+    tree: Tree,
+    /// The artifacts, as they stand in the workspace.
+    files: Tree,
+}
+
+fn whole(keep: &envoi_tree::Order, entry: CacheEntry) -> Result<Found, Miss> {
+    let tree = snapshot::read(keep, &entry.kept)?;
+    let files = result::files(&tree)?;
+    result::check(keep, &tree)?;
+    Ok(Found { entry, tree, files })
+}
+
+impl Found {
+    /// Whether nothing but this result, or a part of it, has come since the artifacts were like that.
+    fn explains(&self, before: &Digests, now: &Digests) -> bool {
+        before.keys().chain(now.keys()).all(|path| {
+            let comes = self.files.get(path.as_bytes()).and_then(envoi_tree::Entry::content);
+            let comes = comes.map(|(digest, _)| digest.hex());
+            match (before.get(path), now.get(path)) {
+                (before, now) if before == now => true,
+                (_, Some(now)) => comes.is_some() && *now == comes,
+                // It was put aside.
+                (_, None) => comes.is_some(),
+            }
+        })
+    }
+
+    /// What stands in the place of files and is something else.
+    fn displaced<'t>(&self, stands: &'t Tree) -> Vec<&'t envoi_tree::Entry> {
+        let other = |entry: &envoi_tree::Entry| {
+            stands.get(&entry.path).filter(|stands| stands.content() != entry.content())
+        };
+        self.files.entries().iter().filter_map(other).collect()
+    }
+}
+
+impl Looked<'_> {
+    /// What was found.
+    pub(super) fn hit(&self) -> Option<&Hit> {
+        self.found.as_ref().ok()
+    }
+
+    /// What the record of the end says of the cache.
+    pub(super) fn record(&self, attempt: &Attempt, left: &result::Left<'_>) -> CacheUse {
+        let made = || self.key.as_ref().map(|key| key.name.clone()).unwrap_or_default();
+        let key = self.hit().map_or_else(made, |hit| hit.key.clone());
+        let mut used = CacheUse { key, stood: self.stood.clone(), ..CacheUse::default() };
+        match (&self.found, &self.key) {
+            (Ok(hit), _) => {
+                used.from = Some(hit.entry.from.clone());
+                used.kept = Some(hit.entry.kept.clone());
+            }
+            (Err(miss), Err(why)) => {
+                used.missed = Some(miss.to_string());
+                used.not_kept = Some(format!("no key: {why}"));
+            }
+            (Err(miss), Ok(_)) if self.touched => {
+                used.missed = Some(miss.to_string());
+                used.not_kept = Some("a part of an earlier result stood in the folder".to_owned());
+            }
+            (Err(miss), Ok(key)) => {
+                used.missed = Some(miss.to_string());
+                match result::keep(attempt, self.order, key, left) {
+                    Ok((kept, again)) => {
+                        used.kept = Some(kept.to_string());
+                        used.again = Some(again).filter(|again| *again != key.name);
+                    }
+                    Err(why) => used.not_kept = Some(why.to_string()),
+                }
+            }
+        }
+        for text in [&mut used.missed, &mut used.not_kept].into_iter().flatten() {
+            let masked = attempt.secrets.mask_str(text);
+            *text = masked.chars().take(MOST_CHARS).collect();
+        }
+        used
+    }
+}
+
+pub(super) use self::result::Left;
+
+fn hex(digest: Digest) -> String {
+    digest.hex()
+}
