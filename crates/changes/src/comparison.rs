@@ -111,7 +111,14 @@ impl<'r> Comparison<'r> {
         let path = lines::printable(&String::from_utf8_lossy(difference.path()));
         let mut text = format!("diff a/{path} b/{path}\n");
         let words = [difference.before, difference.after].map(|entry| entry.map(word));
+        let [is_hidden_before, is_hidden_after] =
+            [difference.before, difference.after].map(|entry| entry.is_some_and(Entry::is_unlisted));
         match &words {
+            // It may have been there, with files in it.
+            _ if is_hidden_before => text.push_str("before: this folder could not be listed\n"),
+            _ if is_hidden_after => {
+                text.push_str("after: this folder could not be listed; its files are not known\n")
+            }
             [None, Some(after)] => text.push_str(&format!("new: {after}\n")),
             [Some(before), None] => text.push_str(&format!("gone: {before}\n")),
             [Some(before), Some(after)] if before != after => {
@@ -218,6 +225,7 @@ fn word(entry: &Entry) -> String {
         What::LeftOut { why: LeftOut::Large, size, .. } => {
             format!("file of {size} bytes, too large to be kept")
         }
+        What::LeftOut { why: LeftOut::Unlisted, .. } => "folder that could not be listed".to_owned(),
         What::LeftOut { why: LeftOut::Unreadable, size, .. } => {
             format!("file of {size} bytes, which could not be read and is not kept")
         }

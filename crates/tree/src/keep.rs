@@ -13,7 +13,7 @@ use crate::{
     },
     model::{
         bounds::Bounds,
-        list::{Entry, LeftOut, Tree, What},
+        list::{Entry, LeftOut, Tree, What, ancestors},
         stop::Stop,
     },
 };
@@ -153,11 +153,18 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
         }?;
         Ok(walked)
     };
-    let Walked { found, unlisted } = look().map_err(|error| match error {
+    let Walked { mut found, unlisted } = look().map_err(|error| match error {
         WalkError::TooMany => NotKept::TooManyFiles { most: order.bounds.max_files },
         WalkError::TooLong { path } => NotKept::PathTooLong { path },
         WalkError::Io { path, source } => NotKept::Io { path, source },
     })?;
+    if unlisted.contains(&[][..]) {
+        return Err(failed(io::ErrorKind::PermissionDenied.into()));
+    }
+    let is_hidden = |path: &[u8]| ancestors(path).any(|above| unlisted.contains(above));
+    // Such a folder may be open to who knows the names in it.
+    found.retain(|path, _| !unlisted.contains(path) && !is_hidden(path));
+    let unlisted: Vec<&Vec<u8>> = unlisted.iter().filter(|path| !is_hidden(path)).collect();
     let in_store = |source| NotKept::Io { path: order.contents.files.clone(), source };
     fs::create_dir_all(&order.caches).map_err(in_store)?;
     order.contents.create().map_err(in_store)?;
@@ -171,6 +178,7 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
         entries: Vec::new(),
         seen: Vec::new(),
     };
+    look.entries.extend(unlisted.iter().map(|path| Entry::unlisted(path.to_vec())));
     for (path, stat) in &found {
         look.take(path, *stat)?;
     }
@@ -234,7 +242,7 @@ impl Look<'_> {
             }
             Seen::LeftOut(LeftOut::Large) if stat.size <= self.order.bounds.max_file_bytes => None,
             // Permissions may come from elsewhere, such as the user that looks.
-            Seen::LeftOut(LeftOut::Unreadable) => None,
+            Seen::LeftOut(LeftOut::Unreadable | LeftOut::Unlisted) => None,
             seen => Some(seen),
         }
     }

@@ -84,7 +84,7 @@ words! {
         Link = "link",
         /// An empty folder.
         EmptyFolder = "empty_folder",
-        /// A file whose content is not kept: it is too large, or cannot be read.
+        /// A file whose content is not kept: it is too large, or cannot be read. Or a folder that could not be listed.
         LeftOut = "left_out",
     }
 }

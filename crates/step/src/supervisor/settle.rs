@@ -175,9 +175,15 @@ impl Attempt {
         };
         notes.extend(before.no_snapshot.as_ref().map(|why| note("before", why)));
         notes.extend(after.as_ref().err().map(|why| note("after", why)));
-        let Taken { snapshot, lack, tree } = after.ok()?;
+        let (after, lack) = match after.ok() {
+            Some(Taken { snapshot, lack, tree }) => (Some((snapshot, tree)), lack),
+            None => (None, None),
+        };
+        // The same folder is named once.
+        let lack_before = before.lack.as_ref().filter(|before| lack.as_ref() != Some(*before));
+        notes.extend(lack_before.map(|lack| format!("before the attempt, {lack}")));
         notes.extend(lack);
-        Some((snapshot, tree))
+        after
     }
 
     /// Finds the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout. Writes it only where it is not exactly what

@@ -236,6 +236,14 @@ pub(crate) fn a_folder_that_no_snapshot_has_is_named_in_a_warning() {
     prepare(&stage, "chmod 755 shut");
     assert!(exit.snapshot_after.is_some());
     assert_eq!(exit.warnings, ["the folder `shut` cannot be read, so nothing of it is kept"]);
+    // The snapshot before the command lacks it, too.
+    let stage = Stage::new();
+    prepare(&stage, "mkdir shut && chmod 000 shut");
+    let exit = stage.run(&keeps_files(&stage, stage.shell("chmod 755 shut")));
+    assert_eq!(
+        exit.warnings,
+        ["before the attempt, the folder `shut` cannot be read, so nothing of it is kept"]
+    );
 }
 
 pub(crate) fn a_cancel_may_come_before_the_folder() {

@@ -122,7 +122,8 @@ fn write_entry(to: &mut Vec<u8>, path: &[u8], stat: &Stat, seen: &Seen) {
             to.extend_from_slice(digest.as_bytes());
         }
         Seen::LeftOut(LeftOut::Large) => to.push(1),
-        Seen::LeftOut(LeftOut::Unreadable) => to.push(2),
+        // It is a folder, and none is in a cache.
+        Seen::LeftOut(LeftOut::Unreadable | LeftOut::Unlisted) => to.push(2),
     }
 }
 

@@ -19,7 +19,8 @@ impl<'t> Difference<'t> {
     }
 }
 
-/// Every path at which `after` differs from `before`, sorted.
+/// Every path at which `after` differs from `before`, sorted. A path below a folder that one of them could not list is none of them: what
+/// stood there is not known.
 #[must_use]
 pub fn differences<'t>(before: &'t Tree, after: &'t Tree) -> Vec<Difference<'t>> {
     let mut old = before.entries().iter().peekable();
@@ -37,7 +38,8 @@ pub fn differences<'t>(before: &'t Tree, after: &'t Tree) -> Vec<Difference<'t>>
             (None, Some(_)) => Difference { before: None, after: new.next() },
             (Some(_), _) => Difference { before: old.next(), after: None },
         };
-        if difference.before != difference.after {
+        let is_hidden = || before.hides(difference.path()) || after.hides(difference.path());
+        if difference.before != difference.after && !is_hidden() {
             found.push(difference);
         }
     }

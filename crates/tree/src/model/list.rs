@@ -6,10 +6,12 @@
 //! 120000 sha256:2c26b4… 12<TAB>link<NUL>
 //! 040755 - 0<TAB>empty<NUL>
 //! 100644 large@1700000000.000000000 99999999999<TAB>video.mov<NUL>
+//! 040000 unlisted 0<TAB>shut<NUL>
 //! ```
 //!
 //! Sorted by the bytes of the path. A link has its target as content. A folder is listed only if it is empty. A file that is too large
-//! or cannot be read is listed with its size and the time of its last change, and is not kept.
+//! or cannot be read is listed with its size and the time of its last change, and is not kept. A folder that cannot be listed is `unlisted`:
+//! nothing is known of what is below it.
 
 use envoi_contract::digest::Digest;
 use std::collections::BTreeSet;
@@ -55,24 +57,28 @@ pub enum What {
     },
     /// A folder with nothing in it.
     EmptyFolder,
-    /// A file whose content is not kept.
+    /// A file whose content is not kept, or a folder that cannot be listed.
     LeftOut {
         /// Why not.
         why: LeftOut,
-        /// In bytes.
+        /// In bytes; 0 for a folder.
         size: u64,
-        /// Seconds and nanoseconds of its last change.
+        /// Seconds and nanoseconds of its last change; 0 for a folder.
         changed: (i64, u32),
     },
 }
 
-/// Why the content of a file is not kept.
+const UNLISTED: What = What::LeftOut { why: LeftOut::Unlisted, size: 0, changed: (0, 0) };
+
+/// Why the content of a file is not kept, or nothing of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
     /// It is larger than [`crate::Bounds::max_file_bytes`].
     Large,
     /// The system does not let it be read.
     Unreadable,
+    /// A folder that the system does not let be listed: what is below it is not known.
+    Unlisted,
 }
 
 impl LeftOut {
@@ -82,11 +88,24 @@ impl LeftOut {
         match self {
             Self::Large => "large",
             Self::Unreadable => "unreadable",
+            Self::Unlisted => "unlisted",
         }
     }
 }
 
 impl Entry {
+    /// A folder that could not be listed.
+    #[must_use]
+    pub(crate) fn unlisted(path: Vec<u8>) -> Self {
+        Self { path, mode: 0, what: UNLISTED }
+    }
+
+    /// Whether it is a folder that could not be listed.
+    #[must_use]
+    pub fn is_unlisted(&self) -> bool {
+        self.what == UNLISTED
+    }
+
     /// Digest and size of the content that is kept.
     #[must_use]
     pub fn content(&self) -> Option<(Digest, u64)> {
@@ -107,6 +126,7 @@ impl Entry {
             What::File { digest, size } => ("100", digest.to_string(), *size),
             What::Link { digest, size } => ("120", digest.to_string(), *size),
             What::EmptyFolder => ("040", "-".to_owned(), 0),
+            What::LeftOut { why: LeftOut::Unlisted, .. } => ("040", LeftOut::Unlisted.word().to_owned(), 0),
             What::LeftOut { why, size, changed: (seconds, nanos) } => {
                 ("100", format!("{}@{seconds}.{nanos:09}", why.word()), *size)
             }
@@ -128,6 +148,7 @@ impl Entry {
         let mode = u32::from_str_radix(bits, 8).ok()?;
         let what = match (kind, content) {
             ("040", "-") => What::EmptyFolder,
+            ("040", why) if why == LeftOut::Unlisted.word() => UNLISTED,
             ("120", digest) => What::Link { digest: Digest::parse(digest)?, size },
             ("100", content) => match content.split_once('@') {
                 None => What::File { digest: Digest::parse(content)?, size },
@@ -244,6 +265,12 @@ impl Tree {
         prefix.push(b'/');
         let place = self.entries.partition_point(|entry| entry.path < prefix);
         self.entries.get(place).is_some_and(|entry| entry.path.starts_with(&prefix))
+    }
+
+    /// Whether nothing is known of this path, because a folder above it could not be listed.
+    #[must_use]
+    pub fn hides(&self, path: &[u8]) -> bool {
+        ancestors(path).any(|folder| self.get(folder).is_some_and(Entry::is_unlisted))
     }
 
     /// The bytes whose digest is the name of the snapshot.

@@ -58,10 +58,17 @@ pub fn merge(
     let mut intake = Intake::new(&shelf);
     let mut entries = by_path(ours);
     let mut paths = Vec::new();
-    for difference in differences(base, theirs) {
+    // Where nothing is known of the beginning, what the other side has is new.
+    let base = known(base)?;
+    for difference in differences(&base, theirs) {
         let path = difference.path();
         let stands = ours.get(path);
-        if stands == difference.after {
+        // A folder that cannot be listed stays as it is.
+        if stands == difference.after || difference.after.is_some_and(Entry::is_unlisted) {
+            continue;
+        }
+        if ours.hides(path) || stands.is_some_and(Entry::is_unlisted) {
+            paths.push(format!("`{}` (its folder cannot be listed)", shown(path)));
             continue;
         }
         if matches!(difference.after, Some(Entry { what: What::LeftOut { .. }, .. })) {
@@ -97,6 +104,13 @@ pub fn merge(
     let digest = intake.take(&tree.encode())?;
     intake.finish()?;
     Ok(Merged { digest, tree })
+}
+
+/// A list without the folders that could not be listed.
+fn known(tree: &Tree) -> Result<Tree, NotMerged> {
+    let entries = tree.entries().iter().filter(|entry| !entry.is_unlisted());
+    Tree::new(entries.cloned().collect())
+        .map_err(|error| NotMerged::Conflict { paths: vec![error.to_string()] })
 }
 
 /// A path that both sides changed. The outer `None` is a conflict.
@@ -136,6 +150,11 @@ pub(crate) fn overlay(stands: &Tree, from: &Tree, to: &Tree) -> Result<(Tree, Ve
     let mut newer = Vec::new();
     for difference in differences(from, to) {
         let path = difference.path();
+        let sides = [difference.before, difference.after, stands.get(path)];
+        if sides.into_iter().flatten().any(Entry::is_unlisted) || stands.hides(path) {
+            newer.push(path.to_vec());
+            continue;
+        }
         match (entries.get(path), difference.after) {
             (stands, after) if stands == after => {}
             (stands, _) if stands != difference.before => newer.push(path.to_vec()),

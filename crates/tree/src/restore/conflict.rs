@@ -8,7 +8,7 @@ use crate::{
     disk::{contents::Shelf, intake::Intake},
     keep::Order,
     model::{
-        list::{Entry, Tree, What},
+        list::{Entry, LeftOut, Tree, What},
         merge::{self, OURS, THEIRS},
     },
 };
@@ -96,6 +96,7 @@ fn described(entry: Option<&Entry>) -> String {
         Some(What::File { digest, size }) => format!("(no text: {size} bytes, {digest})\n"),
         Some(What::Link { digest, .. }) => format!("(a link: {digest})\n"),
         Some(What::EmptyFolder) => "(a folder)\n".to_owned(),
+        Some(What::LeftOut { why: LeftOut::Unlisted, .. }) => "(a folder that cannot be listed)\n".to_owned(),
         Some(What::LeftOut { size, .. }) => format!("(not kept: {size} bytes)\n"),
     }
 }

@@ -6,7 +6,7 @@ use super::rules::Rules;
 use crate::{
     disk::contents::{ContentError, Shelf},
     look::walk,
-    model::list::{Entry, Tree, What, ancestors},
+    model::list::{Entry, LeftOut, Tree, What, ancestors},
 };
 use std::{
     collections::BTreeSet,
@@ -74,7 +74,7 @@ fn stands(folder: &Path, entry: &Entry) -> bool {
     above.all(is_folder)
         && fs::symlink_metadata(walk::full(folder, &entry.path)).is_ok_and(|found| match entry.what {
             What::Link { .. } => found.is_symlink(),
-            What::EmptyFolder => found.is_dir(),
+            What::EmptyFolder | What::LeftOut { why: LeftOut::Unlisted, .. } => found.is_dir(),
             What::File { .. } | What::LeftOut { .. } => found.is_file(),
         })
 }

@@ -52,7 +52,8 @@ impl<'t> Plan<'t> {
         let mut emptied = BTreeSet::new();
         for entry in stands.entries() {
             let path = entry.path.as_slice();
-            if target.get(path).is_some() {
+            // What the target could not list stays as it is.
+            if target.get(path).is_some() || target.hides(path) {
                 continue;
             }
             if ancestors(path).any(|above| displaced.contains(above)) {
@@ -62,6 +63,7 @@ impl<'t> Plan<'t> {
                 continue;
             }
             match entry.what {
+                _ if entry.is_unlisted() => plan.left.push(path),
                 What::LeftOut { .. } if target.has_below(path) => {
                     ways.push(not_kept(entry));
                 }
@@ -90,7 +92,8 @@ impl<'t> Plan<'t> {
     fn add(&mut self, entry: &'t Entry, stands: &'t Tree, folder: &Path, ways: &mut Vec<String>) {
         let path = entry.path.as_slice();
         let there = stands.get(path);
-        if there == Some(entry) {
+        // Of a folder that cannot be listed nothing is known: it is named itself.
+        if there == Some(entry) || stands.hides(path) {
             return;
         }
         match (&entry.what, there.map(|there| &there.what)) {
@@ -165,7 +168,10 @@ fn nearest<'p>(folder: &Path, path: &'p [u8]) -> &'p [u8] {
 }
 
 fn not_kept(entry: &Entry) -> String {
-    format!("`{}` is too large to be kept, or cannot be read", entry.shown())
+    match entry.is_unlisted() {
+        true => format!("`{}` is a folder that cannot be listed", entry.shown()),
+        false => format!("`{}` is too large to be kept, or cannot be read", entry.shown()),
+    }
 }
 
 /// What a folder has in it that no snapshot keeps, and that is not to be moved.

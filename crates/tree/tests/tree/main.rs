@@ -10,3 +10,4 @@ mod folder;
 mod kills;
 mod restores;
 mod snapshots;
+mod unlisted;

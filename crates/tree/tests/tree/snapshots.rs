@@ -300,7 +300,10 @@ fn a_folder_that_may_not_be_read_is_passed_over_and_named() {
         let lack = kept.lack().unwrap();
         assert_eq!(lack, "2 folders (`new` is one) cannot be read, so nothing of them is kept");
         let paths: Vec<_> = kept.tree.entries().iter().map(|entry| entry.path.as_slice()).collect();
-        assert_eq!(paths, [&b".gitignore"[..], b"near", b"tracked/file"], "{is_git}");
+        assert_eq!(paths, [&b".gitignore"[..], b"near", b"new", b"other", b"tracked/file"], "{is_git}");
+        let marked: Vec<_> = kept.tree.entries().iter().filter(|entry| entry.is_unlisted()).collect();
+        assert_eq!(marked.len(), 2, "{is_git}");
+        assert_eq!(Tree::parse(&kept.tree.encode()).unwrap(), kept.tree);
         // Git knows of files there. A snapshot without them would say that they were deleted.
         let refused = place.keep_as_an_ordinary_user(&["tracked"]);
         match is_git {
