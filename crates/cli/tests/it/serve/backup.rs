@@ -6,7 +6,7 @@ use super::{
 };
 use crate::stage::{Stage, text};
 use serde_json::json;
-use std::{path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 const PAGE: &str = include_str!("../../../../../docs/server.md");
 
