@@ -1,11 +1,11 @@
 //! Steps with a budget, and steps whose doubt a command settles.
 
-use crate::dice::Dice;
 use envoi_kernel::{
     Flow,
     flow::{Budget, CommandPlan, InDoubtPolicy, StepKind, Template},
     ledger::Cost,
 };
+use envoi_testkit::Dice;
 
 /// Gives some steps a budget, at times too small for what their command uses, at times more than the run has; and lets the
 /// doubt about some be settled by a command, which ends like any other: saying yes, no, or nothing.

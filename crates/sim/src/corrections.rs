@@ -3,10 +3,7 @@
 //! Owns how the text of a flow becomes another one: steps are new, gone or changed, limits differ, and so do the flows that it runs.
 //! All of it follows from the seed and the run.
 
-use crate::{
-    dice::Dice,
-    flows::{Sample, pinned},
-};
+use crate::flows::{Sample, pinned};
 use envoi_flow::Loaded;
 use envoi_journal::PinnedFlow;
 use envoi_kernel::{
@@ -14,6 +11,7 @@ use envoi_kernel::{
     flow::{KnownStructure, Step, StepKind},
     ids::StepId,
 };
+use envoi_testkit::Dice;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// See the module.

@@ -11,7 +11,6 @@ mod mishap;
 use crate::{
     books::Books,
     calls::{self, Call, Refusals, Request},
-    dice::Dice,
     faults::Faults,
     instance::{BEGINNING_MS, Clocks, Ensured, Errand, Instance, Key},
     models::Models,
@@ -30,6 +29,7 @@ use envoi_kernel::{
     ids::{CallId, InterruptId, RunId},
     input::AttemptResult,
 };
+use envoi_testkit::Dice;
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},

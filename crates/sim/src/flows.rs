@@ -3,10 +3,10 @@
 //! Owns how a seed becomes the text of a flow. It is text, and not the kernel's `Flow`, because that is what a run is pinned
 //! to and what an engine reads after a crash.
 
-use crate::dice::Dice;
 use envoi_flow::Loaded;
 use envoi_journal::PinnedFlow;
 use envoi_kernel::Flow;
+use envoi_testkit::Dice;
 use std::collections::BTreeMap;
 
 /// Names of steps, in listed order.

@@ -8,7 +8,6 @@ mod books;
 mod budgets;
 mod calls;
 mod corrections;
-mod dice;
 mod driver;
 mod faults;
 mod finished;

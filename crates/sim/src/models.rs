@@ -2,16 +2,14 @@
 //!
 //! They end with the engine that they were made through: what is to be known of them then stands in the journal.
 
-use crate::{
-    dice::Dice,
-    instance::{Errand, Key},
-};
+use crate::instance::{Errand, Key};
 use envoi_kernel::{
     event::CallOutcome,
     ids::{CallId, RunId},
     input::ModelCalled,
     ledger::Cost,
 };
+use envoi_testkit::Dice;
 use std::collections::BTreeMap;
 
 /// See the module.

@@ -7,9 +7,10 @@ mod watch;
 
 pub(crate) use watch::{Clock, Watch};
 
-use crate::{dice::Dice, work::Work};
+use crate::work::Work;
 use envoi_engine::Job;
 use envoi_kernel::event::Command;
+use envoi_testkit::Dice;
 use provider::Provider;
 
 /// What is there in a night, and in no other world.

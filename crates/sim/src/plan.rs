@@ -3,7 +3,6 @@
 use crate::{
     budgets,
     corrections::{self, Correction},
-    dice::Dice,
     flows::{self, Sample},
     night, questions,
 };
@@ -21,6 +20,7 @@ use envoi_kernel::{
     part::{Part, Selection, TakenHandOff},
     requester::Requester,
 };
+use envoi_testkit::Dice;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// See the module.

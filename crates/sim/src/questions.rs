@@ -3,7 +3,6 @@
 //! Owns which steps of a flow ask and what, who answers, how, and after how long. All of it follows from the seed and the
 //! question's place in its run; only whether the answer comes in time depends on the world.
 
-use crate::dice::Dice;
 use envoi_contract::{envelope::InterruptKind, json::Value};
 use envoi_kernel::{
     Flow, Run,
@@ -13,6 +12,7 @@ use envoi_kernel::{
     input::Answer,
     ledger::{Cost, Ledger},
 };
+use envoi_testkit::Dice;
 
 /// Who answers. None of them started the run.
 const PEOPLE: [&str; 4] = ["bob", "carl", "dora", "emil"];

@@ -3,13 +3,13 @@
 //! All of it follows from the seed and the attempt's name, never from when it runs: so the same run ends the same way in a
 //! world with crashes as in one without.
 
-use crate::dice::Dice;
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_engine::Job;
 use envoi_kernel::{
     event::{Blob, Outcome},
     input::{AttemptResult, ReportPlace},
 };
+use envoi_testkit::Dice;
 
 /// How one attempt goes, if nothing comes in between.
 #[derive(Debug, Clone)]

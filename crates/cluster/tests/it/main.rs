@@ -12,7 +12,6 @@
 )]
 
 mod books;
-mod dice;
 mod faults;
 mod fence;
 mod flows;

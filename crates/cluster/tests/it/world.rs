@@ -2,7 +2,6 @@
 
 use crate::{
     books::Books,
-    dice::Dice,
     faults::{BEAT_MS, Faults, LEASE_MS, OWN_LEASE_MS, QUIET_AFTER_MS},
     flows,
     machine::{Command, Disk, Key, Machine, Process},
@@ -22,6 +21,7 @@ use envoi_kernel::{
     input::{Answer, AttemptResult, Start},
     requester::Requester,
 };
+use envoi_testkit::Dice;
 use std::collections::BTreeMap;
 
 const JOBS: usize = 2;

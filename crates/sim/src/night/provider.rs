@@ -2,9 +2,10 @@
 //!
 //! Not all of them say when they take work again, and some say it wrongly.
 
-use crate::{dice::Dice, instance::BEGINNING_MS, work::Work};
+use crate::{instance::BEGINNING_MS, work::Work};
 use envoi_contract::time::Timestamp;
 use envoi_kernel::event::ProgramCall;
+use envoi_testkit::Dice;
 use std::collections::BTreeMap;
 
 const MINUTE_MS: u64 = 60_000;

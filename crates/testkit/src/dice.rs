@@ -1,0 +1,95 @@
+//! Chance that can be had again: numbers that follow from a seed alone.
+//!
+//! Owns the generator (`SplitMix64`) and how a number becomes a choice.
+
+/// A stream of numbers; the same seed gives the same stream.
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Dice that depend on nothing but the seed and these words, however often others were thrown.
+    #[must_use]
+    pub fn of(seed: u64, words: &[&str]) -> Self {
+        // FNV-1a, with a byte between words that no word has.
+        let mut hash = seed ^ 0xCBF2_9CE4_8422_2325;
+        for word in words {
+            for byte in word.bytes().chain([0xFF]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+            }
+        }
+        Self(hash)
+    }
+
+    /// The next number.
+    #[must_use]
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to `bound`, without it; 0 if there is no such number.
+    #[must_use]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.number().checked_rem(bound).unwrap_or(0)
+    }
+
+    /// From `low` to `high`, with both.
+    #[must_use]
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        low.saturating_add(self.below(high.saturating_sub(low).saturating_add(1)))
+    }
+
+    /// True so many times in a thousand.
+    #[must_use]
+    pub fn permille(&mut self, times: u64) -> bool {
+        // Not thrown when it cannot matter, so that a world without faults takes the same course whatever they are.
+        times > 0 && self.below(1000) < times
+    }
+
+    /// A place in a list of this length; 0 if the list is empty.
+    #[must_use]
+    pub fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(u64::try_from(length).unwrap_or(0))).unwrap_or(0)
+    }
+
+    /// One of these; `None` if there is none.
+    #[must_use]
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        let index = self.index(from.len());
+        from.get(index)
+    }
+
+    /// One of these words.
+    #[must_use]
+    pub fn word<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        self.pick(from).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_and_words_give_the_same_numbers_on_every_machine() {
+        let numbers = |seed, words: &[&str]| {
+            let mut dice = Dice::of(seed, words);
+            [(); 3].map(|()| dice.number())
+        };
+        assert_eq!(numbers(3, &["world"]), numbers(3, &["world"]));
+        let others = [numbers(4, &["world"]), numbers(3, &["worl", "d"]), numbers(3, &["world", ""])];
+        assert!(others.iter().all(|other| *other != numbers(3, &["world"])), "{others:?}");
+    }
+
+    #[test]
+    fn every_choice_is_inside_of_what_it_is_made_from() {
+        let mut dice = Dice::of(1, &["bounds"]);
+        for _ in 0..1_000 {
+            assert!(dice.below(3) < 3 && (5..=7).contains(&dice.between(5, 7)) && dice.index(2) < 2);
+            assert!(!dice.permille(0) && dice.permille(1_000));
+        }
+        assert_eq!((dice.below(0), dice.index(0), dice.pick::<u8>(&[]), dice.word(&[])), (0, 0, None, ""));
+    }
+}
