@@ -12,7 +12,7 @@
 //! **A worker that is not heard of for the time of a lease is lost.** Its attempts are in doubt from then on, and the flow decides what
 //! becomes of them. The worker ends them before that by itself: the supervisors on its disk keep a shorter deadline. Two incarnations
 //! of a worker never count as one: what was given to the lost one stays lost ([`message::Caller`] says so, in case that
-//! [`message::ToRun::Lost`] is still under way). A worker that joins from another boot of its machine may be a copy of its disk, and has to
+//! [`message::ToRun::Lost`] is still under way). A worker that joins from another [instance](Place::instance) may run on a copy of its disk, and has to
 //! wait until the life before it is lost.
 
 pub mod dispatcher;

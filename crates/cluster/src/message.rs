@@ -157,8 +157,8 @@ pub enum ToWorkerSlot {
         last: u64,
         /// A new number, the same one when the call is made again.
         request: u64,
-        /// The boot of its machine.
-        boot: String,
+        /// The running instance of its machine, as in [`Place::instance`].
+        instance: String,
     },
     /// The worker lives. A call that makes its lease last longer.
     Beat {

@@ -1,4 +1,4 @@
-//! Where an attempt runs: which worker, which life of it, which boot of its machine.
+//! Where an attempt runs: which worker, which life of it, which running instance of its machine.
 //!
 //! It stands in `attempt_started`, where the local engine has the boot alone.
 
@@ -59,13 +59,13 @@ impl From<WorkerId> for String {
     }
 }
 
-/// A worker in one of its lives, written `worker#incarnation@boot`.
+/// A worker in one of its lives, written `worker#incarnation@instance`.
 ///
 /// ```
 /// use envoi_cluster::Place;
 ///
 /// let place = Place::parse("gpu-1#3@5e0c")?;
-/// assert_eq!((place.worker.as_str(), place.incarnation, place.boot.as_str()), ("gpu-1", 3, "5e0c"));
+/// assert_eq!((place.worker.as_str(), place.incarnation, place.instance.as_str()), ("gpu-1", 3, "5e0c"));
 /// assert_eq!(place.to_string(), "gpu-1#3@5e0c");
 /// # Ok::<(), envoi_cluster::BadPlace>(())
 /// ```
@@ -76,29 +76,32 @@ pub struct Place {
     pub worker: WorkerId,
     /// How often it has joined, with this time.
     pub incarnation: u64,
-    /// The boot of its machine: a process of an earlier one is not there any more.
-    pub boot: String,
+    /// The running instance of its machine, with its disk: a process of an earlier one is not there any more. Two that run at the same time have
+    /// different ones, also two containers of one host, and also if the disk of one is a copy of the other's.
+    pub instance: String,
 }
 
 impl Place {
-    /// Reads `worker#incarnation@boot`.
+    /// Reads `worker#incarnation@instance`.
     ///
     /// # Errors
     /// [`BadPlace`] when it is not of that form.
     pub fn parse(text: &str) -> Result<Self, BadPlace> {
-        let bad =
-            || BadPlace { text: text.to_owned(), expected: "place: `worker#incarnation@boot` was expected" };
+        let bad = || BadPlace {
+            text: text.to_owned(),
+            expected: "place: `worker#incarnation@instance` was expected",
+        };
         let (worker, rest) = text.split_once('#').ok_or_else(bad)?;
-        let (incarnation, boot) = rest.split_once('@').ok_or_else(bad)?;
+        let (incarnation, instance) = rest.split_once('@').ok_or_else(bad)?;
         let worker = WorkerId::new(worker)?;
         let incarnation = incarnation.parse().ok().filter(|number| *number > 0).ok_or_else(bad)?;
-        Ok(Self { worker, incarnation, boot: boot.to_owned() })
+        Ok(Self { worker, incarnation, instance: instance.to_owned() })
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}@{}", self.worker, self.incarnation, self.boot)
+        write!(f, "{}#{}@{}", self.worker, self.incarnation, self.instance)
     }
 }
 
@@ -108,9 +111,9 @@ mod tests {
 
     #[test]
     fn a_place_of_another_form_is_refused() {
-        for text in ["", "boot-1", "w#1", "w@b", "w#0@b", "w#x@b", "#1@b", "a b#1@c", "w#@b"] {
+        for text in ["", "instance-1", "w#1", "w@b", "w#0@b", "w#x@b", "#1@b", "a b#1@c", "w#@b"] {
             assert!(Place::parse(text).is_err(), "{text}");
         }
-        assert_eq!(Place::parse("w#1@").unwrap().boot, "");
+        assert_eq!(Place::parse("w#1@").unwrap().instance, "");
     }
 }

@@ -22,7 +22,7 @@ pub struct State {
     incarnation: u64,
     /// The request that it joined by last.
     request: u64,
-    boot: String,
+    instance: String,
     /// Not lost.
     lives: bool,
     /// The last life that was lost; 0 if none was.
@@ -54,7 +54,7 @@ pub enum Reply {
     },
     /// Its disk is a copy, or older than it was: it may join with another name, and without what is on it.
     Copied,
-    /// It has to wait until its life before is lost: it comes from another boot of the machine, and so may be a copy of its disk.
+    /// It has to wait until its life before is lost: it comes from another instance, and so may run on a copy of its disk.
     Wait,
     /// It lives.
     Lives {
@@ -90,7 +90,7 @@ struct Turn<'w> {
 impl Turn<'_> {
     fn take(&mut self, message: ToWorkerSlot) -> Reply {
         match message {
-            ToWorkerSlot::Join { last, request, boot } => return self.join(last, request, boot),
+            ToWorkerSlot::Join { last, request, instance } => return self.join(last, request, instance),
             ToWorkerSlot::Beat { incarnation, number, free, read } => {
                 return self.beat(incarnation, number, free, read);
             }
@@ -109,22 +109,22 @@ impl Turn<'_> {
         Place {
             worker: self.worker.clone(),
             incarnation: self.state.incarnation,
-            boot: self.state.boot.clone(),
+            instance: self.state.instance.clone(),
         }
     }
 
-    fn join(&mut self, last: u64, request: u64, boot: String) -> Reply {
+    fn join(&mut self, last: u64, request: u64, instance: String) -> Reply {
         let state = &mut self.state;
         let is_again = state.incarnation > 0 && request == state.request;
         if !is_again {
             if last != state.incarnation {
                 return Reply::Copied;
             }
-            if state.lives && boot != state.boot {
+            if state.lives && instance != state.instance {
                 return Reply::Wait;
             }
             state.incarnation = state.incarnation.saturating_add(1);
-            (state.request, state.boot, state.lives, state.last_beat) = (request, boot, true, 0);
+            (state.request, state.instance, state.lives, state.last_beat) = (request, instance, true, 0);
             // What was offered before still holds, and counts as used: see `granted`.
             let held: Vec<RunId> =
                 state.held.iter().filter(|(_, (_, holds))| *holds).map(|(run, _)| run.clone()).collect();

@@ -33,6 +33,7 @@ pub use attempt::{
     cached::{CacheEntry, CacheOrder, CachePart, CacheUse, CachedFrom},
     crash_point::CrashPoint,
     dir::{AttemptDir, LockFile, wait_until_free},
+    instance::instance_id,
     lease::{Lease, boot_ms},
     obstacles::{Obstacle, obstacles},
     record::{Change, Exit, FileChange, FileRef, LateFile, Outcome, SetBack, Snapshot, Started, Stream},

@@ -10,7 +10,7 @@ use envoi_kernel::{Input, ids::RunId};
 use std::sync::Arc;
 
 fn place(incarnation: u64) -> Place {
-    Place::parse(&format!("w#{incarnation}@boot")).unwrap()
+    Place::parse(&format!("w#{incarnation}@instance")).unwrap()
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Process {
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     pub(crate) id: WorkerId,
-    pub(crate) boot: String,
+    pub(crate) instance: String,
     pub(crate) disk: Disk,
     pub(crate) process: Option<Process>,
     /// Counts its processes: what was meant for an earlier one is void.

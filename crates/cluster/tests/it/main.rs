@@ -15,6 +15,7 @@ mod books;
 mod faults;
 mod fence;
 mod flows;
+mod join;
 mod machine;
 mod objects;
 mod world;

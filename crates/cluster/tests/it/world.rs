@@ -142,8 +142,16 @@ impl World {
     fn join(&mut self, disk: Disk, of: Option<WorkerId>) {
         let number = self.machines.len();
         let id = of.unwrap_or_else(|| WorkerId::new(format!("w{number}")).unwrap());
-        let boot = format!("boot-{number}");
-        self.machines.push(Machine { id, boot, disk, process: None, life: 0, is_gone: false, cut_until: 0 });
+        let instance = format!("instance-{number}");
+        self.machines.push(Machine {
+            id,
+            instance,
+            disk,
+            process: None,
+            life: 0,
+            is_gone: false,
+            cut_until: 0,
+        });
         self.at(1, Event::Up(number));
     }
 
@@ -256,10 +264,10 @@ impl World {
 
     /// A call has come to its object, which answers whether anybody is left to hear it or not.
     fn arrives(&mut self, machine: usize, life: u64, call: Call) {
-        let Machine { id, boot, .. } = self.machines[machine].clone();
+        let Machine { id, instance, .. } = self.machines[machine].clone();
         let (sent, said) = match &call {
             Call::Join { request, last, .. } => {
-                let join = ToWorkerSlot::Join { last: *last, request: *request, boot };
+                let join = ToWorkerSlot::Join { last: *last, request: *request, instance };
                 let (sent, reply) = self.objects.worker(&id, join);
                 (sent, Said::Worker(reply))
             }
@@ -359,7 +367,7 @@ impl World {
         self.machines[machine].life += 1;
         if self.happens_by_chance(self.faults.boot) {
             self.count += 1;
-            self.machines[machine].boot = format!("boot-{machine}-{}", self.count);
+            self.machines[machine].instance = format!("instance-{machine}-{}", self.count);
             self.end_running(machine, &Command::Unknown);
         }
         let down = self.dice.between(100, 1_500);

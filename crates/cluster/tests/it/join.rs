@@ -1,0 +1,47 @@
+//! Who may join as a worker: its own next life, but never a second one beside it.
+
+use crate::faults::LEASE_MS;
+use envoi_cluster::{
+    Message, WorkerId,
+    message::ToWorkerSlot,
+    worker_slot::{Reply, State, handle},
+};
+
+fn join(state: &State, last: u64, request: u64, instance: &str) -> (State, Reply) {
+    let message = ToWorkerSlot::Join { last, request, instance: instance.to_owned() };
+    let (state, _, reply) = handle(&worker(), state.clone(), message, LEASE_MS);
+    (state, reply)
+}
+
+fn worker() -> WorkerId {
+    WorkerId::new("w").unwrap()
+}
+
+/// The incarnation that an answer gives.
+fn joined(reply: &Reply) -> Option<u64> {
+    match reply {
+        Reply::Joined { place, .. } => Some(place.incarnation),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_worker_of_another_instance_waits_until_the_life_before_is_lost() {
+    let (lives, reply) = join(&State::default(), 0, 1, "here");
+    assert_eq!(joined(&reply), Some(1));
+    assert_eq!(joined(&join(&lives, 1, 2, "here").1), Some(2), "its own next life");
+    // A container of the same host that has a copy of the disk.
+    assert_eq!(join(&lives, 1, 3, "beside"), (lives.clone(), Reply::Wait));
+    let check = ToWorkerSlot::Check { incarnation: 1, beats: 1 };
+    let (lost, sent, _) = handle(&worker(), lives, check, LEASE_MS);
+    assert!(matches!(&sent.last().unwrap().message, Message::Dispatcher(_)), "{sent:?}");
+    assert_eq!(joined(&join(&lost, 1, 3, "beside").1), Some(2));
+}
+
+#[test]
+fn an_older_copy_of_its_disk_is_refused_and_a_call_made_again_is_not() {
+    let (first, _) = join(&State::default(), 0, 1, "here");
+    let (second, reply) = join(&first, 1, 2, "here");
+    assert_eq!(join(&second, 1, 3, "here"), (second.clone(), Reply::Copied));
+    assert_eq!(join(&second, 1, 2, "here"), (second, reply));
+}
