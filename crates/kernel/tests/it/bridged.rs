@@ -54,7 +54,8 @@ fn charged(ledger: &Ledger) -> (u64, Option<Cost>) {
 
 #[test]
 fn its_own_budget_stops_it_and_is_no_limit_of_an_account() {
-    for code in ["AGENT_THROTTLED", "AGENT_BILLING", "AGENT_BUDGET"] {
+    // The last one: it has asked again and again in silence.
+    for code in ["AGENT_THROTTLED", "AGENT_BILLING", "AGENT_BUDGET", "AGENT_IDLE"] {
         let step = bridged("a").with(|step| step.budget = Budget { llm_calls: Some(2), cost: None });
         let mut driver = Driver::started(&flow([step]));
         assert!(call(&driver, "a.1.1").by_bridge);
@@ -82,6 +83,20 @@ fn a_failure_with_calls_left_is_what_the_program_says() {
     calls(&mut driver, "a.1.1", 0..2);
     driver.ok(refused("a.1.1", "AGENT_BILLING"));
     assert_eq!(driver.settlement("a.1.1").error.as_ref().unwrap().code, "AGENT_BILLING");
+}
+
+#[test]
+fn one_that_fell_silent_with_calls_left_is_tried_again() {
+    let step = bridged("a").with(|step| step.budget = Budget { llm_calls: Some(3), cost: None });
+    let mut driver = Driver::started(&flow([step]));
+    let (id, _) = session(&driver, "a.1.1");
+    calls(&mut driver, "a.1.1", 0..2);
+    driver.ok(refused("a.1.1", "AGENT_IDLE"));
+    let settled = driver.settlement("a.1.1");
+    assert_eq!(settled.error.as_ref().unwrap().code, "AGENT_IDLE");
+    assert!(settled.throttled.is_none());
+    driver.timer_due();
+    assert_eq!(session(&driver, "a.1.2"), (id, true));
 }
 
 #[test]
@@ -147,17 +162,25 @@ fn in_doubt_it_is_charged_with_what_was_metered_and_not_with_its_budget() {
 
 #[test]
 fn the_bridge_knows_when_a_limit_is_over_that_the_program_does_not_tell() {
-    let mut driver = Driver::started(&flow([bridged("a")]));
     let until = Timestamp::parse("2026-11-23T17:45:00Z").unwrap();
-    let call = CallId::new("call_1").unwrap();
-    feed(&mut driver, "call 1 a.1.1");
-    let ended =
-        ModelCalled { outcome: CallOutcome::Failed, refused_until: Some(until), ..ModelCalled::lost(call) };
-    driver.ok(Input::ModelCalled(Box::new(ended)));
-    driver.restart();
-    driver.ok(refused("a.1.1", "AGENT_THROTTLED"));
-    let throttled = driver.settlement("a.1.1").throttled.clone().unwrap();
-    assert_eq!((throttled.account.as_str(), throttled.resets_at), ("model small", Some(until)));
+    // The second one says nothing of a limit at all: it has asked again in silence, until it was ended.
+    for code in ["AGENT_THROTTLED", "AGENT_IDLE"] {
+        let mut driver = Driver::started(&flow([bridged("a")]));
+        let call = CallId::new("call_1").unwrap();
+        feed(&mut driver, "call 1 a.1.1");
+        let ended = ModelCalled {
+            outcome: CallOutcome::Failed,
+            refused_until: Some(until),
+            ..ModelCalled::lost(call)
+        };
+        driver.ok(Input::ModelCalled(Box::new(ended)));
+        driver.restart();
+        driver.ok(refused("a.1.1", code));
+        let settled = driver.settlement("a.1.1");
+        assert_eq!(settled.error.as_ref().unwrap().code, "AGENT_THROTTLED", "{code}");
+        let throttled = settled.throttled.clone().unwrap();
+        assert_eq!((throttled.account.as_str(), throttled.resets_at), ("model small", Some(until)));
+    }
     // One that was answered after it says that the limit is over.
     let mut driver = Driver::started(&flow([bridged("a")]));
     feed(&mut driver, "call 1 a.1.1");

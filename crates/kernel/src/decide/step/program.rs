@@ -106,7 +106,8 @@ pub(crate) fn call(
 ///
 /// What it metered is all that was used: the program's own figures are not counted beside it. A program that was refused a call, because
 /// the attempt or the run may make no more, says so in words of its own: it takes that for a limit of its account, or for one without
-/// credit. Then the error says what it is. Whether it goes on once a bound of the run is higher.
+/// credit, or asks again in silence until `idle` ends it. Then the error says what it is. So it does if the provider had stated a limit
+/// to a program that asked again in silence. Whether it goes on once a bound of the run is higher.
 pub(crate) fn stopped(draft: &Draft<'_>, open: &OpenVisit, verdict: &mut Verdict, metered: &Ledger) -> bool {
     let Some(plan) = open.plan.as_ref() else { return false };
     let Command::Agent(call) = &plan.command else { return false };
@@ -121,6 +122,13 @@ pub(crate) fn stopped(draft: &Draft<'_>, open: &OpenVisit, verdict: &mut Verdict
         return false;
     };
     let Some(bound) = bounds::for_a_call(&draft.flow.limits, &draft.control, Some(&plan.attempt)) else {
+        let until = draft.control.accounts.refused_until(&plan.attempt);
+        if let Some(until) = until.filter(|_| error.is(Code::AgentIdle)) {
+            *error = SkillError::new(
+                Code::AgentThrottled,
+                format!("the provider takes no model call until {until}"),
+            );
+        }
         return false;
     };
     let is_of_the_run = matches!(bound, NoCall::ByTheRun(_));
@@ -129,8 +137,8 @@ pub(crate) fn stopped(draft: &Draft<'_>, open: &OpenVisit, verdict: &mut Verdict
     is_of_the_run
 }
 
-/// As what programs report a refusal of the bridge.
-const REFUSED: [Code; 3] = [Code::AgentThrottled, Code::AgentBilling, Code::AgentBudget];
+/// As what a refusal of the bridge is reported: by programs, and of one that was ended because it said nothing more.
+const REFUSED: [Code; 4] = [Code::AgentThrottled, Code::AgentBilling, Code::AgentBudget, Code::AgentIdle];
 
 /// In the form of a UUID, which programs want.
 fn new_id(draft: &Draft<'_>) -> Option<String> {
