@@ -5,7 +5,7 @@
 # person decides, and a kill in the midst of one. At last the examples with agents.
 #
 #   tests/programs/check.sh [NAME ...]           NAME: claude, codex, examples (these three if none is named), gemini, opencode
-#   tests/programs/check.sh --kills N [SEED [NAME ...]]     N kills at random moments with Claude Code and Codex each, or with those; gemini is named alone (kills.py)
+#   tests/programs/check.sh --kills N [SEED [NAME ...]]     N kills at random moments with Claude Code and Codex each, or with those; gemini and opencode are named alone (kills.py)
 #
 # The programs are installed from npm, in these versions, into a folder that is kept: $ENVOI_PROGRAMS, or envoi/programs in the cache of
 # the user. No account is needed. What cannot be installed is a failure.
@@ -36,9 +36,17 @@ installed() {
 }
 
 light=()
-if [ "${1:-}" = --kills ] && [ "${4:-}" = gemini ]; then
-    installed "gemini-$GEMINI" "@google/gemini-cli@$GEMINI"
-    exec python3 -B story.py "$envoi" "$cache/gemini-$GEMINI" "$@"
+if [ "${1:-}" = --kills ]; then
+    case ${4:-} in
+        gemini)
+            installed "gemini-$GEMINI" "@google/gemini-cli@$GEMINI"
+            exec python3 -B story.py "$envoi" "$cache/gemini-$GEMINI" "$@"
+            ;;
+        opencode)
+            installed "opencode-$platform-$OPENCODE" "opencode-$platform@$OPENCODE"
+            exec python3 -B story.py "$envoi" "$cache/opencode-$platform-$OPENCODE" "$@"
+            ;;
+    esac
 fi
 for name in "$@"; do
     case $name in

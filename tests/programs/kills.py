@@ -7,12 +7,14 @@ itself, or another engine takes it up, and then these hold:
 - a session in which the model had answered goes on: no run has two of them
 - no process is left
 """
+import contextlib
 import json
 import os
 import pathlib
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -21,8 +23,10 @@ from story import LONGEST_S, PROTOCOLS, Story, quoted, step, stub
 VICTIMS = ("engine", "supervisor", "reader", "program", "tool", "all")
 # How long a run may take with all that is tried again in it.
 PATIENCE_S = 240
-# A run without a kill is over after about this time.
-MOMENTS_S = 3.0
+# Calls of its model that a run without a kill makes.
+CALLS = stub.CALLS_OF_WORK + 1
+# From one of them to the next it takes about this time.
+BETWEEN_S = 0.8
 
 
 def processes(mark):
@@ -40,7 +44,7 @@ def processes(mark):
             continue
         name = pathlib.Path(words[0]).name if words else ""
         kind = ("ended" if not words else "supervisor" if "__attempt" in words[1:3] else "reader" if "__agent" in words[1:3] else
-                "zygote" if "__zygote" in words[1:3] else "program" if name in ("claude", "codex", "node") else "tool" if name == "sleep" else name)
+                "zygote" if "__zygote" in words[1:3] else "program" if name in ("claude", "codex", "node", "opencode") else "tool" if name == "sleep" else name)
         found.append((kind, int(place.name)))
     return found
 
@@ -73,8 +77,9 @@ class Kill(Story):
             f"  offer:\n    stub: {{ provider: stub }}\n")
         args, variables = step(kind, base, self.home)
         if self.bridge:
-            variable = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}[kind]
-            args, variables = (["--disable", "plugins"] if kind == "codex" else []), {variable: str(self.home)}
+            args, variables = (["--disable", "plugins"] if kind == "codex" else []), {}
+            if kind != "opencode":
+                variables = {{"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}[kind]: str(self.home)}
         variables |= {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(self.home), "KILLED_IN": str(self.place)}
         env = "".join(f"  {name}: {quoted(value)}\n" for name, value in variables.items())
         args = ", ".join(quoted(argument) for argument in args)
@@ -98,8 +103,12 @@ class Kill(Story):
         self.server.kill()
         self.server.communicate()
 
-    def kill(self, victim, after_s):
-        """Kills it once it is there, and that time has passed."""
+    def kill(self, victim, after_calls, after_s):
+        """Kills it once it is there, so many calls have been made, and that time has passed."""
+        until = time.monotonic() + PATIENCE_S
+        while stub.Stub.calls.get(self.run_name, 0) < after_calls and not self.is_over():
+            assert time.monotonic() < until, f"{self.kind}: no {after_calls} calls\n{self.call('logs')}"
+            time.sleep(0.02)
         time.sleep(after_s)
         until = time.monotonic() + 10
         while time.monotonic() < until:
@@ -138,13 +147,14 @@ class Kill(Story):
     def tell(self):
         """What was killed, and what the run came to."""
         victim = self.random.choice(VICTIMS)
-        after_s = self.random.uniform(0.0, MOMENTS_S)
-        what = f"{self.kind} {through(self.bridge)}: {victim} after {after_s:.2f} s"
+        after_calls = self.random.randrange(CALLS + 1)
+        after_s = self.random.uniform(0.0, BETWEEN_S)
+        what = f"{self.kind} {through(self.bridge)}: {victim} after {after_calls} calls and {after_s:.2f} s"
         began = time.monotonic()
         self.serve()
         try:
             self.call("run", "--detach", "flow.yaml")
-            was_killed = self.kill(victim, after_s)
+            was_killed = self.kill(victim, after_calls, after_s)
             if self.server.poll() is not None:
                 self.serve()
             while not self.is_over():
@@ -198,12 +208,25 @@ class Kill(Story):
 
     def sessions(self):
         """Sessions that the program has kept in its folder: those in which the model has answered, and all of them."""
+        if self.kind == "opencode":
+            return self.sessions_in_database()
         kept = {"claude": "projects/*/*.jsonl", "codex": "sessions/**/rollout-*.jsonl", "gemini": ".gemini/tmp/*/chats/session-*.jsonl"}
         files = list(self.home.glob(kept[self.kind]))
         answers = {"claude": ('"type":"assistant"',), "codex": ('"type":"function_call"', '"role":"assistant"'), "gemini": ('"type":"gemini"',)}[self.kind]
         # A rollout is named after its time, then after its session. A file of Gemini begins with the session.
         names = {place: place.stem[-36:] if self.kind != "gemini" else json.loads(place.read_text().split("\n", 1)[0])["sessionId"] for place in files}
         return {names[place] for place in files if any(answer in place.read_text(errors="replace") for answer in answers)}, set(names.values())
+
+
+    def sessions_in_database(self):
+        """The same of `opencode`. It names its session with the first answer: what was asked after that was asked in a session that is known."""
+        found = list(self.home.glob(".local/share/opencode/opencode.db"))
+        if not found:
+            return set(), set()
+        with contextlib.closing(sqlite3.connect(found[0])) as database:
+            begun = {name for name, in database.execute("select id from session")}
+            asked = database.execute("select session_id, count(*) from message where json_extract(data, '$.role') = 'assistant' group by 1").fetchall()
+        return {name for name, count in asked if count > 1}, begun
 
 
 COLUMNS = ("runs", *VICTIMS, "nothing", "attempts", "paid", "counted", "unknown", "went on", "anew")
