@@ -55,6 +55,8 @@ pub(crate) struct Books {
     pub(crate) to_be_corrected: bool,
     pub(crate) corrected: bool,
     pub(crate) reopened: usize,
+    /// Requests to try a closed account now.
+    tried: BTreeSet<String>,
     pub(crate) in_doubt: u64,
     pub(crate) cancelled: bool,
     /// Whose answers to which questions are kept, those that decided and those that were one of several.
@@ -98,6 +100,7 @@ impl Books {
             to_be_corrected: false,
             corrected: false,
             reopened: 0,
+            tried: BTreeSet::new(),
             in_doubt: 0,
             cancelled: false,
             answered: BTreeSet::new(),
@@ -160,6 +163,7 @@ impl Books {
                 self.left_out = self.left_out.saturating_add(u64::from(left_out));
                 holds(first, "a visit has one hand-off", || format!("{}: {}", self.id, written.visit))?;
             }
+            Event::AccountsTried(tried) => self.tried.extend(tried.request.clone()),
             Event::CancelRequested(_) => self.cancelled = true,
             Event::CorrectionRequested(_) => self.to_be_corrected = true,
             Event::FlowCorrected(_) => (self.to_be_corrected, self.corrected) = (true, true),
@@ -422,6 +426,7 @@ impl Books {
             Errand::Cancel => self.cancelled,
             Errand::Reopen => self.reopened > 0,
             Errand::Correct => self.to_be_corrected,
+            Errand::TryNow(id) => self.tried.contains(id),
         }
     }
 }

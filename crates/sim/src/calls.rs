@@ -105,6 +105,20 @@ pub(crate) fn wanted(
     answer_to(plan, planned, books, refusals, Who::Next)
 }
 
+/// To try at once what the run waits for; `id`: of the request.
+pub(crate) fn try_now(id: String) -> Request {
+    Request {
+        input: Input::TryNow {
+            by: person(),
+            why: None,
+            request: Some(id.clone()),
+            elsewhere: Default::default(),
+        },
+        errand: Errand::TryNow(id),
+        label: "to try now",
+    }
+}
+
 fn correct(correction: &Correction) -> Request {
     Request {
         input: Input::Correct(Box::new(Correct {

@@ -30,6 +30,8 @@ pub(crate) struct Faults {
     pub(crate) unknown: u64,
     /// A run that is under way is resumed from a state that was read some time ago.
     pub(crate) strangers: u64,
+    /// A person lets the accounts that a run waits for be tried before their time.
+    pub(crate) tries: u64,
     /// The clock is set back.
     pub(crate) clock_back: u64,
     /// The clock is set forward.
@@ -58,6 +60,7 @@ pub(crate) const CALM: Faults = Faults {
     lost: 0,
     unknown: 0,
     strangers: 0,
+    tries: 0,
     clock_back: 0,
     clock_forward: 0,
     clock_changes_by_ms: 60_000,
@@ -124,7 +127,7 @@ pub(crate) const WORLDS: [Faults; 7] = [
 const HOUR_MS: u64 = 3_600_000;
 
 /// The worlds of a night.
-pub(crate) const NIGHTS: [Faults; 5] = [
+pub(crate) const NIGHTS: [Faults; 6] = [
     Faults { name: "calm night", ..CALM },
     Faults { name: "night: a crash after every commit", crash_unheard: 1000, most: 400, ..CALM },
     Faults {
@@ -147,6 +150,7 @@ pub(crate) const NIGHTS: [Faults; 5] = [
         most: 20,
         ..CALM
     },
+    Faults { name: "night: tries before a reset", tries: 40, crash: 5, crash_unheard: 30, most: 30, ..CALM },
     Faults {
         name: "night: everything",
         crash: 10,
@@ -159,6 +163,7 @@ pub(crate) const NIGHTS: [Faults; 5] = [
         store: 10,
         lost: 10,
         strangers: 10,
+        tries: 10,
         clock_back: 8,
         clock_forward: 8,
         clock_changes_by_ms: 9 * HOUR_MS,

@@ -49,6 +49,8 @@ pub(crate) enum Errand {
     Cancel,
     Reopen,
     Correct,
+    /// By the id of the request.
+    TryNow(String),
 }
 
 /// What the engine answered.

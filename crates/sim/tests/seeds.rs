@@ -80,7 +80,7 @@ const IN_ALL: [&str; 11] = [
 ];
 
 /// What each world of a night is there for.
-const IN_ONE: [(&str, &[&str]); 4] = [
+const IN_ONE: [(&str, &[&str]); 5] = [
     (
         "night: a crash after every commit",
         &[
@@ -100,8 +100,17 @@ const IN_ONE: [(&str, &[&str]); 4] = [
         ],
     ),
     (
+        "night: tries before a reset",
+        &[
+            "tries before the reset",
+            "tries before the reset that were refused",
+            "engines that came up while an account was closed",
+        ],
+    ),
+    (
         "night: everything",
         &[
+            "tries before the reset",
             "engines that died after the commit of a refusal",
             "machines that restarted while an account was closed",
             "clocks that were set back while an account was closed",

@@ -5,7 +5,8 @@
 
 use super::Driver;
 use crate::{
-    calls::Call,
+    books::Books,
+    calls::{self, Call},
     instance::{Effect, Instance},
     store::Fate,
     violation::{Violation, holds},
@@ -13,7 +14,7 @@ use crate::{
 use envoi_contract::time::Timestamp;
 use envoi_engine::Message;
 use envoi_journal::CommitError;
-use envoi_kernel::ids::RunId;
+use envoi_kernel::{Status, ids::RunId};
 
 impl Driver<'_> {
     /// The frequency of a fault, as long as there may be faults at all.
@@ -41,6 +42,9 @@ impl Driver<'_> {
         }
         if self.strikes(self.faults.strangers) {
             self.stranger()?;
+        }
+        if self.strikes(self.faults.tries) {
+            self.try_now()?;
         }
         if self.strikes(self.faults.clock_back) {
             let back = self.dice.between(1, self.faults.clock_changes_by_ms);
@@ -173,10 +177,28 @@ impl Driver<'_> {
             return Ok(());
         }
         let loaded = self.load(&run)?;
-        if !matches!(loaded.status(), envoi_kernel::Status::Ended(_)) {
+        if !matches!(loaded.status(), Status::Ended(_)) {
             self.note(format!("{run}: a stranger has read it"));
             self.calls.push(Call::new(&run, loaded, None));
         }
+        Ok(())
+    }
+
+    /// A person lets a run try at once what it waits for. If it waits for no account, that is refused.
+    fn try_now(&mut self) -> Result<(), Violation> {
+        let goes_on =
+            |books: &Books| matches!(books.replayed.status(), Status::Running | Status::Waiting { .. });
+        let begun =
+            self.books.iter().filter(|(_, books)| books.replayed.started().is_some() && goes_on(books));
+        let begun: Vec<RunId> = begun.map(|(run, _)| run.clone()).collect();
+        let Some(run) = self.dice.pick(&begun).cloned() else { return Ok(()) };
+        if self.engine.as_ref().is_none_or(|instance| instance.draining) {
+            return Ok(());
+        }
+        let loaded = self.load(&run)?;
+        let id = format!("try {}", self.mishaps);
+        self.note(format!("{run}: a person wants it to try now ({id})"));
+        self.calls.push(Call::new(&run, loaded, Some(calls::try_now(id))));
         Ok(())
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Watch {
     durably_stated: BTreeMap<String, Timestamp>,
     known: BTreeMap<String, Closed>,
     stated: BTreeMap<String, Timestamp>,
+    /// Accounts that a person let be tried before their time, and that have taken or refused nothing since.
+    early: BTreeSet<String>,
     /// The account of each attempt of an agent.
     attempts: BTreeMap<Key, String>,
     /// Attempts that have failed and were not refused.
@@ -110,6 +112,12 @@ impl Watch {
     /// Has become durable.
     pub(crate) fn durable(&mut self, records: &[Record]) {
         for record in records {
+            if let Event::AccountsTried(tried) = &record.event {
+                for account in &tried.accounts {
+                    self.durably_stated.remove(account);
+                    self.newest(account, (record.at, record.at));
+                }
+            }
             let Event::AttemptSettled(settled) = &record.event else { continue };
             let Some(throttled) = &settled.throttled else { continue };
             let account = &throttled.account;
@@ -117,10 +125,13 @@ impl Watch {
                 Some(until) => self.durably_stated.insert(account.clone(), until),
                 None => self.durably_stated.remove(account),
             };
-            let said = (record.at, throttled.until);
-            let newest = self.durable.entry(account.clone()).or_insert(said);
-            *newest = said.max(*newest);
+            self.newest(account, (record.at, throttled.until));
         }
+    }
+
+    fn newest(&mut self, account: &str, said: (Timestamp, Timestamp)) {
+        let newest = self.durable.entry(account.to_owned()).or_insert(said);
+        *newest = said.max(*newest);
     }
 
     /// An engine is about to commit this.
@@ -129,6 +140,9 @@ impl Watch {
             match &record.event {
                 Event::AttemptStarted(started) => self.starts(&commit.run, started, now)?,
                 Event::AttemptSettled(settled) => self.settles(&commit.run, settled, record.at, now)?,
+                Event::AccountsTried(tried) => {
+                    tried.accounts.iter().for_each(|account| self.opens(account, now));
+                }
                 Event::TimerSet(timer) => {
                     let Some(wait) = &timer.account else { continue };
                     self.count("waits for an account");
@@ -144,6 +158,18 @@ impl Watch {
             }
         }
         Ok(())
+    }
+
+    /// A person lets it be tried: it is as after its reset.
+    fn opens(&mut self, account: &str, now: Clock) {
+        self.stated.remove(account);
+        let Some(closed) = self.known.get_mut(account) else { return };
+        let is_early = !closed.is_tried && !now.has_reached(closed.until);
+        *closed = Closed { until: now, is_tried: false, is_stated: false };
+        if is_early {
+            self.early.insert(account.to_owned());
+            self.count("tries before the reset");
+        }
     }
 
     fn starts(&mut self, run: &RunId, started: &AttemptStarted, now: Clock) -> Result<(), Violation> {
@@ -205,6 +231,9 @@ impl Watch {
             }
             return Ok(());
         }
+        if settled.ok && self.early.remove(&name) {
+            self.count("tries before the reset that were taken");
+        }
         if self.known.get(&name).is_some_and(|closed| closed.is_tried || now.has_reached(closed.until)) {
             self.known.remove(&name);
         }
@@ -232,6 +261,9 @@ impl Watch {
         now: Clock,
     ) -> Result<(), Violation> {
         self.count("refusals");
+        if self.early.remove(name) {
+            self.count("tries before the reset that were refused");
+        }
         if self.known.get(name).is_some_and(|closed| closed.is_tried) {
             self.count("refusals after the reset");
         }
