@@ -64,7 +64,7 @@ impl<'m> Reading<'m> {
     }
 
     /// The events that it has written so far: JSON objects that name their type, and objects that are too long to be read. Any other line
-    /// says nothing about whether the program works.
+    /// says nothing about whether the program works, and neither does an event that says that a call is tried again.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.read.saturating_add(self.lines.skipped_objects)
@@ -148,7 +148,7 @@ impl<'m> Reading<'m> {
     fn read(&mut self, raw: String) -> ProgramLine {
         let shown = match Value::parse_str(&raw) {
             Ok(event @ Value::Object(_)) => {
-                if event.get("type").and_then(Value::as_str).is_some() {
+                if is_sign_of_work(&event) {
                     self.read = self.read.saturating_add(1);
                 }
                 match &mut self.events {
@@ -164,6 +164,15 @@ impl<'m> Reading<'m> {
             }
         };
         ProgramLine { raw, shown }
+    }
+}
+
+/// Whether an event says that the program works. One that says that it tries a call again does not: some programs do so for ever.
+fn is_sign_of_work(event: &Value) -> bool {
+    let member = |name: &str| event.get(name).and_then(Value::as_str);
+    match member("type") {
+        None | Some("error") => false,
+        Some(_) => member("subtype") != Some("api_retry"),
     }
 }
 

@@ -57,6 +57,9 @@ const CLAUDE: &[(&str, Option<Class>)] = &[
     ("lost", Some(Class::Crashed)),
     ("taken", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
+    ("cut-once", None),
+    ("malformed", Some(Class::Crashed)),
+    ("silent", Some(Class::Crashed)),
 ];
 
 const CODEX: &[(&str, Option<Class>)] = &[
@@ -74,6 +77,13 @@ const CODEX: &[(&str, Option<Class>)] = &[
     ("too-long", Some(Class::TooLong)),
     ("lost", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
+    ("no-data", Some(Class::Schema)),
+    ("busy-once", None),
+    ("forbidden", Some(Class::Auth)),
+    ("no-network", Some(Class::Crashed)),
+    ("cut-once", None),
+    ("malformed", Some(Class::Network)),
+    ("silent", Some(Class::Crashed)),
 ];
 
 const GEMINI: &[(&str, Option<Class>)] = &[
@@ -97,6 +107,9 @@ const GEMINI: &[(&str, Option<Class>)] = &[
     ("lost", Some(Class::Crashed)),
     ("taken", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
+    ("cut-once", Some(Class::Crashed)),
+    ("malformed", Some(Class::Crashed)),
+    ("silent", Some(Class::Crashed)),
 ];
 
 const OPENCODE: &[(&str, Option<Class>)] = &[
@@ -116,6 +129,21 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
     ("too-long", Some(Class::TooLong)),
     ("lost", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
+    ("limit", Some(Class::Crashed)),
+    ("credit", Some(Class::Crashed)),
+    ("overloaded", Some(Class::Crashed)),
+    ("no-network", Some(Class::Crashed)),
+    ("cut-once", None),
+    ("malformed", Some(Class::Crashed)),
+    ("silent", Some(Class::Crashed)),
+];
+
+/// What does not end by itself, as it was ended: nothing after its beginning counts as a sign of work, so that `idle` ends it.
+const WITHOUT_END: &[(Preset, &[&str])] = &[
+    (Preset::Claude, &["silent"]),
+    (Preset::Codex, &["no-network", "silent"]),
+    (Preset::Gemini, &["silent"]),
+    (Preset::OpenCode, &["limit", "credit", "overloaded", "no-network", "silent"]),
 ];
 
 fn all() -> impl Iterator<Item = (Preset, &'static str, Option<Class>)> {
@@ -266,6 +294,30 @@ fn a_process_that_was_ended_is_charged_with_what_its_calls_were_given() {
     assert_eq!((usage.llm_calls, usage.process.tokens_in, usage.process.cost), (Some(1), Some(120), None));
     let usage = read(Preset::OpenCode, "ended", false).usage;
     assert_eq!((usage.llm_calls, usage.process.tokens_out), (Some(1), None));
+}
+
+#[test]
+fn what_does_not_end_gives_no_sign_of_work_after_its_beginning() {
+    for (preset, names) in WITHOUT_END {
+        for name in *names {
+            let Transcript { stdout, .. } = transcript(*preset, name);
+            let mut reading = Reading::of(*preset, Masking::default());
+            // The events of the beginning, and of no answer.
+            let most = if *preset == Preset::Codex { 3 } else { 2 };
+            reading.push(&stdout);
+            assert!(reading.events() <= most, "{} {name}: {}", preset.name(), reading.events());
+            let outcome = reading.finish(Exit::Signal(15), "", false);
+            assert_eq!(outcome.text, "", "{} {name}", preset.name());
+        }
+    }
+    let said = String::from_utf8(transcript(Preset::Codex, "no-network").stdout).unwrap();
+    assert!(said.contains("waiting for network"), "it says again and again that it waits: {said}");
+}
+
+#[test]
+fn the_reason_of_a_failure_may_stand_in_the_event_before_its_end() {
+    let failure = read(Preset::Gemini, "malformed", false).failure.unwrap();
+    assert_eq!(failure.message, "Model stream ended without a finish reason.");
 }
 
 #[test]

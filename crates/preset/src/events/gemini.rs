@@ -31,6 +31,8 @@ pub(crate) struct Events {
     denied: Vec<String>,
     /// The calls of tools whose result has not come: id, and what they are to do.
     calls: Vec<(String, String)>,
+    /// What the last error event says: a closing event of a failure may have no message.
+    error: Option<String>,
     /// The closing event.
     result: Option<Value>,
 }
@@ -62,12 +64,13 @@ impl Events {
             }
             Some("tool_result") => self.done(event, masking),
             Some("error") => {
+                self.error = text(event, &["message"]).map(str::to_owned);
                 vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or_default(), masking))]
             }
             Some("result") => {
                 let mut shown = self.rest_of_text();
                 self.result = Some(event.clone());
-                shown.push(match failed(event) {
+                shown.push(match failed(event, self.error.as_deref()) {
                     None => "end: success".to_owned(),
                     Some(message) => format!("end: {}", one_line(&Stated::of(message).message, masking)),
                 });
@@ -131,7 +134,8 @@ impl Events {
     pub(crate) fn finish(self, exit: Exit, stderr: &str, wants_data: bool, masking: Masking<'_>) -> Outcome {
         let failure = match &self.result {
             None => Some(not_begun(exit, stderr, masking)),
-            Some(result) => failed(result).map(|message| Stated::of(message).failure(exit, masking)),
+            Some(result) => failed(result, self.error.as_deref())
+                .map(|message| Stated::of(message).failure(exit, masking)),
         };
         let stats = self.result.as_ref().and_then(|result| at(result, &["stats"]));
         let unusable = stats.map(|stats| unusable_counts(stats, "input_tokens", "output_tokens"));
@@ -161,10 +165,11 @@ fn called(event: &Value, masking: Masking<'_>) -> String {
     one_line(&format!("{tool} {}", about.unwrap_or_default()), masking)
 }
 
-/// The message of a closing event that is no success.
-fn failed(result: &Value) -> Option<&str> {
+/// The message of a closing event that is no success; `before`: of the last error event.
+fn failed<'m>(result: &'m Value, before: Option<&'m str>) -> Option<&'m str> {
     let is_success = text(result, &["status"]) == Some("success");
-    (!is_success).then(|| text(result, &["error", "message"]).unwrap_or("it does not say why"))
+    let message = text(result, &["error", "message"]).or(before);
+    (!is_success).then(|| message.unwrap_or("it does not say why"))
 }
 
 /// The program ended without a closing event. What it wrote on standard error begins with the reason.

@@ -55,6 +55,9 @@ CLAUDE_RUNS = {
     "no-login": ("hello", [], {"ANTHROPIC_AUTH_TOKEN": None}),
     "no-network": (None, [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
     "ended": ("slow", RUN, {}),
+    "cut-once": ("cut-once", [], {}),
+    "malformed": ("malformed", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
+    "silent": ("silent", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
 }
 CODEX_RUNS = {
     "hello": ("hello", [], {}),
@@ -72,6 +75,13 @@ CODEX_RUNS = {
     "too-long": ("too-long", [], {}),
     "no-login": ("hello", [], {"STUB_KEY": None}),
     "ended": ("slow", ["-c", 'sandbox_mode="danger-full-access"'], {}),
+    "no-data": ("hello", ["--output-schema", "SCHEMA"], {}),
+    "busy-once": ("busy-once", [], {}),
+    "forbidden": ("forbidden", [], {}),
+    "no-network": (None, [], {}),
+    "cut-once": ("cut-once", [], {}),
+    "malformed": ("malformed", [], {}),
+    "silent": ("silent", [], {}),
 }
 # `FEW` stands for a setting with which it gives up sooner.
 GEMINI = ["-o", "stream-json", "--skip-trust", "-m", "stub-model"]
@@ -98,6 +108,9 @@ GEMINI_RUNS = {
     "no-login": ("hello", [], {"GEMINI_API_KEY": None}),
     "no-network": (None, [], {"FEW": "2"}),
     "ended": ("slow", GEMINI_RUN, {}),
+    "cut-once": ("cut-once", [], {"FEW": "2"}),
+    "malformed": ("malformed", [], {"FEW": "2"}),
+    "silent": ("silent", [], {"FEW": "2"}),
 }
 OPENCODE = ["run", "--format", "json", "-m", "stub/stub-model"]
 NEW = ["--title", "envoi"]
@@ -120,7 +133,16 @@ OPENCODE_RUNS = {
     "too-long": ("too-long", NEW, {}),
     "no-login": ("hello", NEW, {"OPENCODE_CONFIG_CONTENT": None}),
     "ended": ("slow", NEW, {}),
+    "limit": ("limit", NEW, {}),
+    "credit": ("credit", NEW, {}),
+    "overloaded": ("overloaded", NEW, {}),
+    "no-network": (None, NEW, {}),
+    "cut-once": ("cut-once", NEW, {}),
+    "malformed": ("malformed", NEW, {}),
+    "silent": ("silent", NEW, {}),
 }
+# How long the end of a program is waited for. One that does not end by itself has tried again several times in that time, and is ended.
+LONGEST_S = 60
 # Where each is in the folder, and what is recorded of it.
 PROGRAMS = {
     "claude": ("@anthropic-ai/claude-code-*/claude", CLAUDE_RUNS),
@@ -148,7 +170,12 @@ def run(program, arguments, folder, variables, ends):
             if any(event in line for event in (b'"tool_use"', b"command_execution", b'"step_start"')):
                 process.send_signal(signal.SIGTERM)
                 break
-    out, err = process.communicate(timeout=120)
+    try:
+        out, err = process.communicate(timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        print("it does not end:", end=" ")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=120)
     return process.returncode, (lines + out).decode(), err.decode()
 
 
@@ -204,7 +231,8 @@ def record(kind, name, program, port, folder, thread):
     place = HERE.parent / "transcripts" / kind / f"{name}.jsonl"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text)
-    print(f"{kind} {name}: exit {code}, {len(text)} bytes", flush=True)
+    calls = stub.Stub.calls.get(f"{kind}-{name}--{scenario}", 0)
+    print(f"{kind} {name}: exit {code}, {calls} calls, {len(text)} bytes", flush=True)
     found = re.search(r'"(?:thread_id|sessionID)":"([^"]+)"', out)
     return found.group(1) if found else thread
 

@@ -162,6 +162,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
             Stub.calls[run] = Stub.calls.get(run, 0) + 1
             number = Stub.calls[run]
             Stub.latest[run] = request
+        self.scenario, self.number = scenario, number
+        with Stub.lock:
             if os.environ.get("STUB_LOG"):
                 with open(os.environ["STUB_LOG"], "a") as log:
                     headers = {name.lower(): value for name, value in self.headers.items()}
@@ -249,13 +251,12 @@ class Stub(http.server.BaseHTTPRequestHandler):
         chunks = [{**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
                   {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage}]
         data = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data.encode())
+        self.stream_at_once(data.encode())
 
     def stream(self, events):
+        if self.is_spoilt():
+            events = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+            return self.stream_at_once(events.encode())
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -265,6 +266,22 @@ class Stub(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")
+
+    def is_spoilt(self):
+        return self.scenario in ("cut", "malformed") or (self.scenario == "cut-once" and self.number == 1)
+
+    def stream_at_once(self, data):
+        """A stream in one piece. One that is cut off says how long it would have been."""
+        sent = data
+        if self.is_spoilt():
+            sent = data[:len(data) // 2] if self.scenario != "malformed" else b'data: {"odd": true}\n\n'
+            data = data if self.scenario != "malformed" else sent
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(sent)
+        self.close_connection = self.close_connection or sent is not data
 
     def anthropic(self, scenario, number, request):
         failure = ANTHROPIC_ERRORS.get(scenario)
@@ -401,12 +418,7 @@ class Stub(http.server.BaseHTTPRequestHandler):
                 "usageMetadata": usage, "modelVersion": "stub-model", "responseId": f"resp_{number}"}
         if "streamGenerateContent" not in place:
             return self.reply(200, body)
-        data = f"data: {json.dumps(body)}\r\n\r\n".encode()
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.stream_at_once(f"data: {json.dumps(body)}\r\n\r\n".encode())
 
 
 class Server(http.server.ThreadingHTTPServer):
