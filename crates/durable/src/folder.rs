@@ -40,6 +40,29 @@ pub fn make_folders(folder: &Path, changed: &mut BTreeSet<PathBuf>) -> io::Resul
     Ok(())
 }
 
+/// The folders that may have new names although nobody has synced them since: an earlier try to make `folder` was ended before that. What it
+/// had made has a name in each of them, and holds nothing else. None, if no part of `folder` can be such a one.
+#[must_use]
+pub fn perhaps_changed(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut changed = BTreeSet::new();
+    let mut there = folder.ancestors().skip_while(|folder| !folder.is_dir());
+    let Some(mut last) = there.next() else { return changed };
+    let holds_nothing_else = |folder: &Path, but: Option<&Path>| {
+        let Ok(mut entries) = fs::read_dir(folder) else { return false };
+        entries.all(|entry| entry.is_ok_and(|entry| Some(entry.path().as_path()) == but))
+    };
+    let mut may_be_new = last == folder || holds_nothing_else(last, None);
+    for above in there {
+        if !may_be_new {
+            break;
+        }
+        changed.insert(parent(last).to_owned());
+        may_be_new = holds_nothing_else(parent(last), Some(last));
+        last = above;
+    }
+    changed
+}
+
 /// Makes what was created, renamed or removed in `folder` durable.
 ///
 /// # Errors
@@ -118,6 +141,24 @@ mod tests {
         changed.clear();
         make_folders(&at("store/artifacts/tmp"), &mut changed).unwrap();
         assert!(changed.is_empty(), "{changed:?}");
+    }
+
+    #[test]
+    fn what_an_earlier_try_may_have_made_is_found_and_nothing_above_it() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        let store = at("a/b/store");
+        let found = |makes: &str| {
+            fs::create_dir_all(at(makes)).unwrap();
+            perhaps_changed(&store)
+        };
+        assert_eq!(perhaps_changed(&store), BTreeSet::new(), "the folder holds a file of somebody");
+        assert_eq!(found("a"), BTreeSet::from([place.path().to_owned()]));
+        assert_eq!(found("a/b"), BTreeSet::from([place.path().to_owned(), at("a")]));
+        assert_eq!(found("a/b/store/x"), BTreeSet::from([place.path().to_owned(), at("a"), at("a/b")]));
+        fs::write(at("a/b/flow.yaml"), "").unwrap();
+        assert_eq!(perhaps_changed(&store), BTreeSet::from([at("a/b")]));
     }
 
     #[test]

@@ -22,7 +22,9 @@ mod regular;
 mod temporary;
 
 pub use copied::{copy_content, without_holes};
-pub use folder::{create_folders, make_folders, parent, sync_file_system, sync_files, sync_folder};
+pub use folder::{
+    create_folders, make_folders, parent, perhaps_changed, sync_file_system, sync_files, sync_folder,
+};
 pub use mounts::mount_below;
 pub use plain::read_plain;
 pub use publish::{make_secret, publish, write_new};

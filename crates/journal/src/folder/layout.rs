@@ -4,13 +4,14 @@
 //! is the caller's choice.
 
 use envoi_contract::digest::Digest;
+use envoi_durable::Temporary;
 use envoi_kernel::{
     files::list_name,
     ids::{AttemptId, FlowId, InterruptId, RunId, StepId, VisitId},
 };
 use std::{
     collections::BTreeSet,
-    fs, io,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -34,8 +35,20 @@ impl Layout {
     /// # Errors
     /// Whatever the file system says.
     pub fn create(&self) -> io::Result<()> {
-        // The names in a folder are durable with one sync of it, after the last of them.
-        let mut changed = BTreeSet::from([self.root.clone()]);
+        self.create_with(&mut |folder| envoi_durable::sync_folder(folder))
+    }
+
+    fn create_with(&self, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+        // Written when all the folders are durable. Where it is missing, an earlier try may have made some of them and been killed before
+        // it synced their names.
+        let ignore = self.root.join(".gitignore");
+        let is_whole = ignore.exists();
+        let mut changed = BTreeSet::new();
+        if !is_whole {
+            changed = envoi_durable::perhaps_changed(&self.root);
+            changed.extend(self.artifacts().parent().map(Path::to_owned));
+            changed.insert(envoi_durable::parent(&self.temporary()).to_owned());
+        }
         for folder in [self.root.clone(), self.runs(), self.artifacts(), self.temporary()] {
             match envoi_durable::make_folders(&folder, &mut changed) {
                 // What stands there in place of a folder is named, with the remedy, by what needs the folder.
@@ -43,12 +56,16 @@ impl Layout {
                 made => made?,
             }
         }
-        let ignore = self.root.join(".gitignore");
-        if !ignore.exists() {
-            fs::write(&ignore, "*\n")?;
-            fs::File::open(&ignore)?.sync_all()?;
+        // The names in a folder are durable with one sync of it, after the last of them.
+        changed.remove(&self.root);
+        changed.iter().filter(|folder| folder.is_dir()).try_for_each(|folder| sync(folder))?;
+        if !is_whole {
+            let (temporary, mut file) = Temporary::create_with(&self.root, 0o644)?;
+            file.write_all(b"*\n")?;
+            file.sync_all()?;
+            temporary.rename(&ignore)?;
         }
-        changed.iter().try_for_each(|folder| envoi_durable::sync_folder(folder))
+        sync(&self.root)
     }
 
     /// The folder itself.
@@ -223,6 +240,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn visit(scope: &str) -> VisitId {
         VisitId { scope: scope.to_owned(), step: StepId::new("critic").unwrap(), visit: 3 }
@@ -275,5 +293,56 @@ mod tests {
         layout.create().unwrap();
         assert_eq!(fs::read_to_string(layout.root().join(".gitignore")).unwrap(), "*\n# mine\n");
         assert!(layout.runs().is_dir() && layout.artifacts().is_dir() && layout.temporary().is_dir());
+    }
+
+    /// The folders that a creation syncs, in their order. It ends at the sync that `is_killed` says, which is not done.
+    fn synced(layout: &Layout, is_killed: impl Fn(usize) -> bool) -> Vec<PathBuf> {
+        let mut synced = Vec::new();
+        let mut sync = |folder: &Path| {
+            if is_killed(synced.len()) {
+                return Err(io::Error::other("killed"));
+            }
+            synced.push(folder.to_owned());
+            Ok(())
+        };
+        let created = layout.create_with(&mut sync);
+        assert!(created.is_ok() || is_killed(synced.len()));
+        synced
+    }
+
+    #[test]
+    fn each_folder_of_a_new_store_is_synced_once_and_the_store_itself_at_last() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        let layout = Layout::new(at("a/.envoi"));
+        let all = [place.path().to_owned(), at("a"), at("a/.envoi/artifacts"), at("a/.envoi")];
+        assert_eq!(synced(&layout, |_| false), all);
+        assert_eq!(synced(&layout, |_| false), [at("a/.envoi")], "all else is durable by then");
+    }
+
+    #[test]
+    fn what_a_try_that_was_killed_left_without_a_sync_is_synced_by_the_next_one() {
+        for made in ["a", "a/.envoi", "a/.envoi/runs", "a/.envoi/artifacts/sha256", "a/.envoi/artifacts/tmp"]
+        {
+            let place = tempfile::tempdir().unwrap();
+            let at = |name: &str| place.path().join(name);
+            fs::write(at("file"), "").unwrap();
+            fs::create_dir_all(at(made)).unwrap();
+            let all = [place.path().to_owned(), at("a"), at("a/.envoi/artifacts"), at("a/.envoi")];
+            assert_eq!(synced(&Layout::new(at("a/.envoi")), |_| false), all, "{made}");
+        }
+        for syncs in 0..4 {
+            let place = tempfile::tempdir().unwrap();
+            let at = |name: &str| place.path().join(name);
+            fs::write(at("file"), "").unwrap();
+            let layout = Layout::new(at("a/.envoi"));
+            let mut all = synced(&layout, |nth| nth == syncs);
+            assert_eq!(all.len(), syncs);
+            all.extend(synced(&layout, |_| false));
+            for folder in [place.path().to_owned(), at("a"), at("a/.envoi/artifacts"), at("a/.envoi")] {
+                assert!(all.contains(&folder), "{syncs}: {} in {all:?}", folder.display());
+            }
+        }
     }
 }
