@@ -73,9 +73,9 @@ impl Commands {
         if let (false, false, Status::Ended(_), Some(standing)) =
             (has_inputs, again, run.status(), Standing::of(&run.status()))
         {
-            self.note_done(&request)?;
             // An engine that was killed after its last commit has not written the files of it.
             self.make_good(&request.run)?;
+            self.note_done(&request)?;
             send(client, Response::Accepted { run: request.run.clone() });
             send(client, Response::Rest { standing });
             return Ok(());
@@ -90,9 +90,14 @@ impl Commands {
             self.set_back_for_rerun(&run, &request, files, client)?;
             (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         }
-        if !has_inputs && !again {
-            self.note_done(&request)?;
-        }
+        // Noted before the loop has the run, which may fail at once; and after all that may refuse the request.
+        let wanted = |run: &Run| {
+            let inputs = wanted(run)?;
+            if !has_inputs && inputs.is_empty() && !again {
+                self.note_done(&request)?;
+            }
+            Ok(inputs)
+        };
         // A run that went on since it was loaded is loaded again.
         let loaded = Some((run, tail_bytes));
         let taken_up_by = request.request.clone().filter(|_| !has_inputs);

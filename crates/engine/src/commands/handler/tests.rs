@@ -27,6 +27,7 @@ use std::{
 const ASKS: &str = "flow: f\nsteps:\n  - id: a\n    ask: Go on?\n";
 const BESIDE: &str = "flow: f\nsteps:\n  - id: a\n    needs: []\n    ask: Go on?\n  - id: b\n    needs: []\n    run: [\"true\"]\n";
 const PLAIN: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
+const TWO: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n  - id: b\n    run: [\"true\"]\n";
 const BOUNDED: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 
 /// A run in a journal, and the commands for it.
@@ -143,13 +144,18 @@ impl Place {
         receiver.recv().unwrap().unwrap();
     }
 
-    /// The live attempt succeeds, and the run with it.
-    fn succeeds(&self) {
+    /// The live attempt succeeds.
+    fn settles(&self) {
         let run = self.commands.load(&self.id).unwrap();
         let attempt = run.wants().attempts.first().cloned().unwrap();
         let at = crate::model::clock::now();
         let result = AttemptResult::empty(attempt, Outcome::Exited { code: 0 }, at);
         self.decides(Input::Settled(Box::new(result)), None);
+    }
+
+    /// The live attempt succeeds, and the run with it.
+    fn succeeds(&self) {
+        self.settles();
         let run = self.commands.load(&self.id).unwrap();
         assert!(matches!(run.status(), Status::Ended(_)));
     }
@@ -331,6 +337,33 @@ fn a_request_that_finds_nothing_to_do_does_nothing_when_it_comes_again() {
         assert_eq!(third.inputs.len(), 1, "{what}");
         (third.reply)(Ok(()));
         served.join().unwrap();
+    }
+}
+
+/// Once the cause is mended it is sent again, and is to do what it says.
+#[test]
+fn a_request_that_is_refused_is_not_noted_as_done() {
+    for (flow, is_over) in [(TWO, false), (PLAIN, true)] {
+        let place = place(flow);
+        place.decides(Input::SlotFree, slot());
+        place.settles();
+        let run = place.commands.load(&place.id).unwrap();
+        assert_eq!(matches!(run.status(), Status::Ended(_)), is_over);
+        let folder = place.commands.layout.run(&place.id);
+        std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+        std::fs::write(&folder, "in the way of the files of the run").unwrap();
+        let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+        let wanted = ResumeRequest { reopen: true, again: true, request: Some("req_1".to_owned()), ..follow };
+        let (heard, served) = place.serves(Request::Resume(Box::new(wanted)));
+        match place.told.recv().unwrap() {
+            Message::Unloadable { reply, .. } => {
+                reply(Err(EngineError::Stopping { reason: "killed".to_owned() }))
+            }
+            _ => panic!("the files of the run cannot be written"),
+        }
+        served.join().unwrap();
+        assert!(!matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+        assert!(!place.commands.was_done(&place.id, Some("req_1")).unwrap(), "{is_over}");
     }
 }
 
