@@ -402,6 +402,7 @@ pub(crate) fn run_loop(
     (followers, placing, under_way): (&Followers, &Placing, &UnderWay),
     last: &LastMoment<'_>,
 ) -> Option<EngineError> {
+    let mut over = Over { under_way, followers, reason: "the loop panicked".to_owned() };
     let mut ending: Option<Ending> = None;
     // Whether the notices have been tried; none while that is not waited for.
     let mut tried: Option<Arc<AtomicBool>> = None;
@@ -472,9 +473,22 @@ pub(crate) fn run_loop(
     under_way.end();
     placing.wait_for_all();
     let stopped = engine.stopped().cloned();
-    let reason = stopped.as_ref().map_or_else(|| "it was asked to".to_owned(), ToString::to_string);
-    followers.stopped(&reason);
+    over.reason = stopped.as_ref().map_or_else(|| "it was asked to".to_owned(), ToString::to_string);
     stopped
+}
+
+/// When it is dropped, those who wait for the loop learn that it is over. Also if it has panicked: they would wait for ever.
+struct Over<'l> {
+    under_way: &'l UnderWay,
+    followers: &'l Followers,
+    reason: String,
+}
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.under_way.end();
+        self.followers.stopped(&self.reason);
+    }
 }
 
 /// How long nothing has to be done, at the longest up to `until`.

@@ -96,11 +96,15 @@ impl Listener {
 
     /// The loop is over: no client gets more than what was sent.
     pub(super) fn close(self) {
+        self.close_within(LAST_WORDS);
+    }
+
+    fn close_within(self, last_words: Duration) {
         let (tell, inbox) = mpsc::channel();
         if !self.clients.shut(move || {
             let _ = tell.send(());
         }) {
-            let _ = inbox.recv_timeout(LAST_WORDS);
+            let _ = inbox.recv_timeout(last_words);
             // Those that came meanwhile learn that this engine takes nothing more.
             self.clients.end();
         }
@@ -261,5 +265,65 @@ impl Client {
             }
         }
         Err(ClientError::Gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: Duration = Duration::from_secs(3_600);
+    /// Reached only by a test that fails.
+    const GIVES_UP: Duration = Duration::from_secs(120);
+
+    fn listener(folder: &Path) -> Listener {
+        fs::create_dir(folder).unwrap();
+        let path = folder.join("1");
+        UnixListener::bind(&path).unwrap();
+        let (_, requested) = mpsc::channel();
+        Listener { path, closing: Arc::default(), requested, clients: UnderWay::default() }
+    }
+
+    /// Closes the socket on a thread of its own, which tells when it has.
+    fn closed(listener: Listener, last_words: Duration) -> mpsc::Receiver<()> {
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            listener.close_within(last_words);
+            tell.send(()).unwrap();
+        });
+        told
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_keeps_no_engine_from_ending() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("socket");
+        let listener = listener(&folder);
+        let slow = listener.clients.take().unwrap();
+        closed(listener, Duration::ZERO).recv_timeout(GIVES_UP).expect("it does not wait for the client");
+        assert!(!folder.exists(), "nobody is served any more");
+        drop(slow);
+    }
+
+    #[test]
+    fn a_client_that_came_while_the_socket_closed_does_not_wait_for_ever() {
+        let place = tempfile::tempdir().unwrap();
+        let listener = listener(&place.path().join("socket"));
+        let clients = listener.clients.clone();
+        let slow = clients.take().unwrap();
+        let is_closed = closed(listener, NEVER);
+        while !clients.waiting().1 {
+            thread::yield_now();
+        }
+        let (tell, told) = mpsc::channel();
+        let arriving = clients.clone();
+        let late = thread::spawn(move || tell.send(arriving.take().is_some()).unwrap());
+        while clients.waiting().0 == 0 && !late.is_finished() {
+            thread::yield_now();
+        }
+        assert!(is_closed.try_recv().is_err(), "the first one reads its last words");
+        drop(slow);
+        is_closed.recv_timeout(GIVES_UP).unwrap();
+        assert!(!told.recv_timeout(GIVES_UP).expect("it is told"), "the next engine serves it");
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     commands::under_way::UnderWay,
     host::{Callback, Ending, LastMoment, run_loop},
+    model::protocol::Response,
     observe::{followers::Followers, placing::Placing},
 };
 use envoi_contract::code::Code;
@@ -389,6 +390,29 @@ fn an_engine_that_waits_for_its_last_request_takes_no_other_one() {
     let seen = (&Followers::default(), &placing, &under_way);
     run_loop(engine, (&inbox, &mailbox), &closed, seen, &last(&|_, callback| callback()));
     assert!(!others.join().unwrap(), "the next engine does it");
+}
+
+#[test]
+fn a_loop_that_panics_leaves_nobody_waiting() {
+    let (engine, _doings) = engine(1);
+    let root = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(Layout::new(root.path().join("store"))).unwrap());
+    let epoch = store.take_epoch().unwrap();
+    let (mailbox, inbox) = mpsc::channel();
+    let placing = Placing::new(store, epoch, mpsc::channel().0);
+    let (close, closed) = mpsc::channel();
+    close.send(Some(id("a"))).unwrap();
+    let (followers, under_way) = (Followers::default(), UnderWay::default());
+    let (client, heard) = mpsc::channel();
+    followers.add(&id("a"), client);
+    let notices = |_: Duration, _: Callback| panic!("the notices");
+    let last = LastMoment { patience: Duration::from_secs(3_600), ..last(&notices) };
+    let seen = (&followers, &placing, &under_way);
+    let looped = || run_loop(engine, (&inbox, &mailbox), &closed, seen, &last);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(looped)).unwrap_err();
+    assert!(under_way.take().is_none(), "no request is taken any more");
+    let Ok(Response::Stopped { reason }) = heard.try_recv() else { panic!("its follower is not told") };
+    assert_eq!(reason, "the loop panicked");
 }
 
 #[test]
