@@ -20,6 +20,7 @@ pub mod message;
 mod place;
 pub mod run;
 mod seen;
+pub mod wire;
 pub mod worker_slot;
 
 pub use message::{Message, Sent, Wanted};

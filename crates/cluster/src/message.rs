@@ -1,7 +1,8 @@
 //! The messages between objects and workers.
 //!
 //! A platform delivers each [`Sent`] message at least once, not before its time, and in any order. Calls of workers and people
-//! ([`ToRun`], [`ToWorkerSlot`]) may be lost on their way or on the way back, and are then made again.
+//! ([`ToRun`], [`ToWorkerSlot`]) may be lost on their way or on the way back, and are then made again. How they are written stands in
+//! [`crate::wire`]: a member here is a member there, and a change of one needs another version.
 
 use crate::place::{Place, WorkerId};
 use envoi_contract::json::Value;
@@ -12,6 +13,7 @@ use envoi_kernel::{
     input::AttemptResult,
     throttle::Standings,
 };
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A message, and when it may be delivered.
@@ -90,7 +92,8 @@ pub enum ToRun {
 }
 
 /// A worker that calls a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Caller {
     /// Which, in its present life.
     pub place: Place,
@@ -99,7 +102,8 @@ pub struct Caller {
 }
 
 /// A slot of a worker, for one attempt.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FreeSlot {
     /// Where.
     pub place: Place,
@@ -112,7 +116,8 @@ pub struct FreeSlot {
 }
 
 /// The answer to a call of a worker: what is to be true on it now of one run.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// To be running: each one that was never started is started, each one that is over is reported.
     pub run: Vec<Arc<AttemptStarted>>,
@@ -121,7 +126,8 @@ pub struct Wanted {
 }
 
 /// A message to the dispatcher.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToDispatcher {
     /// An attempt of this run could start.
     Ready {
@@ -149,7 +155,8 @@ pub enum ToDispatcher {
 }
 
 /// A message to a worker's object.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToWorkerSlot {
     /// The worker begins, or begins anew.
     Join {

@@ -43,7 +43,8 @@ pub struct State {
 }
 
 /// What a worker is answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
     /// It has joined.
     Joined {

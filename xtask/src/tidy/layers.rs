@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("bundle", &["event_pages manifest named", "archive", "wrong", "entries", "verify", "export import"]),
     ("changes", &["lines location", "error", "git states versions", "comparison", "patch"]),
     ("cli", &["text", "process", "store", "view", "session", "command", "remote"]),
-    ("cluster", &["place seen", "message", "dispatcher run worker_slot"]),
+    ("cluster", &["place seen", "message", "dispatcher run worker_slot", "wire"]),
     (
         "contract",
         &[

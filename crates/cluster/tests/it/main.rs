@@ -18,6 +18,7 @@ mod flows;
 mod join;
 mod machine;
 mod objects;
+mod wire;
 mod world;
 
 use faults::Faults;

@@ -116,7 +116,7 @@ impl World {
             now: 0,
             count: 0,
             queue: BTreeMap::new(),
-            objects: Objects::default(),
+            objects: Objects::new(seed.is_multiple_of(4)),
             machines: Vec::new(),
             books: Books::default(),
             end: End::default(),
@@ -268,13 +268,13 @@ impl World {
         let (sent, said) = match &call {
             Call::Join { request, last, .. } => {
                 let join = ToWorkerSlot::Join { last: *last, request: *request, instance };
-                let (sent, reply) = self.objects.worker(&id, join);
+                let (sent, reply) = self.objects.worker(&id, join, self.now);
                 (sent, Said::Worker(reply))
             }
             Call::Beat { incarnation, number, free, read, .. } => {
                 let (incarnation, number, free, read) = (*incarnation, *number, *free, *read);
                 let beat = ToWorkerSlot::Beat { incarnation, number, free, read };
-                let (sent, reply) = self.objects.worker(&id, beat);
+                let (sent, reply) = self.objects.worker(&id, beat, self.now);
                 (sent, Said::Worker(reply))
             }
             Call::Look { run, caller, .. } => {
