@@ -7,6 +7,7 @@ const PAGES: &[&str] = &[
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "docs/code/glossary.md",
+    "docs/code/cluster.md",
     "docs/code/invariants.md",
     "docs/code/where-to-look.md",
 ];
