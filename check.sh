@@ -132,6 +132,9 @@ if "$heavy"; then step "50,000 artifacts" env ENVOI_MANY_FILES=50000 cargo test 
 if "$heavy"; then step "further agent programs" tests/programs/check.sh gemini opencode; fi
 if "$heavy"; then step "500 kills of a restore" env ENVOI_KILLS=500 cargo test --locked -p envoi-tree --test tree kills::; fi
 if "$heavy"; then step "kills of agent programs" tests/programs/check.sh --kills 100; fi
+for name in gemini opencode; do
+    if "$heavy"; then step "kills of $name" tests/programs/check.sh --kills 20 "$(date +%s)" "$name"; fi
+done
 
 echo
 echo "== figures"
