@@ -179,11 +179,14 @@ impl Layout<'_> {
     /// What is written in a line of its own below a step: what it says just now, or what it asks.
     fn below(&self, row: &TreeRow<'_>, step: &StepView) -> Option<Row> {
         let (role, text) = match (&step.question, step.state) {
-            (Some((_, question)), _) => (Role::Warn, question.as_str()),
-            (None, State::Running) => (Role::Faint, step.output.as_str()),
+            // A question may have several lines, and some of them are indented.
+            (Some((_, question)), _) => {
+                (Role::Warn, question.split_whitespace().collect::<Vec<_>>().join(" "))
+            }
+            (None, State::Running) => (Role::Faint, step.output.clone()),
             _ => return None,
         };
-        let text = shown(text, self.look.charset);
+        let text = shown(&text, self.look.charset);
         if text.trim().is_empty() || self.look.width < NARROW {
             return None;
         }

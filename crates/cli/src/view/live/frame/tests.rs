@@ -61,6 +61,14 @@ fn what_a_live_attempt_has_used_so_far_stands_beside_it_until_it_is_over() {
 }
 
 #[test]
+fn a_question_of_several_lines_stands_in_one_row_without_gaps() {
+    let ask = "\"The agent wants to run a command:\\n\\n    git push\\n\\ndescription: send\"";
+    let mut fixture = Fixture::of(&format!("flow: f\nsteps:\n  - {{ id: ask, ask: {ask} }}\n"));
+    let picture = fixture.wait(1_000).picture(80, 10, Charset::Unicode);
+    assert!(picture.contains("The agent wants to run a command: git push description: send"), "{picture}");
+}
+
+#[test]
 fn a_run_that_waits_for_a_person() {
     let mut fixture = under_way();
     fixture.timer_is_due().wait(2_000);
