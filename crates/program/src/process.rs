@@ -497,13 +497,14 @@ mod tests {
 
     /// A program that does `first` in the folder of its attempt, and then reports success.
     fn attempt(folder: &std::path::Path, first: &str, idle_ms: Option<u64>) -> Order {
-        use std::os::unix::fs::PermissionsExt as _;
-        let program = folder.join("program");
+        let (program, text) = (folder.join("program"), folder.join("program.sh"));
         let hello = concat!(env!("CARGO_MANIFEST_DIR"), "/../preset/tests/transcripts/claude/hello.jsonl");
         let script =
             format!("#!/bin/sh\ncat > /dev/null\ncd {}\n{first}\ngrep -v '^# ' {hello}\n", folder.display());
-        std::fs::write(&program, script).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(&text, script).unwrap();
+        // Written by another process. A child that another thread forks meanwhile would have it open for writing, and it could not be run.
+        let made = Command::new("install").args(["-m", "755"]).args([&text, &program]).status();
+        assert!(made.unwrap().success());
         let order = serde_json::json!({
             "preset": "claude", "program": program, "prompt": "Say hello.", "may": "run", "folder": folder,
             "report": folder.join("report.json"), "output": folder.join("output"), "idle_ms": idle_ms, "ask": ["Bash(git push *)"],

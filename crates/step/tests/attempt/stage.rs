@@ -183,14 +183,14 @@ pub(crate) fn shell(script: &str) {
     assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
 }
 
-/// Looks again and again until there is an answer; gives up after half a minute.
+/// Looks again and again until there is an answer; gives up after three minutes.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < Duration::from_secs(30), "gave up waiting for {what}");
+        assert!(begun.elapsed() < Duration::from_secs(180), "gave up waiting for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
