@@ -51,6 +51,7 @@ export function PlaceView({ run, place, rows, forkedFrom }: Props): JSX.Element 
         {row.state === "running" && <span>for {since(row.started_at, now.value)}</span>}
         {row.attempts > 1 && <span>{plural(row.attempts, "attempt")}</span>}
         {row.cost_usd !== null && <span>${row.cost_usd}</span>}
+        {row.cached_from !== null && <span>from the cache: <Line text={row.cached_from.attempt} /> of <a href={at("r", row.cached_from.run, "at", row.cached_from.attempt.replace(/\.\d+$/, ""))}>an earlier run</a></span>}
         {row.leads_to !== null && <span>leads to: {row.leads_to}</span>}
       </p>
       {row.question !== null && <p><a class="button" href={at("q", row.question)}>{row.state === "in_doubt" ? "Decide" : "Answer the question"}</a></p>}

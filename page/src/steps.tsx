@@ -234,6 +234,7 @@ function factsOf({ row, shape, group, items }: Node, account: string | undefined
     items !== undefined && items.strip.length > 0 && countsIn(items),
     row !== undefined && row.visit > 1 && `visit ${row.visit}`,
     row !== undefined && row.attempts > 1 && `attempt ${row.attempts}`,
+    row?.cached_from != null && "from the cache",
     row?.next_try_at != null && account !== undefined && `waits for ${account}`,
     row?.next_try_at != null && `next try ${moment(row.next_try_at)}`,
     row === undefined && shape?.for_each && "for each of a list",

@@ -191,3 +191,26 @@ test("the first screen needs few requests, one stream, and no other host", async
   await person.done();
   await stage.close();
 });
+
+test("a result from the cache is marked, and leads to the run that has made it", async () => {
+  const stage = await Stage.open();
+  const flow = "flow: cached\nworkspace: { keep: true }\nsteps:\n  - id: build\n    run: echo built\n    cache: true\n  - id: show\n    run: echo shown\n";
+  const first = await stage.run(flow);
+  await stage.until(first, "succeeded");
+  const second = await stage.run(flow);
+  await stage.until(second, "succeeded");
+  const person = await Person.at(stage);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${first}`);
+  await page.getByRole("row", { name: /build/ }).waitFor();
+  assert.equal(await page.getByRole("row", { name: /from the cache/ }).count(), 0);
+  await page.goto(`${stage.url}/#/r/${second}`);
+  await page.getByRole("row", { name: /build.*from the cache/ }).waitFor();
+  assert.equal(await page.getByRole("row", { name: /from the cache/ }).count(), 1);
+  await page.getByRole("row", { name: /build/ }).click();
+  await person.accessible(page);
+  await page.getByRole("link", { name: "an earlier run" }).click();
+  await page.waitForURL((url) => url.hash === `#/r/${first}/at/build.1`);
+  await person.done();
+  await stage.close();
+});

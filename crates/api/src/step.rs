@@ -16,7 +16,7 @@ use crate::{
     Time,
     scalar::{maybe_dollars, words},
 };
-use envoi_kernel::ids::{AttemptId, InterruptId, StepId, VisitId};
+use envoi_kernel::ids::{AttemptId, InterruptId, RunId, StepId, VisitId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +95,8 @@ pub struct StepRow {
     /// What its attempts have cost; null if none has reported a cost.
     #[schemars(schema_with = "maybe_dollars")]
     pub cost_usd: Option<String>,
+    /// Whose result it has, if that came from the cache of steps: its command was not started. Null otherwise.
+    pub cached_from: Option<CachedFrom>,
     /// Where it leads, such as `advance` or `loop`; `exhausted` if its loop has had its last round without success. Null before its end.
     pub leads_to: Option<String>,
     /// What it came to or why it failed, in a line. Of an open one with items: how far it has come.
@@ -111,6 +113,17 @@ impl StepRow {
     pub fn id(&self) -> VisitId {
         VisitId { scope: self.scope.clone(), step: self.step.clone(), visit: self.visit }
     }
+}
+
+/// The attempt of an earlier run that has made a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CachedFrom {
+    /// Its run, which may be gone.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// The attempt, such as `build.1.1`.
+    #[schemars(with = "String")]
+    pub attempt: AttemptId,
 }
 
 /// Steps of a run that have changed, in the order of the events that changed them. On the last page the steps that are not

@@ -3,7 +3,7 @@
 //! Pure: what works on an attempt now is given by the caller. What a visit came to is its hand-off's word; of an open one the
 //! run itself says what it is at.
 
-use super::{StepRow, StepState, Steps, whole, wholes};
+use super::{CachedFrom, StepRow, StepState, Steps, whole, wholes};
 use crate::{
     cause,
     headline::{Sources, headline},
@@ -50,6 +50,8 @@ struct Visit {
     sources: Sources,
     failed: Option<String>,
     cost: Option<Cost>,
+    /// Whose result its last attempt has.
+    cached_from: Option<CachedFrom>,
     /// Of a whole: the values of its items.
     values: Option<Vec<String>>,
 }
@@ -176,6 +178,9 @@ impl StepRows {
         }
         visit.sources = Sources::of(settled);
         visit.failed = cause::of_attempt(settled);
+        let from = settled.cache.as_ref().and_then(|cache| cache.from.as_ref());
+        visit.cached_from =
+            from.map(|from| CachedFrom { run: from.run.clone(), attempt: from.attempt.clone() });
     }
 
     fn called(&mut self, ended: &ModelCallEnded, record: &Record) {
@@ -294,6 +299,7 @@ impl StepRows {
             next_try_at: visit.next_try.filter(|_| state == StepState::Retries).map(Into::into),
             took_ms: over.map(|over| visit.took_ms(over)),
             cost_usd: visit.cost.map(|cost| cost.to_string()),
+            cached_from: visit.cached_from.clone(),
             leads_to: over.map(|over| over.leads_to.clone()),
             summary,
             first_seq: visit.first_seq,
@@ -315,6 +321,7 @@ impl Visit {
             sources: Sources::default(),
             failed: None,
             cost: None,
+            cached_from: None,
             values: None,
         }
     }

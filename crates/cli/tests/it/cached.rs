@@ -57,6 +57,12 @@ fn a_later_run_gets_what_an_earlier_one_has_made_and_starts_nothing() {
     );
     let why = stage.expect(0, &["why", &second]).out;
     assert!(why.contains(&format!("build.1.1  from the cache: build.1.1 of run {first}")), "{why}");
+    let shown = stage.expect(0, &["show", &second]).out;
+    assert!(
+        shown.contains("from the cache: built") && !shown.contains("from the cache: built: tested"),
+        "{shown}"
+    );
+    assert!(!stage.expect(0, &["show", &first]).out.contains("from the cache"));
     let tree = format!(".local/state/envoi/trees/{second}");
     assert_eq!(stage.read(&format!("{tree}/out/app")), "echo tested\n");
     assert_eq!(stage.expect(0, &["artifacts", "cat", &second, "out/app"]).out, "echo tested\n");

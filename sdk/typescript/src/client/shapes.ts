@@ -124,6 +124,13 @@ export interface BridgeTurn {
   user_envelope?: boolean | undefined;
 }
 
+export interface CachedFrom {
+  /** The attempt, such as `build.1.1`. */
+  attempt: string;
+  /** Its run, which may be gone. */
+  run: string;
+}
+
 export interface ChangedFile {
   /** The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted. */
   after: string | null;
@@ -996,6 +1003,8 @@ export interface Start {
 export interface StepRow {
   /** Attempts so far. 0: it has none of its own. */
   attempts: number;
+  /** Whose result it has, if that came from the cache of steps: its command was not started. Null otherwise. */
+  cached_from: CachedFrom | null;
   /** What its attempts have cost; null if none has reported a cost. */
   cost_usd: string | null;
   /** When its hand-off was written; null before. */

@@ -56,6 +56,33 @@ fn what_touches_a_visit_is_what_makes_and_changes_its_row() {
     }
 }
 
+#[test]
+fn a_row_says_whose_result_it_has_until_an_attempt_makes_its_own() {
+    let run = run();
+    let settled = |cached: bool| {
+        let mut stored = stored().into_iter().filter_map(|record| match &record.event {
+            envoi_kernel::Event::AttemptSettled(settled) if !settled.late => {
+                let from = settled.cache.as_ref().and_then(|cache| cache.from.clone());
+                (from.is_some() == cached).then_some((settled.attempt.visit.clone(), from, record))
+            }
+            _ => None,
+        });
+        stored.next().unwrap()
+    };
+    let (visit, from, record) = settled(true);
+    let mut rows = begun(&visit);
+    assert_eq!(rows.all(&run, &|_| false)[0].cached_from, None);
+    rows.take_later(&record);
+    let row = rows.all(&run, &|_| false).into_iter().find(|row| row.place == visit.to_string()).unwrap();
+    let shown = row.cached_from.map(|from| (from.run, from.attempt));
+    assert_eq!(shown, from.map(|from| (from.run, from.attempt)));
+    assert!(shown.is_some());
+    let (visit, _, record) = settled(false);
+    let mut rows = begun(&visit);
+    rows.take_later(&record);
+    assert!(rows.all(&run, &|_| false).iter().all(|row| row.cached_from.is_none()));
+}
+
 /// Rows of this visit alone.
 fn begun(visit: &VisitId) -> StepRows {
     let mut rows = StepRows::default();

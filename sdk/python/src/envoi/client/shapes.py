@@ -76,6 +76,13 @@ class BridgeRefusal(_BridgeRefusal, total=False):
     """Why a file cannot be read."""
 
 
+class CachedFrom(TypedDict):
+    attempt: str
+    """The attempt, such as `build.1.1`."""
+    run: str
+    """Its run, which may be gone."""
+
+
 class ChangedFile(TypedDict):
     after: Optional[str]
     """The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted."""
@@ -827,6 +834,8 @@ class Runs(TypedDict):
 class StepRow(TypedDict):
     attempts: int
     """Attempts so far. 0: it has none of its own."""
+    cached_from: Optional[CachedFrom]
+    """Whose result it has, if that came from the cache of steps: its command was not started. Null otherwise."""
     cost_usd: Optional[str]
     """What its attempts have cost; null if none has reported a cost."""
     ended_at: Optional[str]

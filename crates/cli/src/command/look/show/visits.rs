@@ -90,8 +90,17 @@ fn row(visit: &StepRow, depth: usize) -> Vec<String> {
         if visit.attempts == 0 { dash() } else { visit.attempts.to_string() },
         visit.took_ms.map_or_else(dash, took),
         visit.leads_to.as_deref().map_or_else(dash, |word| spoken(word).to_owned()),
-        visit.summary.clone(),
+        summary(visit),
     ]
+}
+
+/// What it came to. A result of the cache is said to be one before that, because the end of a line may be cut.
+fn summary(visit: &StepRow) -> String {
+    match (&visit.cached_from, visit.summary.as_str()) {
+        (None, summary) => summary.to_owned(),
+        (Some(_), "") => "from the cache".to_owned(),
+        (Some(_), summary) => format!("from the cache: {summary}"),
+    }
 }
 
 /// Where a visit leads, as people say it; programs get the word of the signal.
