@@ -116,7 +116,7 @@ impl ChangesError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoSnapshot => {
-                "`--keep-files` and `--isolate` keep the files of a run; a visit has its snapshot when it has ended"
+                "`workspace: { keep: true }` in the flow keeps the files of its runs, as `--keep-files` and `--isolate` do for one; a visit has its snapshot when it has ended"
             }
             Self::NoState { .. } => {
                 "`start`, `end`, `now`, a step, a visit such as `fix.2`, or `before:fix.2`"

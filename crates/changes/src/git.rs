@@ -26,8 +26,16 @@ impl At<'_> {
     /// # Errors
     /// Git fails.
     pub fn run(self, arguments: &[&str]) -> Result<String, ChangesError> {
+        self.run_until(&Stop::default(), arguments)
+    }
+
+    /// As [`Self::run`], no longer than until `stop` is wanted.
+    ///
+    /// # Errors
+    /// Git fails, or is given up.
+    pub(crate) fn run_until(self, stop: &Stop, arguments: &[&str]) -> Result<String, ChangesError> {
         let mut command = git::command(self.folder);
-        let done = finish(command.env("GIT_INDEX_FILE", self.index).args(arguments))?;
+        let done = finish(command.env("GIT_INDEX_FILE", self.index).args(arguments), stop)?;
         match done.code == Some(0) {
             true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
             false => Err(failed(arguments.first().unwrap_or(&""), &done)),
@@ -38,14 +46,14 @@ impl At<'_> {
 /// The patch from one folder below `folder` to another one. The configuration of the user does not change its form.
 ///
 /// # Errors
-/// Git fails.
-pub fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Vec<u8>, ChangesError> {
+/// Git fails, or `stop` is wanted.
+pub fn difference(folder: &Path, [before, after]: [&str; 2], stop: &Stop) -> Result<Vec<u8>, ChangesError> {
     let mut command = git::command(folder);
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
     command.args(["diff", "--no-index", "--no-prefix", "--binary", "--full-index", "--no-renames"]);
     command.args(["--no-color", "--no-ext-diff", "--no-textconv", before, after]);
-    let done = finish(&mut command)?;
+    let done = finish(&mut command, stop)?;
     match done.code {
         Some(0 | 1) => Ok(done.stdout),
         _ => Err(failed("diff", &done)),
@@ -53,8 +61,8 @@ pub fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Vec<u8>, 
 }
 
 /// It may go through the contents of many files.
-fn finish(command: &mut Command) -> Result<Finished, ChangesError> {
-    let limits = Limits { longest: LONGEST_WORK, stop: &Stop::default(), memory: None };
+fn finish(command: &mut Command, stop: &Stop) -> Result<Finished, ChangesError> {
+    let limits = Limits { longest: LONGEST_WORK, stop, memory: None };
     git::finish(command, &limits, || Ok(())).map_err(|error| match error {
         NotFinished::NotStarted(_) => ChangesError::NoGit(error.to_string()),
         _ => ChangesError::Git(error.to_string()),

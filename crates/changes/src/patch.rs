@@ -11,7 +11,7 @@ use crate::{
 };
 use envoi_engine::snapshots;
 use envoi_kernel::{Record, event::RunStarted};
-use envoi_tree::{Entry, Later, Order, Tree, What, differences};
+use envoi_tree::{Entry, Later, Order, Stop, Tree, What, differences, git::check_readable};
 use std::path::Path;
 
 /// Where a patch is to fit.
@@ -37,7 +37,7 @@ pub struct Patch {
 
 impl Patch {
     /// The patch of a run, made in a folder of its own `within` this one, which is gone afterwards. If what differs has more than `most_bytes`
-    /// on both sides together, there is none.
+    /// on both sides together, there is none. The order's `stop` ends the git that compares them.
     ///
     /// # Errors
     /// The files were not kept, they are too many bytes, or git fails.
@@ -65,16 +65,18 @@ impl Patch {
         if bytes > most_bytes {
             return Err(ChangesError::TooLarge { bytes, most: most_bytes });
         }
-        let made_in = tempfile::Builder::new().prefix("envoi-patch-").tempdir_in(within)?;
+        // The name says whose it is: what a killed process has left is removed.
+        let prefix = format!(".new-{}-patch-", std::process::id());
+        let made_in = tempfile::Builder::new().prefix(&prefix).tempdir_in(within)?;
         let scratch = made_in.path();
         let below = match fits {
-            Fits::Checkout => below_top(started, &scratch.join("index")),
+            Fits::Checkout => below_top(started, &scratch.join("index"), &order.stop),
             Fits::Workspace => String::new(),
         };
         let side = |name: &str| scratch.join(name).join(&below);
         let mut left = lay(&side("a"), order, found.iter().filter_map(|found| found.before))?;
         left.extend(lay(&side("b"), order, found.iter().filter_map(|found| found.after))?);
-        let bytes = git::difference(scratch, ["a", "b"])?;
+        let bytes = git::difference(scratch, ["a", "b"], &order.stop)?;
         Ok(Self { bytes, files: u64::try_from(found.len()).unwrap_or(u64::MAX), left })
     }
 }
@@ -95,15 +97,24 @@ fn ends(records: &[Record], started: &RunStarted, order: &Order) -> Result<(Tree
 }
 
 /// Where the workspace is in the checkout of a git repository: empty at its top, and where it is in none.
-fn below_top(started: &RunStarted, index: &Path) -> String {
+fn below_top(started: &RunStarted, index: &Path, stop: &Stop) -> String {
     let folder = started.isolated.as_deref().map_or(started.workspace.as_str(), |isolated| &isolated.of);
-    let prefix = At { folder: Path::new(folder), index }.run(&["rev-parse", "--show-prefix"]).ok();
+    let prefix = prefix(Path::new(folder), index, stop);
     // The folder is gone, or git does not answer there: the tree is like it.
     let in_tree = || {
         let place = &started.isolated.as_deref()?.place;
         Path::new(&started.workspace).strip_prefix(place).ok()?.to_str().map(str::to_owned)
     };
     prefix.or_else(in_tree).unwrap_or_default()
+}
+
+/// As git says it. Where git would wait for a pipe, the folder with the repository says it.
+fn prefix(folder: &Path, index: &Path, stop: &Stop) -> Option<String> {
+    let top = folder.ancestors().find(|above| std::fs::symlink_metadata(above.join(".git")).is_ok());
+    match top.filter(|top| check_readable(top).is_err()) {
+        Some(top) => folder.strip_prefix(top).ok()?.to_str().map(str::to_owned),
+        None => At { folder, index }.run_until(stop, &["rev-parse", "--show-prefix"]).ok(),
+    }
 }
 
 fn without_folders(tree: &Tree) -> Result<Tree, ChangesError> {
@@ -120,4 +131,31 @@ fn lay<'a>(
     let tree = Tree::new(entries.cloned().collect())?;
     let written = envoi_tree::write_into(folder, order, &tree);
     Ok(written.map_err(|error| ChangesError::NotLaid(error.to_string()))?.left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        fs,
+        process::Command,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    #[test]
+    fn git_is_not_asked_where_it_would_wait_for_a_pipe() {
+        let place = tempfile::tempdir().unwrap();
+        let done = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
+        done(Command::new("git").args(["init", "-q"]).current_dir(place.path()));
+        let folder = place.path().join("below/it");
+        fs::create_dir_all(&folder).unwrap();
+        // A git that waits would wait for ever: it is given up when it was looked at a few times.
+        let looks = AtomicUsize::new(0);
+        let stop = Stop::when(move || looks.fetch_add(1, Ordering::Relaxed) > 100);
+        let index = place.path().join("index");
+        assert_eq!(prefix(&folder, &index, &stop).as_deref(), Some("below/it/"));
+        fs::remove_file(place.path().join(".git/config")).unwrap();
+        done(Command::new("mkfifo").arg(place.path().join(".git/config")));
+        assert_eq!(prefix(&folder, &index, &stop).as_deref(), Some("below/it"));
+    }
 }

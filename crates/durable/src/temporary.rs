@@ -76,15 +76,22 @@ const BEGINNING: &str = ".new-";
 /// No process takes longer to write a file. An older one was left behind, also where another process has got the id since.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Whether a file or folder has the name of one that a process was writing, whether or not it lives.
+#[must_use]
+pub fn is_temporary(name: &OsStr) -> bool {
+    process_of(name).is_some()
+}
+
+fn process_of(name: &OsStr) -> Option<Pid> {
+    let (process, _) = name.to_str()?.strip_prefix(BEGINNING)?.split_once('-')?;
+    Pid::from_raw(process.parse().ok().filter(|process| *process > 0)?)
+}
+
 /// Whether another process may still be writing this file, which was last changed at `changed`: the process that is named in it lives. A
 /// file with another name is nobody's.
 #[must_use]
 pub fn is_being_written(name: &OsStr, changed: SystemTime) -> bool {
-    let process = || -> Option<Pid> {
-        let (process, _) = name.to_str()?.strip_prefix(BEGINNING)?.split_once('-')?;
-        Pid::from_raw(process.parse().ok().filter(|process| *process > 0)?)
-    };
-    process().is_some_and(|process| {
+    process_of(name).is_some_and(|process| {
         // A file from the future was made by a clock that was set back since.
         let is_old = changed.elapsed().is_ok_and(|age| age > LONGEST);
         let is_there = || !matches!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
@@ -187,7 +194,7 @@ mod tests {
         // This process looks before it writes.
         assert!(!is(&format!(".new-{}-0", process::id()), now));
         for other in ["", "theirs", ".new-", ".new-0-1", ".new--1-1", ".new-x-1", ".new-99999999999-1"] {
-            assert!(!is(other, now), "{other}");
+            assert!(!is(other, now) && !is_temporary(OsStr::new(other)), "{other}");
         }
     }
 

@@ -4,6 +4,7 @@
 
 pub(crate) mod body;
 pub(crate) mod byte_range;
+pub(crate) mod long_work;
 pub(crate) mod only_header;
 pub(crate) mod problem;
 pub(crate) mod response;

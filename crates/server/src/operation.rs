@@ -446,8 +446,8 @@ pub const ALL: &[Operation] = &[
         "getPatch",
         "/v1/runs/{run}/patch",
         "What a run has changed from its start to its last snapshot, as a patch for `git apply`; empty if it has changed no file",
-        &[RUN_ID, RANGE],
-        &[ok(Content::Bytes), PARTIAL, NO_RUN, NOT_KEPT, NO_RANGE],
+        &[RUN_ID],
+        &[ok(Content::Bytes), NO_RUN, NOT_KEPT],
     ),
     get(
         "listArtifacts",
@@ -467,8 +467,8 @@ pub const ALL: &[Operation] = &[
             "exportRun",
             "/v1/runs/{run}/bundle",
             "A run as one file, with all files of its snapshots: `envoi verify` checks it, `envoi import` takes it",
-            &[RUN_ID, query("without_files", "boolean", "Leave the snapshots of the workspace out"), RANGE],
-            &[ok(Content::Bytes), PARTIAL, BAD, NO_RUN, NO_RANGE],
+            &[RUN_ID, query("without_files", "boolean", "Leave the snapshots of the workspace out")],
+            &[ok(Content::Bytes), BAD, NO_RUN],
         )
     },
     get(

@@ -23,6 +23,7 @@ use envoi_contract::{
 };
 use envoi_journal::StartKey;
 use envoi_kernel::ids::{Principal, RunId};
+use envoi_tree::Stop;
 
 /// Rows of a page by default.
 const PAGE: u32 = 50;
@@ -36,6 +37,8 @@ pub(crate) struct ApiRequest {
     pub(crate) bearer: Bearer,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Wanted when nobody waits for the answer any more; only where an operation may take long.
+    pub(crate) stop: Stop,
     params: Vec<(String, String)>,
     query: Vec<(String, String)>,
 }
@@ -50,7 +53,14 @@ impl Default for ApiRequest {
             scopes: Scopes::new([]),
             session: None,
         };
-        Self { bearer, headers: HeaderMap::new(), body: Bytes::new(), params: Vec::new(), query: Vec::new() }
+        Self {
+            bearer,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            stop: Stop::default(),
+            params: Vec::new(),
+            query: Vec::new(),
+        }
     }
 }
 
@@ -64,7 +74,14 @@ impl ApiRequest {
         let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
             .map_err(|error| Problem::bad_request(error.body_text()))?
             .0;
-        Ok(Self { bearer, headers: parts.headers.clone(), body: Bytes::new(), params, query })
+        Ok(Self {
+            bearer,
+            headers: parts.headers.clone(),
+            body: Bytes::new(),
+            stop: Stop::default(),
+            params,
+            query,
+        })
     }
 
     /// Reads the body, of at most `limit` bytes.

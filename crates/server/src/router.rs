@@ -8,6 +8,7 @@ use crate::{
     cors,
     http::{
         body::discard,
+        long_work::{GivenUp, until_sent},
         problem::Problem,
         response,
         work::{blocking, in_time},
@@ -90,7 +91,7 @@ fn handling(id: &str) -> Option<Handling> {
         "explainRun" => runs::why,
         "cancelRun" => runs::cancel,
         "resumeRun" => runs::resume,
-        "compareRun" => correct::compare,
+        "compareRun" => return Some(Handling::Reading(correct::compare)),
         "correctRun" => correct::correct,
         "raiseRun" => runs::raise,
         "listArtifacts" => files::artifacts,
@@ -316,28 +317,28 @@ async fn work(
         Handling::FollowQuestions => in_time(limits.request, event_stream::questions(app, request)).await,
         Handling::FollowTenant => in_time(limits.request, event_stream::tenant(app, request)).await,
         Handling::Reading(work) => {
+            let reading = read_whole(app, operation, &mut request, body);
+            in_time(limits.request, reading).await?;
             let tenant = &request.bearer.tenant;
-            let turn =
-                in_time(limits.request, async { Ok::<_, Problem>(app.file_turns.acquire(tenant).await) })
-                    .await?;
+            let places = async {
+                let sending = app.file_bodies.acquire(tenant).await;
+                Ok::<_, Problem>((sending, app.file_turns.acquire(tenant).await))
+            };
+            let (sending, turn) = in_time(limits.request, places).await?;
+            let given_up = GivenUp::default();
+            request.stop = given_up.stop();
             let app = Arc::clone(app);
             let done = blocking(move || {
                 // A client that goes away leaves the work to its end; until then its turn is taken.
                 let _turn = turn;
                 work(&app, &request)
             });
-            in_time(LONGEST_READING, done).await
+            let response = in_time(LONGEST_READING, done).await?;
+            Ok(until_sent(response, sending))
         }
         Handling::Blocking(work) | Handling::Beginning(work) => {
             let done = async {
-                if operation.body != Content::None || operation.method != operation::Method::Get {
-                    let _incoming = app.incoming_body(&request.bearer)?;
-                    request.read_body(body, limits.body_bytes).await?;
-                }
-                // The operation takes no body, so a member of one is a mistake of the client.
-                if operation.body == Content::None {
-                    request.members(&[])?;
-                }
+                read_whole(app, operation, &mut request, body).await?;
                 let beginning = match way {
                     Handling::Beginning(_) => {
                         Some(start::start_permit(app, &request.bearer, request.key()?).await?)
@@ -353,6 +354,24 @@ async fn work(
             };
             in_time(limits.request, done).await
         }
+    }
+}
+
+/// Reads the body, if the request may have one.
+async fn read_whole(
+    app: &App,
+    operation: &Operation,
+    request: &mut ApiRequest,
+    body: &mut Body,
+) -> Result<(), Problem> {
+    if operation.body != Content::None || operation.method != operation::Method::Get {
+        let _incoming = app.incoming_body(&request.bearer)?;
+        request.read_body(body, app.settings.limits.body_bytes).await?;
+    }
+    // The operation takes no body, so a member of one is a mistake of the client.
+    match operation.body == Content::None {
+        true => request.members(&[]).map(|_| ()),
+        false => Ok(()),
     }
 }
 

@@ -177,6 +177,32 @@ class TheOperations(unittest.TestCase):
 
 
 class TheModule(unittest.TestCase):
+    def test_work_on_the_files_of_a_run_is_waited_for_longer_than_a_server_takes_for_it(self) -> None:
+        class Seen(Exception):
+            pass
+
+        client = Client("http://127.0.0.1:1", "t", timeout=1.0)
+        server = client._caller.server
+        silences = []
+
+        def opened(request: Any, timeout: Optional[float] = None) -> Any:
+            silences.append(server.silence(request))
+            raise Seen
+
+        server.open = opened  # type: ignore[method-assign]
+        for call in (
+            lambda: client.get_patch("run_1"),
+            lambda: client.export_run("run_1"),
+            lambda: list(client.list_differences("run_1")),
+            lambda: client.compare_run("run_1"),
+        ):
+            with self.assertRaises(Seen):
+                call()
+        self.assertTrue(all(silence > 15 * 60 for silence in silences), silences)
+        with self.assertRaises(Seen):
+            client.get_run("run_1")
+        self.assertEqual(silences[-1], 1.0)
+
     def test_a_command_that_needs_no_network_does_not_load_it(self) -> None:
         program = "import sys, envoi; sys.exit(str({'envoi.client', 'http.client', 'ssl'} & set(sys.modules) or ''))"
         run = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True)

@@ -41,7 +41,7 @@ async function whole<T>(list: AsyncIterable<T>): Promise<T[]> {
 
 /** How a client behaves. */
 export interface ClientOptions {
-  /** How long a server may send nothing; default 30 s. A transfer that goes on has no limit. */
+  /** How long a server may send nothing; default 30 s, and 16 minutes at least where it works on the files of a run. A transfer that goes on has no limit. */
   timeoutMs?: number;
   /** How long a request is repeated if there is no answer, or the server defers it; default 10 s. */
   patienceMs?: number;
@@ -235,12 +235,12 @@ export class Client {
    */
   async *listDifferences(run: string, { signal, lines, authors, ...which }: { states?: string; path?: string; lines?: boolean; authors?: boolean } & Call = {}): AsyncGenerator<ComparedFile, void, undefined> {
     const query = { ...which, lines: lines ? "true" : undefined, authors: authors ? "true" : undefined };
-    for await (const page of this.cursorPages({ signal }, ["runs", run, "diff"], query)) yield* rows<ComparedFile>(page, "files");
+    for await (const page of this.cursorPages({ signal }, ["runs", run, "diff"], query, true)) yield* rows<ComparedFile>(page, "files");
   }
 
   /** What a run has changed, as a patch for `git apply`; empty if it has changed no file. */
   async getPatch(run: string, call: Call = {}): Promise<Uint8Array> {
-    return (await this.get(call, ["runs", run, "patch"])).body;
+    return (await this.get(call, ["runs", run, "patch"], {}, true)).body;
   }
 
   /** The artifacts of a run by their paths: the newest version of each, or with `all` every one. `getRunContent` has what is in them. */
@@ -250,12 +250,12 @@ export class Client {
 
   /** A run as one file, which `envoi verify` checks and `envoi import` takes. It needs the scope `admin`; `without_files` leaves the snapshots out. */
   async exportRun(run: string, { without_files, signal }: { without_files?: boolean } & Call = {}): Promise<Uint8Array> {
-    return (await this.get({ signal }, ["runs", run, "bundle"], { without_files: without_files ? "true" : undefined })).body;
+    return (await this.get({ signal }, ["runs", run, "bundle"], { without_files: without_files ? "true" : undefined }, true)).body;
   }
 
-  private async *cursorPages(call: Call, path: string[], query: Record<string, string | undefined>): AsyncGenerator<JsonObject, void, undefined> {
+  private async *cursorPages(call: Call, path: string[], query: Record<string, string | undefined>, isLong = false): AsyncGenerator<JsonObject, void, undefined> {
     for (let cursor: string | undefined, more = true; more; ) {
-      const page = (await this.get(call, path, { ...query, limit: PAGE, cursor })).object();
+      const page = (await this.get(call, path, { ...query, limit: PAGE, cursor }, isLong)).object();
       yield page;
       cursor = row<{ next?: string | null }>(page).next ?? undefined;
       more = cursor !== undefined;
@@ -366,7 +366,7 @@ export class Client {
    */
   async compareRun(run: string, compare: Compare = {}, call: Call = {}): Promise<Comparison> {
     const headers = { "content-type": "application/json" };
-    const request: Request = { method: "POST", path: pathOf("runs", run, "compare"), headers, body: compact(toJson(compare)), signal: call.signal };
+    const request: Request = { method: "POST", path: pathOf("runs", run, "compare"), headers, body: compact(toJson(compare)), signal: call.signal, isLong: true };
     return row((await this.caller.ask(request, 200)).object());
   }
 
@@ -503,8 +503,8 @@ export class Client {
     return (await this.get(call, ["openapi.json"])).object();
   }
 
-  private get({ signal }: Call, segments: readonly string[], query: NonNullable<Request["query"]> = {}): Promise<Reply> {
-    return this.caller.ask({ method: "GET", path: pathOf(...segments), query, signal }, 200);
+  private get({ signal }: Call, segments: readonly string[], query: NonNullable<Request["query"]> = {}, isLong = false): Promise<Reply> {
+    return this.caller.ask({ method: "GET", path: pathOf(...segments), query, signal, isLong }, 200);
   }
 
   /** Sends an object, under a key that stays the same when it is sent again. */

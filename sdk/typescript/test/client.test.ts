@@ -318,6 +318,22 @@ test("a signal ends a request, a wait and a stream, with its reason", async () =
   assert.deepEqual([seen, asked[0]?.signal.aborted], [[0], true]);
 });
 
+test("work on the files of a run is waited for longer than a server takes for it, and nothing else is", async () => {
+  const silences: number[] = [];
+  const real = globalThis.setTimeout;
+  const spy = ((act: () => void, delay: number) => (silences.push(delay), real(act, 0x7fffffff))) as unknown as typeof setTimeout;
+  const fetch = () => Promise.reject(new Error("not there"));
+  const client = new Client("http://h", "t", { fetch, clock: new Hands(), timeoutMs: 1000, patienceMs: 0 });
+  const ask = async (call: () => Promise<unknown>) => {
+    silences.length = 0;
+    globalThis.setTimeout = spy;
+    await call().catch(() => undefined).finally(() => (globalThis.setTimeout = real));
+    return silences[0];
+  };
+  for (const name of ["getPatch", "exportRun", "listDifferences", "compareRun"]) assert.equal((await ask(() => CALLS[name]!(client)))! > 15 * 60_000, true, name);
+  assert.equal(await ask(() => client.getRun("run_1")), 1000);
+});
+
 test("a server that says nothing is given up", async () => {
   const fetch = (_: string, { signal }: Asked & { signal: AbortController["signal"] }): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));

@@ -34,6 +34,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How long nothing may come on a connection. A stream on which nothing happens says so more often than that.
 const SILENCE: Duration = Duration::from_secs(60);
+/// As [`SILENCE`], where the server works on the files of a run: it does so for up to 15 minutes.
+const LONG_SILENCE: Duration = Duration::from_secs(16 * 60);
 /// How long a connection may take to be made.
 const CONNECTING: Duration = Duration::from_secs(10);
 /// Most bytes of an answer that is held.
@@ -43,6 +45,7 @@ const MAX_ANSWER: u64 = 256 * 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct Server {
     agent: Agent,
+    long_agent: Agent,
     url: Arc<str>,
     bearer: Arc<str>,
     /// It has answered: if it does not, it may be coming up again.
@@ -86,16 +89,29 @@ impl Server {
                 address.url
             ));
         }
-        let client = Client {
-            timeout: None,
-            connect_timeout: Some(CONNECTING),
-            max_silence: Some(SILENCE),
-            roots: address.roots.as_deref(),
-            is_one_request_a_connection: false,
+        let agent = |max_silence| {
+            let client = Client {
+                timeout: None,
+                connect_timeout: Some(CONNECTING),
+                max_silence: Some(max_silence),
+                roots: address.roots.as_deref(),
+                is_one_request_a_connection: false,
+            };
+            client.agent()
         };
-        let agent = client.agent();
         let bearer = format!("Bearer {}", address.token);
-        Ok(Self { agent, url: address.url.as_str().into(), bearer: bearer.into(), was_there: Arc::default() })
+        Ok(Self {
+            agent: agent(SILENCE),
+            long_agent: agent(LONG_SILENCE),
+            url: address.url.as_str().into(),
+            bearer: bearer.into(),
+            was_there: Arc::default(),
+        })
+    }
+
+    /// For requests for which it works on the files of a run.
+    pub(crate) fn for_files(&self) -> Self {
+        Self { agent: self.long_agent.clone(), ..self.clone() }
     }
 
     /// Where it is.
@@ -289,6 +305,16 @@ mod tests {
             "{requests:?}"
         );
         assert_eq!([&requests[2], &requests[3]], [&requests[1]; 2]);
+    }
+
+    #[test]
+    fn work_on_files_is_waited_for_longer_than_a_server_takes_for_it() {
+        let address =
+            Address { url: "http://127.0.0.1:1".to_owned(), token: "evt_x".to_owned(), roots: None };
+        let Ok(server) = Server::at(&address) else { panic!("a client") };
+        let silence = |server: &Server| server.agent.config().timeouts().per_read;
+        assert_eq!(silence(&server), Some(SILENCE));
+        assert!(silence(&server.for_files()) > Some(Duration::from_secs(15 * 60)));
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
 fn compared(remote: &Remote, run: &RunId, (flow, brought): (&Object, bool)) -> Result<Comparison, Failure> {
     let path = format!("/v1/runs/{}/compare", segment(run.as_str()));
     let body = Value::Object(flow.clone()).compact();
-    let reply = remote.server.post(&path, &[("content-type", "application/json")], &body)?;
+    let reply = remote.server.for_files().post(&path, &[("content-type", "application/json")], &body)?;
     if reply.status == 403 {
         return Err(may_not_bring(&reply, brought));
     }

@@ -40,11 +40,11 @@ pub(crate) fn diff(remote: &Remote, args: &DiffArgs) -> Result<u8, Failure> {
     query.extend(args.path.as_deref().map(|path| ("path", path)));
     let mut files: Vec<ComparedFile> = Vec::new();
     let mut cursor: Option<String> = None;
+    let server = remote.server.for_files();
     loop {
         let mut page = query.clone();
         page.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
-        let body =
-            remote.server.get(&format!("/v1/runs/{}/diff?{}", segment(id.as_str()), encoded(&page)))?;
+        let body = server.get(&format!("/v1/runs/{}/diff?{}", segment(id.as_str()), encoded(&page)))?;
         let found: Differences = read(&body)?;
         files.extend(found.files);
         match found.next {
@@ -70,7 +70,7 @@ fn encoded(query: &[(&str, &str)]) -> String {
 /// `envoi apply --patch`.
 pub(crate) fn patch(remote: &Remote, run: Option<&str>, file: &Path) -> Result<u8, Failure> {
     let id = remote.run_or_newest(run)?;
-    let bytes = remote.server.get(&format!("/v1/runs/{}/patch", segment(id.as_str())))?;
+    let bytes = remote.server.for_files().get(&format!("/v1/runs/{}/patch", segment(id.as_str())))?;
     if !matches!(remote.row(&id)?.status(), RunStatus::Ended(_)) {
         messages::say(patch::NOT_OVER);
     }
@@ -114,5 +114,5 @@ pub(crate) fn export(remote: &Remote, args: &ExportArgs) -> Result<u8, Failure> 
     let id = remote.run_or_newest(args.run.as_deref())?;
     let query = if args.without_files { "?without_files=true" } else { "" };
     let path = format!("/v1/runs/{}/bundle{query}", segment(id.as_str()));
-    export::fetched(&id, args, remote.json, |target| remote.server.copy(&path, target))
+    export::fetched(&id, args, remote.json, |target| remote.server.for_files().copy(&path, target))
 }

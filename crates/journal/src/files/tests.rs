@@ -440,11 +440,15 @@ fn a_file_that_another_process_is_writing_is_no_leftover() {
     let mut merge = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
     let of_a_merge = temporary.join(format!(".new-{}-0", merge.id()));
     fs::write(&of_a_merge, "").unwrap();
+    let folder = temporary.join(format!(".new-{}-patch-x", merge.id()));
+    fs::create_dir_all(folder.join("a/b")).unwrap();
+    fs::write(folder.join("a/b/file"), "1").unwrap();
     assert_eq!(place.store.sweep().unwrap(), 0);
-    assert!(of_a_merge.exists());
+    assert!(of_a_merge.exists() && folder.join("a/b/file").exists());
     // The end of its input ends it.
     merge.wait().unwrap();
-    assert_eq!(place.store.sweep().unwrap(), 1);
+    assert_eq!(place.store.sweep().unwrap(), 2);
+    assert!(!of_a_merge.exists() && !folder.exists());
 }
 
 #[test]

@@ -296,7 +296,8 @@ impl Store {
 
     /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
     /// A file of a process that lives stays: a merge outlives the engine that has started it, and writes here too. A file that is gone
-    /// meanwhile got its name from such a process. A folder there is not the store's and stays.
+    /// meanwhile got its name from such a process. So does a folder that such a process has made; any other folder there is not the store's and
+    /// stays.
     ///
     /// # Errors
     /// [`FileError::Io`] names what is no folder of the store, or cannot be removed.
@@ -308,7 +309,8 @@ impl Store {
         let mut swept = 0;
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && !envoi_durable::is_temporary(&entry.file_name()) {
                 continue;
             }
             let changed = entry.metadata().and_then(|found| found.modified());
@@ -316,6 +318,11 @@ impl Store {
                 continue;
             }
             let path = entry.path();
+            if is_folder {
+                // What cannot be removed of it hinders nobody.
+                swept += u64::from(fs::remove_dir_all(&path).is_ok());
+                continue;
+            }
             match fs::remove_file(&path) {
                 Ok(()) => swept += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -54,6 +54,13 @@ pub(crate) fn serve(range: Option<&str>, source: Source, size: u64) -> Result<Re
     Ok(response)
 }
 
+/// The whole content, where it is made anew for each request: a part of it would be one of another content.
+pub(crate) fn whole(source: Source, size: u64) -> Result<Response, Problem> {
+    let mut response = serve(None, source, size)?;
+    response.headers_mut().insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));
+    Ok(response)
+}
+
 fn body(source: Source, part: Part) -> Body {
     let file = match source {
         Source::Bytes(bytes) => {

@@ -12,15 +12,19 @@ use crate::{
     request::ApiRequest,
     state::app::App,
 };
-use axum::{http::header, response::Response};
+use axum::response::Response;
 use envoi_api::file::{Artifacts, ComparedFile, Differences};
 use envoi_bundle::{ExportError, Wanted, export};
 use envoi_changes::{ChangesError, Comparison, Fits, Patch, states, versions};
-use envoi_contract::code::Code;
+use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::snapshots;
 use envoi_kernel::Event;
-use envoi_tree::Difference;
-use std::{collections::BTreeMap, io::Seek as _, sync::Arc};
+use envoi_tree::{Difference, Order};
+use std::{
+    collections::BTreeMap,
+    io::{Seek as _, Write as _},
+    sync::Arc,
+};
 
 /// A page ends after the file with which so many bytes of contents were read.
 const MOST_READ: u64 = 16 << 20;
@@ -39,8 +43,9 @@ pub(crate) fn differences(app: &App, request: &ApiRequest) -> Result<Response, P
     let shelf = snapshots::contents(app.layout()).shelf()?;
     let compared = Comparison::of(shelf, &taken, request.query("states"), None)?;
     let found = compared.differences(request.query("path"));
-    // A cursor is good for the states that it was given for: `end` is another one after the next step.
-    let of = compared.id().hex().get(..16).unwrap_or_default().to_owned();
+    // A cursor is good for the states and the path that it was given for: `end` is another one after the next step.
+    let list = format!("{} {}", compared.id(), request.query("path").unwrap_or_default());
+    let of = Digest::of(list.as_bytes()).hex().get(..16).unwrap_or_default().to_owned();
     let from = cursor(request, &of)?;
     let by = if wants_authors { compared.authors()? } else { BTreeMap::new() };
     let mut files = Vec::new();
@@ -74,7 +79,7 @@ fn cursor(request: &ApiRequest, of: &str) -> Result<usize, Problem> {
     };
     if list != of {
         return Err(Problem::bad_request(
-            "the run has gone on since the page before; begin with the first page",
+            "the cursor is of another list, or the run has gone on since the page before; begin with the first page",
         ));
     }
     place.parse().map_err(|_| Problem::bad_request("`cursor` is not the `next` of a page"))
@@ -91,11 +96,14 @@ pub(crate) fn patch(app: &App, request: &ApiRequest) -> Result<Response, Problem
     let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) else {
         return Err(ChangesError::NoSnapshot.into());
     };
-    let order = snapshots::order(app.layout(), Vec::new());
+    let order = Order { stop: request.stop.clone(), ..snapshots::order(app.layout(), Vec::new()) };
     let within = app.layout().temporary();
     let made = Patch::of(&records, started, &order, &within, Fits::Checkout, MOST_COMPARED)?;
     let size = u64::try_from(made.bytes.len()).unwrap_or(u64::MAX);
-    byte_range::serve(request.header(&header::RANGE), Source::Bytes(made.bytes.into()), size)
+    // A slow client would keep it in memory.
+    let mut file = tempfile::tempfile_in(app.layout().temporary())?;
+    file.write_all(&made.bytes)?;
+    byte_range::whole(Source::File(Arc::new(file)), size)
 }
 
 /// `listArtifacts`.
@@ -122,7 +130,7 @@ pub(crate) fn bundle(app: &App, request: &ApiRequest) -> Result<Response, Proble
     let (_, mut file) =
         app.read(|reader| export(app.layout(), reader, &run, wanted, target).map_err(not_exported))?;
     let size = file.seek(std::io::SeekFrom::End(0))?;
-    byte_range::serve(request.header(&header::RANGE), Source::File(Arc::new(file)), size)
+    byte_range::whole(Source::File(Arc::new(file)), size)
 }
 
 fn not_exported(error: ExportError) -> Problem {

@@ -48,6 +48,7 @@ pub(crate) struct App {
     pub(crate) parse_turns: FairSemaphore,
     /// Turns of requests that read many files, by tenant.
     pub(crate) file_turns: FairSemaphore,
+    pub(crate) file_bodies: FairSemaphore,
     /// Calls of models under way, by one token or attempt.
     pub(crate) model_calls: ConcurrencyLimit,
     /// Bytes of requests for models that are kept, by tenant and token.
@@ -90,6 +91,9 @@ const MAX_PARSINGS: usize = 2;
 /// Comparisons, patches and bundles that are made at once: each may read all files of a run.
 const MAX_FILE_TURNS: usize = 4;
 
+/// Patches and bundles that are made or sent at once: each is a file without a name, as long as a slow client reads it.
+const MAX_FILE_BODIES: usize = 32;
+
 /// Database connections that are kept open; more are opened while they are needed.
 const MAX_IDLE_READERS: usize = 16;
 
@@ -120,6 +124,7 @@ impl App {
             same_key_turns: FairSemaphore::new(Semaphore::MAX_PERMITS, 1),
             parse_turns: FairSemaphore::new(MAX_PARSINGS, 1),
             file_turns: FairSemaphore::new(MAX_FILE_TURNS, 2),
+            file_bodies: FairSemaphore::new(MAX_FILE_BODIES, 8),
             model_calls: ConcurrencyLimit::new(MAX_CALLS),
             model_bodies: ByteLimit::new(MAX_MODEL_BYTES),
             file_reads: Semaphore::new(MAX_READINGS),

@@ -13,6 +13,9 @@ export class Lost extends Error {
   }
 }
 
+/** A server works for up to 15 minutes on the files of a run, and sends nothing meanwhile. */
+export const LONGEST_WORK_MS = 16 * 60_000;
+
 /** One request. */
 export interface Request {
   method: "GET" | "POST";
@@ -21,6 +24,8 @@ export interface Request {
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array | BlobLike | string;
   signal?: Signal | undefined;
+  /** Whether the server may work for long before it answers. */
+  isLong?: boolean;
 }
 
 /** A path of the API, whatever its segments contain. A segment that would lead elsewhere is a `RangeError`. */
@@ -55,7 +60,7 @@ export class Server {
    *
    * @throws Lost; the signal's reason when that is aborted
    */
-  async open(request: Request, silenceMs = this.timeoutMs): Promise<Exchange> {
+  async open(request: Request, silenceMs = request.isLong ? Math.max(this.timeoutMs, LONGEST_WORK_MS) : this.timeoutMs): Promise<Exchange> {
     const watch = new Watch(silenceMs, request.signal);
     const isUpload = request.body !== undefined && typeof request.body !== "string";
     try {

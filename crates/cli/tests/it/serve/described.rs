@@ -347,8 +347,10 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("listDifferences", &[&apart], query("?states=end"));
     for (id, params) in [("getPatch", [&*apart]), ("exportRun", [&*apart])] {
         assert_eq!(ask(id, &params, plain()).status, 200);
-        assert_eq!(ask(id, &params, headers(&[("range", "bytes=0-3")])).body.len(), 4);
-        assert_eq!(ask(id, &params, headers(&[("range", "bytes=99999999-")])).status, 416);
+        // Each is made anew, so that a part would be one of another content.
+        let whole = ask(id, &params, headers(&[("range", "bytes=0-3")]));
+        assert_eq!((whole.status, whole.header("accept-ranges").as_str()), (200, "none"));
+        assert!(whole.body.len() > 4);
     }
     ask("exportRun", &[&apart], query("?without_files=yes"));
     ask("exportRun", &[NO_RUN], plain());

@@ -62,6 +62,7 @@ fn differences_come_in_pages_that_have_each_file_once() {
     let next = text(&admin.json(&format!("{path}?limit=1"))["next"]);
     for wrong in [
         format!("states=again&cursor={next}"),
+        format!("path=f1&cursor={next}"),
         "cursor=x".into(),
         "cursor=1.x".into(),
         "states=now..end".into(),

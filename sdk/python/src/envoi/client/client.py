@@ -55,7 +55,7 @@ PAGE = 100
 class Client:
     """One server, as the bearer of one token. Threads may share it: each request has its own connection.
 
-    `timeout` is how many seconds a server may send nothing, `patience` how many seconds requests are repeated: if there is
+    `timeout` is how many seconds a server may send nothing (16 minutes at least where it works on the files of a run), `patience` how many seconds requests are repeated: if there is
     no answer, or the server defers the request (429, 503 and `Retry-After`). A request that may have been done is sent again
     only if that changes nothing: it reads or cancels, its content is known by digest, or it has an `Idempotency-Key`. `ca` names a file
     of certificates to trust in place of the system's.
@@ -234,12 +234,12 @@ class Client:
         it. Pages are read as one goes through them.
         """
         query = {"states": states, "path": path, "lines": _flag(lines), "authors": _flag(authors)}
-        for page in self._cursor_pages(query, "runs", run, "diff"):
+        for page in self._cursor_pages(query, "runs", run, "diff", is_long=True):
             yield from page["files"]
 
     def get_patch(self, run: str) -> bytes:
         """What a run has changed, as a patch for `git apply`; empty if it has changed no file."""
-        return self._get("runs", run, "patch").body
+        return self._get_long("runs", run, "patch").body
 
     def list_artifacts(self, run: str, *, all: bool = False) -> Iterator[ArtifactVersion]:
         """The artifacts of a run by their paths: the newest version of each, or with `all` every one.
@@ -254,12 +254,15 @@ class Client:
 
         It needs the scope `admin`; `without_files` leaves the snapshots out.
         """
-        return self._get("runs", run, "bundle", without_files=_flag(without_files)).body
+        return self._get_long("runs", run, "bundle", without_files=_flag(without_files)).body
 
-    def _cursor_pages(self, query: Mapping[str, Optional[str]], *path: str) -> Iterator[Any]:
+    def _cursor_pages(
+        self, query: Mapping[str, Optional[str]], *path: str, is_long: bool = False
+    ) -> Iterator[Any]:
         cursor = None
+        get = self._get_long if is_long else self._get
         while True:
-            page = self._get(*path, **query, limit=PAGE, cursor=cursor).object()
+            page = get(*path, **query, limit=PAGE, cursor=cursor).object()
             yield page
             cursor = page["next"]
             if cursor is None:
@@ -415,7 +418,7 @@ class Client:
             "fork": fork or None,
         }
         content = _json({name: value for name, value in body.items() if value is not None})
-        request = Request("POST", path_of("runs", run, "compare"), content=content)
+        request = Request("POST", path_of("runs", run, "compare"), content=content, is_long=True)
         return cast(Comparison, self._caller.ask(request, 200).object())
 
     def correct_run(
@@ -577,6 +580,9 @@ class Client:
 
     def _get(self, *segments: str, **query: Union[str, int, bool, None]) -> Reply:
         return self._caller.ask(Request("GET", path_of(*segments), query), 200)
+
+    def _get_long(self, *segments: str, **query: Union[str, int, bool, None]) -> Reply:
+        return self._caller.ask(Request("GET", path_of(*segments), query, is_long=True), 200)
 
     def _post(self, body: Mapping[str, Any], key: Optional[str], *segments: str) -> Any:
         """Sends the members that are not None, under a key that stays the same when they are sent again."""

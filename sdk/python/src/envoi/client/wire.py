@@ -19,6 +19,9 @@ from .errors import ApiError
 
 PIECE = 64 * 1024
 
+LONGEST_WORK = 16 * 60.0
+"""Seconds. A server works for up to 15 minutes on the files of a run, and sends nothing meanwhile."""
+
 
 class Lost(Exception):
     """The connection failed."""
@@ -40,6 +43,8 @@ class Request:
     query: Mapping[str, Union[str, int, bool, None]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     content: Optional[Content] = None
+    is_long: bool = False
+    """Whether the server may work for long before it answers."""
 
     @property
     def target(self) -> str:
@@ -74,12 +79,16 @@ class Server:
 
     def open(self, request: Request, timeout: Optional[float] = None) -> "Exchange":
         """Sends a request; what comes back has its status and headers, and its body still to be read. Raises Lost."""
-        connection = self._connection(self._timeout if timeout is None else timeout)
+        connection = self._connection(self.silence(request) if timeout is None else timeout)
         try:
             return Exchange(connection, self._asked(connection, request))
         except BaseException:
             connection.close()
             raise
+
+    def silence(self, request: Request) -> float:
+        """How many seconds nothing may come."""
+        return max(self._timeout, LONGEST_WORK) if request.is_long else self._timeout
 
     def _connection(self, timeout: float) -> HTTPConnection:
         if self._tls is None:
