@@ -308,6 +308,16 @@ mod tests {
     }
 
     #[test]
+    fn work_on_files_is_waited_for_longer_than_a_server_takes_for_it() {
+        let address =
+            Address { url: "http://127.0.0.1:1".to_owned(), token: "evt_x".to_owned(), roots: None };
+        let Ok(server) = Server::at(&address) else { panic!("a client") };
+        let silence = |server: &Server| server.agent.config().timeout_per_read();
+        assert_eq!(silence(&server), Some(SILENCE));
+        assert!(silence(&server.for_files()) > Some(Duration::from_secs(15 * 60)));
+    }
+
+    #[test]
     fn a_server_that_was_never_there_is_not_waited_for() {
         let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let address = Address { url: format!("http://{nowhere}"), token: "evt_x".to_owned(), roots: None };
