@@ -94,19 +94,28 @@ fn lock() -> MutexGuard<'static, Mode> {
 fn install() -> std::io::Result<()> {
     let once = Arc::clone(ONCE.get_or_init(Arc::default));
     let heeded: &[i32] = if ignores_ctrl_c() { &[SIGTERM] } else { &[SIGINT, SIGTERM] };
+    // Until there is a list of signals, one that comes is noted here, and by nothing else.
+    let came = Arc::<AtomicBool>::default();
+    for signal in heeded {
+        flag::register(*signal, Arc::clone(&came))?;
+    }
     for signal in heeded {
         flag::register_conditional_shutdown(*signal, i32::from(STOPPED), Arc::clone(&once))?;
         flag::register(*signal, Arc::clone(&once))?;
     }
     let mut signals = Signals::new(heeded)?;
+    let came = came.load(Ordering::SeqCst);
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut is_first = true;
-        for _ in signals.forever() {
+        let mut heed = || {
             obey(&lock(), is_first);
             is_first = false;
             // The next one is obeyed here too, with its last words.
             once.store(false, Ordering::SeqCst);
-        }
+        };
+        let listed = signals.pending().count();
+        (0..listed.max(usize::from(came))).for_each(|_| heed());
+        signals.forever().for_each(|_| heed());
     })?;
     Ok(())
 }
