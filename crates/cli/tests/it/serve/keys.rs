@@ -150,6 +150,34 @@ fn a_resumption_that_found_nothing_to_do_does_nothing_when_it_comes_again_after_
     assert_ne!(rest(&admin, &run)["events"], failed["events"], "another request means it");
 }
 
+/// It was done. That the run cannot go on just now is no refusal of it.
+#[test]
+fn a_request_that_was_done_is_not_refused_because_another_run_is_at_work_in_the_workspace_by_now() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    let alone = |flow: &str| {
+        let registered = admin.post("/v1/flows", flow).json();
+        let started = admin.post("/v1/runs", &json!({"flow": registered["digest"]}).to_string());
+        assert_eq!(started.status, 201, "{}", started.text());
+        text(&started.json()["run"])
+    };
+    let run = alone("flow: checks\nsteps:\n  - id: a\n    run: test -e ok\n  - id: b\n    ask: 'Go on?'\n");
+    assert_eq!(rest(&admin, &run)["status"], "failed");
+    stage.write("ok", "");
+    let path = format!("/v1/runs/{run}/resume");
+    let send = || admin.call("POST", &path, &[("idempotency-key", "once")], b"{}");
+    assert_eq!(send().status, 202);
+    let waits = rest(&admin, &run);
+    assert_eq!(waits["status"], "waiting", "{waits}");
+    alone("flow: works\nsteps:\n  - id: w\n    run: while [ ! -e go ]; do sleep 0.02; done\n");
+    wait_until("the step of the other run", || stage.supervisor("w.1.1").is_some());
+    let anew = admin.call("POST", &path, &[("idempotency-key", "anew")], b"{}");
+    assert_eq!(anew.json()["code"], "WORKSPACE_BUSY", "another request is refused: {}", anew.text());
+    let again = send();
+    assert_eq!((again.status, &again.json()["events"]), (202, &waits["events"]), "{}", again.text());
+    stage.write("go", "");
+}
+
 /// How many events the run of this request has before it.
 fn rest_of(admin: &Client, row: &Row) -> Value {
     if row.run.is_empty() { Value::Null } else { rest(admin, &row.run)["events"].clone() }
