@@ -51,7 +51,8 @@ pub(super) fn is_given(name: &str) -> bool {
 
 /// Whether a value makes another key. These say where and how one looks at the run.
 fn is_keyed(name: &str) -> bool {
-    !matches!(name, "TERM" | "TMPDIR") && !name.starts_with("XDG_")
+    !matches!(name, "TERM" | "TMPDIR" | "XDG_RUNTIME_DIR" | "XDG_SEAT" | "XDG_VTNR")
+        && !name.starts_with("XDG_SESSION_")
 }
 
 /// The engine's part of the key. `env`: what the command gets, one value a name, without the engine's own.

@@ -107,7 +107,8 @@ impl CacheEntry {
         folder.join(format!("{name}.json"))
     }
 
-    /// Writes it under each of its keys, and as the newest of its step. Not synced: one that is lost is a miss.
+    /// Writes it under each of its keys, and as the newest of its step. Under another key than its first it displaces none: a result that a
+    /// command has made in that state says more. Not synced: one that is lost is a miss.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -115,9 +116,12 @@ impl CacheEntry {
         use std::os::unix::fs::DirBuilderExt as _;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let bytes = serde_json::to_vec(self)?;
-        for name in self.keys.iter().map(String::as_str).chain([step]) {
-            envoi_durable::put(&Self::place(folder, name), &bytes)?;
+        for (nth, name) in self.keys.iter().map(String::as_str).enumerate() {
+            if nth == 0 || Self::read(folder, name).is_err() {
+                envoi_durable::put(&Self::place(folder, name), &bytes)?;
+            }
         }
+        envoi_durable::put(&Self::place(folder, step), &bytes)?;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::io;
 use std::time::Instant;
 
 use envoi_contract::digest::Digest;
-use envoi_tree::{NotRestored, Tree};
+use envoi_tree::{Entry, NotRestored, Tree};
 
 use self::key::{Key, NoKey};
 use super::run::Ended;
@@ -304,9 +304,10 @@ impl Found {
     }
 
     /// What stands in the place of files and is something else.
-    fn displaced<'t>(&self, stands: &'t Tree) -> Vec<&'t envoi_tree::Entry> {
-        let other = |entry: &envoi_tree::Entry| {
-            stands.get(&entry.path).filter(|stands| stands.content() != entry.content())
+    fn displaced<'t>(&self, stands: &'t Tree) -> Vec<&'t Entry> {
+        let other = |entry: &Entry| {
+            let differs = |stands: &&Entry| stands.content() != entry.content() || stands.mode != entry.mode;
+            stands.get(&entry.path).filter(differs)
         };
         self.files.entries().iter().filter_map(other).collect()
     }

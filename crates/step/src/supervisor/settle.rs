@@ -124,6 +124,7 @@ impl Attempt {
                 stdout: &stdout.file,
                 stderr: &stderr.file,
                 report: collected.file.as_ref(),
+                report_assigned: collected.assigned,
                 data: data.file.as_ref(),
             };
             looked.record(self, &left)

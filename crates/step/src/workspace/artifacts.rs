@@ -29,8 +29,10 @@ pub(crate) struct Seen {
     pub(crate) left_out: BTreeMap<String, String>,
     /// Folders that cannot be read: what is in them is not known.
     closed: Vec<PathBuf>,
-    /// What matches and is no file: the path, and what it is.
+    /// What matches and is neither a file nor a link: the path, and what it is.
     no_files: BTreeMap<String, &'static str>,
+    /// The links that match.
+    links: BTreeSet<String>,
 }
 
 /// What matches, before any of it is read.
@@ -43,8 +45,7 @@ pub(crate) struct Found {
 impl Seen {
     /// The links that match. `None`: there are more than are remembered.
     pub(crate) fn links(&self) -> Option<impl Iterator<Item = &str>> {
-        let links = || self.no_files.iter().filter(|(_, kind)| **kind == LINK).map(|(path, _)| path.as_str());
-        (self.no_files.len() < MOST_NO_FILES).then(links)
+        (self.links.len() < MOST_NO_FILES).then(|| self.links.iter().map(String::as_str))
     }
 
     /// Whether it is not known if this file is there.
@@ -256,6 +257,11 @@ impl<'a> Watched<'a> {
                     };
                     match kind(entry.file_type()) {
                         None => files.push(path),
+                        Some(LINK) => {
+                            if seen.links.len() < MOST_NO_FILES {
+                                seen.links.insert(path.to_string_lossy().into_owned());
+                            }
+                        }
                         Some(kind) if seen.no_files.len() < MOST_NO_FILES => {
                             seen.no_files.insert(path.to_string_lossy().into_owned(), kind);
                         }
@@ -296,7 +302,8 @@ impl<'a> Watched<'a> {
     pub(crate) fn no_file(&self, pattern: &str, seen: &Seen) -> Option<String> {
         let tidy = pattern.strip_prefix("./").unwrap_or(pattern);
         let glob = GlobBuilder::new(tidy).literal_separator(true).build().ok()?.compile_matcher();
-        let (path, kind) = seen.no_files.iter().find(|(path, _)| glob.is_match(path))?;
+        let links = seen.links.iter().map(|path| (path, &LINK));
+        let (path, kind) = seen.no_files.iter().chain(links).find(|(path, _)| glob.is_match(path))?;
         Some(format!("`{}` is {kind}, and only regular files are handed over", self.readable(path.as_ref())))
     }
 }

@@ -337,7 +337,7 @@ pub(crate) fn a_link_that_is_ignored_counts_and_a_pattern_without_a_file_gives_n
 }
 
 pub(crate) fn what_another_run_would_lack_is_not_kept() {
-    let rows: [(&str, &str); 9] = [
+    let rows: [(&str, &str); 10] = [
         ("exit 3", "the command has not ended with exit code 0"),
         ("echo x >notes", "the command has changed `notes`, which no pattern of `artifacts` names"),
         (
@@ -353,7 +353,14 @@ pub(crate) fn what_another_run_would_lack_is_not_kept() {
             "the command has written `tmp/x`, which is ignored and which no pattern of `artifacts` names",
         ),
         ("true", "no file matches `artifacts: out/**`"),
-        ("mkdir out; ln -s ../README out/link; touch out/a", ""),
+        (
+            "mkdir out; ln -s ../README out/link; touch out/a",
+            "`out/link` is a link, and only regular files of `artifacts` are kept",
+        ),
+        (
+            "mkdir out made; touch out/a",
+            "the command has made or removed the empty folder `made`, and only files are kept",
+        ),
         ("mkdir out; echo topsecret >out/a", "artifact `out/a` holds a secret"),
         (
             "mkdir out; touch out/a; sleep 100 & true",
@@ -368,6 +375,78 @@ pub(crate) fn what_another_run_would_lack_is_not_kept() {
         assert_eq!(cache(&exit).not_kept.as_deref().unwrap_or_default(), expected, "{script}");
         assert_eq!(cache(&exit).kept.is_none(), !expected.is_empty(), "{script}");
     }
+}
+
+pub(crate) fn what_stands_behind_an_output_option_is_no_report_when_it_comes_back() {
+    let place = Place::new();
+    let script = "mkdir -p out; printf %s \"$0\" >out/page";
+    let spec = |run: &Run<'_>, text: &str| Spec {
+        command: exec(&["/bin/sh", "-c", script, text, "--output", "out/page"]),
+        ..run.spec(text)
+    };
+    let one = place.run("one");
+    let first = one.run(&spec(&one, "a page"));
+    assert_eq!((cache(&first).not_kept.as_deref(), first.report_assigned), (None, false));
+    let other = place.run("other");
+    let second = other.run(&spec(&other, "a page"));
+    assert!(cache(&second).from.is_some(), "{:?}", second.cache);
+    assert_eq!((&second.report, second.report_assigned), (&first.report, false));
+    let report = r#"{"ok": true, "generatedAt": "t", "skillName": "page", "data": {}}"#;
+    let reporting = place.run("reporting");
+    let third = reporting.run(&spec(&reporting, report));
+    let expected = "the file behind `--output` is a report; one at `$ENVOI_REPORT` is kept";
+    assert_eq!(cache(&third).not_kept.as_deref(), Some(expected));
+}
+
+pub(crate) fn names_that_are_no_text_are_inputs_of_their_own() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::new();
+    let with = |name: &str, texts: [&str; 2]| {
+        let run = place.run(name);
+        for (byte, text) in [b"src/\xe8.c", b"src/\xe9.c"].iter().zip(texts) {
+            fs::write(run.path("").join(std::ffi::OsStr::from_bytes(*byte)), text).unwrap();
+        }
+        run.run(&run.spec(BUILD));
+    };
+    with("one", ["1", "2"]);
+    with("same", ["1", "2"]);
+    assert_eq!(place.starts(), 1);
+    with("other", ["3", "2"]);
+    assert_eq!(place.starts(), 2);
+}
+
+pub(crate) fn a_result_in_the_state_that_another_has_left_displaces_none_that_was_made_in_it() {
+    let place = Place::new();
+    let script = r#"echo started >>"$COUNT"; mkdir -p out; echo x >>out/count"#;
+    let run = place.run("one");
+    let again = |read: bool| {
+        let mut spec = run.spec(script);
+        spec.cache.as_mut().unwrap().read = read;
+        if run.dir().path().exists() {
+            fs::remove_dir_all(run.dir().path()).unwrap();
+        }
+        run.run(&spec)
+    };
+    // Three states, of which the later two have results of their own; then the first one is made again.
+    (0..3).for_each(|_| drop(again(false)));
+    run.write("out/count", "x\n");
+    let second = again(true);
+    assert_eq!((run.text("out/count").as_str(), place.starts()), ("x\nx\n", 3), "{:?}", second.cache);
+    fs::remove_dir_all(run.path("out")).unwrap();
+    again(false);
+    let second = again(true);
+    assert_eq!((run.text("out/count").as_str(), place.starts()), ("x\nx\n", 4), "{:?}", second.cache);
+}
+
+pub(crate) fn a_changed_mode_of_an_artifact_can_be_had_back() {
+    let place = Place::new();
+    let run = place.run("one");
+    run.run(&run.spec(BUILD));
+    fs::set_permissions(run.path("out/app"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::remove_dir_all(run.dir().path()).unwrap();
+    let exit = run.run(&run.spec(BUILD));
+    let stood = place.tree(cache(&exit).stood.as_deref().unwrap());
+    assert_eq!((stood.get(b"out/app").unwrap().mode, place.starts()), (0o600, 1));
 }
 
 pub(crate) fn a_secret_is_masked_in_what_is_kept() {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use envoi_contract::digest::Digest;
-use envoi_tree::{Tree, What};
+use envoi_tree::{LeftOut, Tree, What};
 
 use crate::attempt::cached::{CacheOrder, CachePart};
 use crate::attempt::spec::Spec;
@@ -58,8 +58,12 @@ pub(super) enum NoKey {
     Unreadable(String),
     #[error("no file matches `inputs: {0}`")]
     Unmatched(String),
+    #[error("`{0}` is larger than what a snapshot keeps of a file")]
+    TooLarge(String),
     #[error("too many links match `inputs`")]
     TooManyLinks,
+    #[error("the command has more than {MOST_WORDS} words")]
+    TooManyWords,
     #[error(transparent)]
     Patterns(#[from] PatternError),
     #[error("a file of the workspace: {0}")]
@@ -123,9 +127,15 @@ pub(super) fn inputs(spec: &Spec, order: &CacheOrder, tree: &Tree) -> Result<Inp
             What::File { digest, .. } => digest.hex(),
             What::Link { digest, .. } => format!("link {}", digest.hex()),
             What::EmptyFolder => "folder".to_owned(),
+            What::LeftOut { why: LeftOut::Large, .. } => return Err(NoKey::TooLarge(entry.shown())),
             What::LeftOut { .. } => return Err(NoKey::Unreadable(entry.shown())),
         };
-        lines.insert(format!("{:?}", entry.shown()), format!("{:03o} {what}", entry.mode));
+        // Two names that are no text must not become one.
+        let name = match std::str::from_utf8(&entry.path) {
+            Ok(path) => format!("{path:?}"),
+            Err(_) => format!("\"{}\"", entry.path.escape_ascii()),
+        };
+        lines.insert(name, format!("{:03o} {what}", entry.mode));
     }
     // Ignored files, which no snapshot has.
     let seen = watched.look();
@@ -160,7 +170,10 @@ pub(super) fn inputs(spec: &Spec, order: &CacheOrder, tree: &Tree) -> Result<Inp
 /// A part for each file and each program that a word of the command names.
 fn named(spec: &Spec, order: &CacheOrder) -> Result<Vec<CachePart>, NoKey> {
     let mut parts = BTreeMap::new();
-    let words: BTreeSet<&String> = order.words.iter().take(MOST_WORDS).collect();
+    let words: BTreeSet<&String> = order.words.iter().collect();
+    if words.len() > MOST_WORDS {
+        return Err(NoKey::TooManyWords);
+    }
     for word in words {
         if word.is_empty() || word.len() > 1_000 {
             continue;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 
-use envoi_tree::{Tree, differences};
+use envoi_tree::{Entry, Tree, What, differences};
 use walkdir::WalkDir;
 
 use crate::attempt::spec::Spec;
@@ -23,6 +23,8 @@ pub(super) enum Outside {
     Changed(String),
     #[error("the command has written `{0}`, which is ignored and which no pattern of `artifacts` names")]
     Ignored(String),
+    #[error("the command has made or removed the empty folder `{0}`, and only files are kept")]
+    Folder(String),
     #[error("the folder has more than {MOST_ENTRIES} files")]
     TooMany,
     #[error("a folder cannot be looked at: {0}")]
@@ -40,11 +42,16 @@ pub(super) fn look(
     let is_left = |path: &str| is_artifact(&spec.artifacts, path) || is_known(path);
     for difference in differences(before, after) {
         let path = String::from_utf8_lossy(difference.path()).into_owned();
-        // A folder is empty now, or no more, because of a file in it.
-        let is_folder = |entry: &envoi_tree::Entry| entry.what == envoi_tree::What::EmptyFolder;
-        let is_of_folders = [difference.before, difference.after].into_iter().flatten().all(is_folder);
-        if !is_left(&path) && !is_of_folders {
-            return Err(Outside::Changed(path));
+        let is_folder = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.what == What::EmptyFolder);
+        let is_known = match (difference.before, difference.after) {
+            // A folder is empty now, or no more, because of a file in it.
+            (None, after) if is_folder(after) => before.has_below(difference.path()),
+            (before, None) if is_folder(before) => after.has_below(difference.path()),
+            _ if is_left(&path) => true,
+            _ => return Err(Outside::Changed(path)),
+        };
+        if !is_known {
+            return Err(Outside::Folder(path));
         }
     }
     ignored(spec, is_left, after, since_ms)

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 
 use envoi_contract::digest::Digest;
+use envoi_contract::skill_report::SkillReport;
 use envoi_tree::{ContentError, Entry, Gathered, Order, Tree};
 
 use super::key::{self, Key, NoKey};
@@ -14,7 +15,7 @@ use crate::attempt::cached::CacheOrder;
 use crate::attempt::record::{Change, FileChange, FileRef, Outcome};
 use crate::disk::plain;
 use crate::supervisor::{Attempt, run::Ended};
-use crate::workspace::artifacts::Digests;
+use crate::workspace::artifacts::{Digests, Watched};
 use crate::workspace::before::Before;
 
 /// Where the artifacts stand in the list.
@@ -41,6 +42,8 @@ pub(in crate::supervisor) struct Left<'a> {
     pub(in crate::supervisor) stdout: &'a FileRef,
     pub(in crate::supervisor) stderr: &'a FileRef,
     pub(in crate::supervisor) report: Option<&'a FileRef>,
+    /// Whether the report stood in the place that Envoi names. Otherwise it is a copy of the file behind `--output`.
+    pub(in crate::supervisor) report_assigned: bool,
     pub(in crate::supervisor) data: Option<&'a FileRef>,
 }
 
@@ -63,6 +66,12 @@ pub(super) enum NotKept {
     Incomplete(String),
     #[error("artifact `{0}` is too large")]
     TooLarge(String),
+    #[error("`{0}` is a link, and only regular files of `artifacts` are kept")]
+    Link(String),
+    #[error("too many links match `artifacts`")]
+    TooManyLinks,
+    #[error("the file behind `--output` is a report; one at `$ENVOI_REPORT` is kept")]
+    ReportBehindOption,
     #[error(transparent)]
     NoKey(#[from] NoKey),
     #[error(transparent)]
@@ -135,6 +144,18 @@ pub(super) fn keep(
     let document = |name: &str, content: io::Result<Vec<u8>>| {
         Ok(Gathered { path: name.as_bytes().to_vec(), mode: 0o600, content: content? })
     };
+    let watched = Watched::new(&spec.workspace, &spec.artifacts, &spec.never).map_err(NoKey::from)?;
+    if let Some(path) = watched.look().links().ok_or(NotKept::TooManyLinks)?.next() {
+        return Err(NotKept::Link(path.to_owned()));
+    }
+    // Any file may stand behind `--output`. One that is no report is not taken for one when it comes back.
+    let report = match left.report {
+        Some(copy) if !left.report_assigned => match SkillReport::decode(&read(copy)?) {
+            Ok(_) => return Err(NotKept::ReportBehindOption),
+            Err(_) => None,
+        },
+        report => report,
+    };
     let artifacts = copies().map(|(path, copy)| {
         let mode = fs::symlink_metadata(spec.workspace.join(path))?.permissions().mode();
         let content = read(copy)?;
@@ -145,7 +166,7 @@ pub(super) fn keep(
     });
     let output = plain::open_if_there(&dir.output())?;
     let output = output.map(|file| document(OUTPUT, plain::read_all(file, most)));
-    let others = [(REPORT, left.report), (DATA, left.data)];
+    let others = [(REPORT, report), (DATA, left.data)];
     let others = others.into_iter().filter_map(|(name, file)| Some(document(name, read(file?))));
     let parts = serde_json::to_vec(&key.parts).map_err(io::Error::from);
     let own = [
