@@ -179,6 +179,7 @@ export class Person {
     /** What the console may say: failures of the network are the browser's own words. */
     person.allowed = [];
     person.asked = [];
+    person.open = 0;
     person.context = await (await launched()).newContext({ ...screen, ...more });
     // While the page is worked on: its files from a folder, in place of those of the binary.
     if (process.env.PAGE) {
@@ -194,10 +195,20 @@ export class Person {
     page.on("pageerror", (error) => this.wrong.push(`error: ${error.stack}`));
     page.on("request", (request) => {
       this.asked.push(request.url());
+      this.open += 1;
       if (!request.url().startsWith(this.stage.url) && !request.url().startsWith("blob:")) this.wrong.push(`another host: ${request.url()}`);
     });
+    for (const end of ["requestfinished", "requestfailed"]) page.on(end, () => (this.open -= 1));
     if (address !== undefined) await page.goto(address);
     return page;
+  }
+
+  /** Until a page that reads no stream asks nothing any more: what it has planned comes within a round, because timers of a page end in turn. */
+  async quiet(page) {
+    for (let before = -1; before !== this.asked.length || this.open > 0; ) {
+      before = this.asked.length;
+      await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 300)));
+    }
   }
 
   /** Nothing that axe finds, light and dark. */

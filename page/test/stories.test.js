@@ -122,6 +122,8 @@ test("a tab that is hidden reads no stream, and catches up when it is seen; one 
   await eventually("a stream", async () => streams() === 1);
   await see("hidden");
   await eventually("the stream is closed", async () => closed === 1);
+  // The list is asked for once more when the stream begins.
+  await person.quiet(page);
   const run = await stage.run(ASKS);
   const { question } = await stage.question(run);
   assert.equal(await page.getByRole("link", { name: "Publish the notes?" }).count(), 0, "nothing is heard");
