@@ -179,11 +179,23 @@ fn converse(
 
 pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     use envoi_engine::EngineError;
-    if let EngineError::TakenOver | EngineError::Store(CommitError::Fenced { .. }) = error {
-        return Failure::new(Code::TakenOver, error.to_string())
-            .hint("the other engine goes on with the run; `envoi resume RUN` follows it");
+    match error {
+        EngineError::TakenOver | EngineError::Store(CommitError::Fenced { .. }) => taken_over(error),
+        _ => Failure::store(error),
     }
-    Failure::store(error)
+}
+
+/// Why it has not come up. Another engine may have taken over meanwhile.
+fn not_started(error: &HostError) -> Failure {
+    match error {
+        HostError::Store(CommitError::Fenced { .. }) => taken_over(error),
+        _ => Failure::store(error),
+    }
+}
+
+fn taken_over(error: &dyn std::error::Error) -> Failure {
+    Failure::new(Code::TakenOver, error.to_string())
+        .hint("the other engine goes on with the run; `envoi resume RUN` follows it")
 }
 
 /// Comes up as the engine, with the configuration of the store. An engine that was stopped within a transaction keeps the
@@ -220,7 +232,7 @@ pub(crate) fn start(
         }
         (started, _) => started,
     };
-    let host = started.map_err(|(error, _)| Failure::store(error))?;
+    let host = started.map_err(|(error, _)| not_started(&error))?;
     let telemetry = Telemetry::begin(store, host.commands());
     Ok((host, telemetry))
 }
@@ -296,6 +308,18 @@ mod tests {
     use envoi_contract::{digest::Digest, time::Timestamp};
     use envoi_journal::Aside;
     use envoi_kernel::ids::FlowId;
+
+    #[test]
+    fn an_engine_that_was_taken_over_says_so_whenever_it_learns_it() {
+        let fenced = || CommitError::Fenced { ours: 1, current: 2 };
+        let told = [
+            not_started(&HostError::Store(fenced())),
+            not_started(&HostError::Store(CommitError::Busy)),
+            stopped_by(&envoi_engine::EngineError::Store(fenced())),
+        ];
+        let codes = told.map(|failure| failure.code.known());
+        assert_eq!(codes, [Some(Code::TakenOver), Some(Code::StoreFailed), Some(Code::TakenOver)]);
+    }
 
     #[test]
     fn a_run_that_is_set_aside_is_not_waited_for() {

@@ -2,7 +2,7 @@
 
 use super::{claim, message::EngineError};
 use envoi_contract::code::{Class, Code, UnknownCode};
-use envoi_journal::ReadError;
+use envoi_journal::{CommitError, ReadError};
 use envoi_kernel::{
     Refusal,
     ids::{AttemptId, RunId},
@@ -121,7 +121,11 @@ impl From<EngineError> for Refused {
         match error {
             EngineError::Refused(refusal) => Self::new(code_of(&refusal), message, hint_of(&refusal)),
             EngineError::WorkspaceBusy { .. } => Self::workspace_busy(message),
-            EngineError::Stopping { .. } | EngineError::Moved { .. } | EngineError::TakenOver => {
+            // The next engine can be asked.
+            EngineError::Stopping { .. }
+            | EngineError::Moved { .. }
+            | EngineError::TakenOver
+            | EngineError::Store(CommitError::Fenced { .. }) => {
                 Self::new(Code::EngineStopping, message, None)
             }
             EngineError::SetAside { run, code, reason } => Self::set_aside(&run, &code, &reason),
@@ -239,6 +243,15 @@ mod tests {
         }
         let text = serde_json::to_string(&Refused::new(Code::RunOver, "m", None)).unwrap();
         assert_eq!(text, r#"{"code":"RUN_OVER","message":"m","hint":null,"exit_code":6}"#);
+    }
+
+    #[test]
+    fn an_engine_that_was_taken_over_has_its_clients_ask_the_next_one() {
+        let fenced = CommitError::Fenced { ours: 1, current: 2 };
+        for error in [EngineError::TakenOver, EngineError::Store(fenced)] {
+            assert_eq!(Refused::from(error).code, Code::EngineStopping);
+        }
+        assert_eq!(Refused::from(EngineError::Store(CommitError::Closed)).code, Code::StoreFailed);
     }
 
     #[test]
