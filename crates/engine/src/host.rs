@@ -187,6 +187,12 @@ impl Host {
         self.thread.is_finished()
     }
 
+    /// Whether no other process has taken the store over. The loop learns it with its next commit only.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.lease.is_current()
+    }
+
     /// How many requests, of whichever command, are being worked on when it is called.
     pub fn requests_under_way(&self) -> impl Fn() -> usize + Send + 'static {
         let under_way = self.commands.under_way.clone();

@@ -115,6 +115,7 @@ fn leave(
     if host.requests_under_way()() > 0 {
         printer.note(FINISHING);
     }
+    let ours = host.is_current();
     let stopped = host.close(run);
     telemetry.end(LAST_SPANS);
     note_undelivered(setup.store, run, printer);
@@ -128,6 +129,8 @@ fn leave(
     };
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
+        // Its request learnt it before the loop did.
+        (Some(Ok(STOPPED)), None) if !ours => Err(taken_over(&envoi_engine::EngineError::TakenOver)),
         (Some(outcome), Some(error)) => {
             // The run of this command had come to rest; what stopped the engine concerns others.
             stopped_by(&error).say(false);
