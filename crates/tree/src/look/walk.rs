@@ -153,7 +153,9 @@ impl Walk<'_> {
         };
         match listed {
             Some(Listed { paths, unlisted }) => {
-                let unlisted = unlisted.iter().map(|path| below(&folder, path));
+                // Our folders and git's are in no list, also where another user has closed them.
+                let is_ours = |path: &Vec<u8>| path.split(|byte| *byte == b'/').any(is_never);
+                let unlisted = unlisted.iter().map(|path| below(&folder, path)).filter(|path| !is_ours(path));
                 self.unlisted.borrow_mut().extend(unlisted);
                 self.take_listed(&folder, paths)
             }

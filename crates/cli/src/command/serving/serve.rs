@@ -102,8 +102,6 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
         announced.end();
     }
     server.stop(GRACE);
-    // One that makes a patch is in a group of its own.
-    envoi_tree::git::end_all();
     let left = leave(host);
     telemetry.end(LAST_SPANS);
     left
