@@ -193,6 +193,23 @@ fn the_bridge_knows_when_a_limit_is_over_that_the_program_does_not_tell() {
 }
 
 #[test]
+fn one_that_fell_silent_after_a_limit_or_in_its_last_call_has_fallen_silent() {
+    let mut driver = Driver::started(&flow([bridged("a")]));
+    feed(&mut driver, "call 1 a.1.1");
+    let long_ago = Timestamp::parse("2001-01-01T00:00:00Z").unwrap();
+    let ended =
+        ModelCalled { refused_until: Some(long_ago), ..ModelCalled::lost(CallId::new("call_1").unwrap()) };
+    driver.ok(Input::ModelCalled(Box::new(ended)));
+    driver.ok(refused("a.1.1", "AGENT_IDLE"));
+    assert_eq!(driver.settlement("a.1.1").error.as_ref().unwrap().code, "AGENT_IDLE");
+    let step = bridged("a").with(|step| step.budget = Budget { llm_calls: Some(1), cost: None });
+    let mut driver = Driver::started(&flow([step]));
+    feed(&mut driver, "call 1 a.1.1");
+    driver.ok(refused("a.1.1", "AGENT_IDLE"));
+    assert_eq!(driver.settlement("a.1.1").error.as_ref().unwrap().code, "AGENT_IDLE");
+}
+
+#[test]
 fn a_session_belongs_to_the_program_whatever_its_model() {
     let other = bridged("b").with(|step| match &mut step.kind {
         StepKind::Agent(plan) => {

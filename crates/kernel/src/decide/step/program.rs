@@ -121,9 +121,13 @@ pub(crate) fn stopped(draft: &Draft<'_>, open: &OpenVisit, verdict: &mut Verdict
     else {
         return false;
     };
+    // It waits for the answer to a call that was granted.
+    if error.is(Code::AgentIdle) && draft.control.accounts.is_calling(&plan.attempt) {
+        return false;
+    }
     let Some(bound) = bounds::for_a_call(&draft.flow.limits, &draft.control, Some(&plan.attempt)) else {
         let until = draft.control.accounts.refused_until(&plan.attempt);
-        if let Some(until) = until.filter(|_| error.is(Code::AgentIdle)) {
+        if let Some(until) = until.filter(|until| *until > draft.now && error.is(Code::AgentIdle)) {
             *error = SkillError::new(
                 Code::AgentThrottled,
                 format!("the provider takes no model call until {until}"),

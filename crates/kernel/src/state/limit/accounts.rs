@@ -126,8 +126,13 @@ impl Accounts {
         account.charged().beyond(&before)
     }
 
+    /// Whether a call of this attempt is under way.
+    pub(crate) fn is_calling(&self, attempt: &AttemptId) -> bool {
+        self.calls.values().flatten().any(|of| of == attempt)
+    }
+
     fn forget_if_over(&mut self, attempt: &AttemptId) {
-        let calls = self.calls.values().flatten().any(|of| of == attempt);
+        let calls = self.is_calling(attempt);
         let over = |account: &Account| account.reported.is_some() && !account.in_doubt;
         if !calls && self.attempts.get(attempt).is_some_and(over) {
             self.attempts.remove(attempt);
