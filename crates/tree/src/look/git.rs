@@ -52,10 +52,28 @@ impl<'s> Asking<'s> {
             }
             Some(Finished { code: Some(0), stdout, stderr }) => {
                 let paths = stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-                Ok(Some(Listed { paths: paths.map(<[u8]>::to_vec).collect(), unlisted: unlisted(&stderr) }))
+                let mut unlisted = unlisted(&stderr)?;
+                if !unlisted.is_empty() {
+                    self.strip_prefix_of(folder, &mut unlisted)?;
+                }
+                Ok(Some(Listed { paths: paths.map(<[u8]>::to_vec).collect(), unlisted }))
             }
             _ => Ok(None),
         }
+    }
+
+    /// Git lists paths from the folder, and warns of them from the top of its repository.
+    fn strip_prefix_of(&mut self, folder: &Path, paths: &mut [Vec<u8>]) -> io::Result<()> {
+        let answer = self.answer_of(folder, &["rev-parse", "--show-prefix"])?;
+        let prefix = answer.filter(|answer| answer.code == Some(0)).map(|answer| answer.stdout);
+        let prefix = prefix
+            .ok_or_else(|| io::Error::other("git does not say where the folder lies in its repository"))?;
+        let prefix = prefix.strip_suffix(b"\n").unwrap_or(&prefix);
+        for path in paths {
+            let inside = path.strip_prefix(prefix).ok_or_else(|| not_open(path))?;
+            *path = inside.to_vec();
+        }
+        Ok(())
     }
 
     /// `None` where git cannot be started.
@@ -89,14 +107,22 @@ pub(crate) struct Listed {
     pub(crate) unlisted: Vec<Vec<u8>>,
 }
 
-/// The folders that git has passed over because it may not list them, as git has said it.
-fn unlisted(stderr: &[u8]) -> Vec<Vec<u8>> {
-    let said = String::from_utf8_lossy(stderr);
-    let denied = said.lines().filter_map(|line| {
-        let path = line.strip_prefix("warning: could not open directory '")?;
-        path.strip_suffix("/': Permission denied")
-    });
-    denied.map(|path| path.as_bytes().to_vec()).collect()
+/// The folders that git has passed over because it may not list them, as git has said it: from the top of the repository.
+///
+/// # Errors
+/// It has passed over a folder for another reason, or one whose name has more than one line: its files would count as deleted.
+fn unlisted(stderr: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    const WARNS: &[u8] = b"warning: could not open directory '";
+    let warnings = stderr.split(|byte| *byte == b'\n').filter(|line| line.starts_with(WARNS));
+    let path = |line: &[u8]| {
+        let path = line.strip_prefix(WARNS)?.strip_suffix(b"/': Permission denied")?;
+        Some(path.to_vec())
+    };
+    warnings.map(|line| path(line).ok_or_else(|| not_open(line))).collect()
+}
+
+fn not_open(said: &[u8]) -> io::Error {
+    io::Error::other(format!("git could not open a folder: {}", String::from_utf8_lossy(said)))
 }
 
 /// The folder that git could not open because its path is too long, as git reports it.

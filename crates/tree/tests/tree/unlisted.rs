@@ -20,6 +20,20 @@ fn paths(from: &Kept, to: &Kept) -> Vec<String> {
 }
 
 #[test]
+fn it_is_named_from_the_workspace_also_where_the_repository_begins_above() {
+    let place = Place::new();
+    place.git("..", &["init", "-q"]);
+    let name = "sh\u{fc}t";
+    place.write("near", "1");
+    place.write(format!("{name}/a"), "mine");
+    let then = place.keep();
+    let blind = place.keep_as_an_ordinary_user(&[name]).unwrap();
+    assert_eq!(paths(&then, &blind), [name]);
+    restore(&place.root, &place.order, &blind.tree).unwrap();
+    assert_eq!(fs::read_to_string(place.path(&format!("{name}/a"))).unwrap(), "mine");
+}
+
+#[test]
 fn its_files_are_not_deleted_ones_in_a_comparison() {
     let (_place, then, blind) = shut();
     assert_eq!(paths(&then, &blind), ["shut"]);
