@@ -107,8 +107,8 @@ impl CacheEntry {
         folder.join(format!("{name}.json"))
     }
 
-    /// Writes it under each of its keys, and as the newest of its step. Under another key than its first it displaces none: a result that a
-    /// command has made in that state says more. Not synced: one that is lost is a miss.
+    /// Writes it under each of its keys, and as the newest of its step. The first key is that of the state in which the command has made it.
+    /// Under another key it displaces no result that a command has made in that state. Not synced: one that is lost is a miss.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -117,7 +117,8 @@ impl CacheEntry {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let bytes = serde_json::to_vec(self)?;
         for (nth, name) in self.keys.iter().map(String::as_str).enumerate() {
-            if nth == 0 || Self::read(folder, name).is_err() {
+            let was_made_there = |known: Self| known.keys.first().is_some_and(|first| first == name);
+            if nth == 0 || !Self::read(folder, name).is_ok_and(was_made_there) {
                 envoi_durable::put(&Self::place(folder, name), &bytes)?;
             }
         }

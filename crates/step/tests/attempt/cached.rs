@@ -438,6 +438,23 @@ pub(crate) fn a_result_in_the_state_that_another_has_left_displaces_none_that_wa
     assert_eq!((run.text("out/count").as_str(), place.starts()), ("x\nx\n", 4), "{:?}", second.cache);
 }
 
+pub(crate) fn an_entry_of_the_state_that_was_left_is_renewed_with_the_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = |run: &str| CachedFrom { run: run.to_owned(), attempt: "build.1.1".to_owned() };
+    let write = |keys: [&str; 2], run: &str| {
+        let keys = keys.map(str::to_owned).to_vec();
+        CacheEntry::new(keys, from(run), 0, "list".to_owned()).write(folder.path(), NEWEST).unwrap();
+    };
+    let found = |key: &str| CacheEntry::read(folder.path(), key).unwrap().from.run;
+    write(["before", "after"], "old");
+    write(["before", "after"], "new");
+    assert_eq!(["before", "after"].map(found), ["new", "new"]);
+    // But not one that a command has made in that state.
+    write(["after", "later"], "made-there");
+    write(["before", "after"], "newest");
+    assert_eq!(["before", "after"].map(found), ["newest", "made-there"]);
+}
+
 pub(crate) fn a_changed_mode_of_an_artifact_can_be_had_back() {
     let place = Place::new();
     let run = place.run("one");

@@ -92,6 +92,7 @@ fn trials() -> Vec<Trials> {
             what_stands_behind_an_output_option_is_no_report_when_it_comes_back,
             names_that_are_no_text_are_inputs_of_their_own,
             a_result_in_the_state_that_another_has_left_displaces_none_that_was_made_in_it,
+            an_entry_of_the_state_that_was_left_is_renewed_with_the_result,
             a_changed_mode_of_an_artifact_can_be_had_back,
             a_secret_is_masked_in_what_is_kept,
             a_result_that_is_not_whole_is_a_miss_and_nothing_of_it_comes,
