@@ -40,7 +40,7 @@ pub fn make_folders(folder: &Path, changed: &mut BTreeSet<PathBuf>) -> io::Resul
     Ok(())
 }
 
-/// The folders that may have new names although nobody has synced them since: an earlier try to make `folder` was ended before that. What it
+/// The folders that may need a sync because an earlier try to make `folder` was killed before its sync. What that try
 /// had made has a name in each of them, and holds nothing else. None, if no part of `folder` can be such a one.
 #[must_use]
 pub fn perhaps_changed(folder: &Path) -> BTreeSet<PathBuf> {
@@ -153,7 +153,7 @@ mod tests {
             fs::create_dir_all(at(makes)).unwrap();
             perhaps_changed(&store)
         };
-        assert_eq!(perhaps_changed(&store), BTreeSet::new(), "the folder holds a file of somebody");
+        assert_eq!(perhaps_changed(&store), BTreeSet::new(), "somebody has put a file into the folder");
         assert_eq!(found("a"), BTreeSet::from([place.path().to_owned()]));
         assert_eq!(found("a/b"), BTreeSet::from([place.path().to_owned(), at("a")]));
         assert_eq!(found("a/b/store/x"), BTreeSet::from([place.path().to_owned(), at("a"), at("a/b")]));

@@ -44,8 +44,9 @@ impl Layout {
         let ignore = self.root.join(".gitignore");
         let is_whole = ignore.exists();
         let mut changed = BTreeSet::new();
+        let mut perhaps = BTreeSet::new();
         if !is_whole {
-            changed = envoi_durable::perhaps_changed(&self.root);
+            perhaps = envoi_durable::perhaps_changed(&self.root);
             changed.extend(self.artifacts().parent().map(Path::to_owned));
             changed.insert(envoi_durable::parent(&self.temporary()).to_owned());
         }
@@ -57,8 +58,14 @@ impl Layout {
             }
         }
         // The names in a folder are durable with one sync of it, after the last of them.
-        changed.remove(&self.root);
-        changed.iter().filter(|folder| folder.is_dir()).try_for_each(|folder| sync(folder))?;
+        for folder in changed.union(&perhaps).filter(|folder| **folder != self.root && folder.is_dir()) {
+            match sync(folder) {
+                // No earlier try has made a name there: this user may not.
+                Err(error)
+                    if error.kind() == io::ErrorKind::PermissionDenied && !changed.contains(folder) => {}
+                synced => synced?,
+            }
+        }
         if !is_whole {
             let (temporary, mut file) = Temporary::create_with(&self.root, 0o644)?;
             file.write_all(b"*\n")?;
@@ -319,6 +326,21 @@ mod tests {
         let all = [place.path().to_owned(), at("a"), at("a/.envoi/artifacts"), at("a/.envoi")];
         assert_eq!(synced(&layout, |_| false), all);
         assert_eq!(synced(&layout, |_| false), [at("a/.envoi")], "all else is durable by then");
+    }
+
+    #[test]
+    fn a_folder_above_that_this_user_may_not_open_refuses_no_store() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join(".envoi");
+        fs::create_dir(&root).unwrap();
+        let mut sync = |folder: &Path| match folder == place.path() {
+            true => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+            false => Ok(()),
+        };
+        Layout::new(root.clone()).create_with(&mut sync).unwrap();
+        // Where it has made a name itself, that name may be lost.
+        fs::remove_dir_all(&root).unwrap();
+        assert!(Layout::new(root).create_with(&mut sync).is_err());
     }
 
     #[test]
