@@ -90,10 +90,10 @@ impl Commands {
             self.set_back_for_rerun(&run, &request, files, client)?;
             (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         }
-        // Noted before the loop has the run, which may fail at once; and after all that may refuse the request.
+        // Noted before the loop has the run, which may fail at once; and after all that refuses the request before that.
         let wanted = |run: &Run| {
             let inputs = wanted(run)?;
-            if !has_inputs && inputs.is_empty() && !again {
+            if inputs.is_empty() && !again {
                 self.note_done(&request)?;
             }
             Ok(inputs)

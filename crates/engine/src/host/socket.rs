@@ -301,7 +301,7 @@ mod tests {
         let listener = listener(&folder);
         let slow = listener.clients.take().unwrap();
         closed(listener, Duration::ZERO).recv_timeout(GIVES_UP).expect("it does not wait for the client");
-        assert!(!folder.exists(), "nobody is served any more");
+        assert!(!folder.exists(), "the folder of the socket is removed");
         drop(slow);
     }
 
@@ -324,6 +324,9 @@ mod tests {
         assert!(is_closed.try_recv().is_err(), "the first one reads its last words");
         drop(slow);
         is_closed.recv_timeout(GIVES_UP).unwrap();
-        assert!(!told.recv_timeout(GIVES_UP).expect("it is told"), "the next engine serves it");
+        assert!(
+            !told.recv_timeout(GIVES_UP).expect("it is told"),
+            "the request is not taken; the next engine takes it"
+        );
     }
 }

@@ -319,7 +319,7 @@ impl Store {
             }
             let path = entry.path();
             if is_folder {
-                // What cannot be removed of it hinders nobody.
+                // A folder that cannot be removed does no harm.
                 swept += u64::from(fs::remove_dir_all(&path).is_ok());
                 continue;
             }

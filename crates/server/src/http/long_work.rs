@@ -1,4 +1,4 @@
-//! Work that may outlast the client that has asked for it: it is told when nobody waits any more, and its place is free when all is sent.
+//! Long work for a request. It is told when its client has gone, and it keeps its place until the whole body is sent.
 
 use axum::{
     body::{Body, HttpBody as _},

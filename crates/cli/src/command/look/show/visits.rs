@@ -94,7 +94,7 @@ fn row(visit: &StepRow, depth: usize) -> Vec<String> {
     ]
 }
 
-/// What it came to. A result of the cache is said to be one before that, because the end of a line may be cut.
+/// What it came to. "from the cache" stands first, because the end of a line may be cut.
 fn summary(visit: &StepRow) -> String {
     match (&visit.cached_from, visit.summary.as_str()) {
         (None, summary) => summary.to_owned(),
