@@ -10,7 +10,7 @@ import { KeysScreen } from "./keys.js";
 import { deafSince, watch } from "./live.js";
 import { titled } from "./parts.js";
 import { QuestionScreen } from "./question.js";
-import { at, go, place, replace } from "./router.js";
+import { at, go, look, place, replace } from "./router.js";
 import { PARTS, RunScreen } from "./run.js";
 import { RunsScreen } from "./runs.js";
 import { recall, signIn, signOut, who, why } from "./session.js";
@@ -161,6 +161,7 @@ function useKeys(): void {
       go(to);
     };
     const hear = (event: KeyboardEvent): void => {
+      look();
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       if (event.key === "Escape") return takesLetters(target) ? target.blur() : back();

@@ -8,8 +8,8 @@ export interface Place {
   query: URLSearchParams;
 }
 
-function read(): Place {
-  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+function read(hash: string): Place {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const decoded = (part: string): string => {
     try {
       return decodeURIComponent(part);
@@ -20,19 +20,31 @@ function read(): Place {
   return { parts: path.split("/").filter((part) => part !== "").map(decoded), query: new URLSearchParams(query) };
 }
 
-export const place = signal<Place>(read());
+let known = location.hash;
+export const place = signal<Place>(read(known));
 
-addEventListener("hashchange", () => (place.value = read()));
+/**
+ * Makes `place` what the address says now. The browser changes the address at once, but reports it in a later task (HTML, "navigate to a
+ * fragment"): a key that is pressed in between must not act on the place before.
+ */
+export function look(): void {
+  if (known === location.hash) return;
+  known = location.hash;
+  place.value = read(known);
+}
+
+addEventListener("hashchange", look);
 
 /** The address of a place. */
 export const at = (...parts: string[]): string => `#/${parts.map(encodeURIComponent).join("/")}`;
 
 export function go(address: string): void {
   location.hash = address;
+  look();
 }
 
 /** Changes the address without a step in the history: what stands in it is not to be come back to. */
 export function replace(address: string): void {
   history.replaceState(null, "", address);
-  place.value = read();
+  look();
 }

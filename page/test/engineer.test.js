@@ -69,6 +69,25 @@ test("the engineer's story with the keyboard alone: the runs, the one that faile
   await stage.close();
 });
 
+test("keys that follow each other at once go as far as each of them says", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(FAILS);
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/at/2.check.1`);
+  await page.locator(".output", { hasText: "link 2 is broken" }).waitFor();
+  // In one task, so that the browser has reported nothing of the first key when the second one comes.
+  const pressed = (...keys) => page.evaluate((keys) => keys.map((key) => (document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })), location.hash)), keys);
+  assert.deepEqual(await pressed("Escape", "Escape"), [`#/r/${run}`, "#/runs"]);
+  await page.getByRole("link", { name: /Checks|fails/ }).first().waitFor();
+  const moved = await page.evaluate((to) => ((location.hash = to), document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "m", bubbles: true })), location.hash), `#/r/${run}`);
+  assert.equal(moved, `#/r/${run}/map`);
+  await person.done();
+  await stage.close();
+});
+
 test("what is downloaded has the bytes that were handed over or written, and the name of the file", async () => {
   const stage = await Stage.open();
   const run = await stage.run(FAILS);
