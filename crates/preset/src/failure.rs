@@ -23,7 +23,7 @@ pub enum Class {
     Denied,
     /// The agent gave no data, or none that can be read.
     Schema,
-    /// It wrote no event for too long, and was ended.
+    /// It gave no sign of work for too long, and was ended.
     Idle,
     /// The program ended without saying how.
     Crashed,

@@ -29,6 +29,8 @@ pub struct Reading<'m> {
     /// Events that were read.
     read: u64,
     unread: u64,
+    /// See [`Reading::last_error`].
+    last_error: Option<String>,
 }
 
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl<'m> Reading<'m> {
             Preset::Gemini => Events::Gemini(gemini::Events::default()),
             Preset::OpenCode => Events::OpenCode(opencode::Events::default()),
         };
-        Self { lines: Lines::default(), events, masking, read: 0, unread: 0 }
+        Self { lines: Lines::default(), events, masking, read: 0, unread: 0, last_error: None }
     }
 
     /// Takes a piece of its standard output, of any size, and returns the lines that it ends.
@@ -68,6 +70,13 @@ impl<'m> Reading<'m> {
     #[must_use]
     pub fn events(&self) -> u64 {
         self.read.saturating_add(self.lines.skipped_objects)
+    }
+
+    /// What the last event said that told of an error or of a call that is tried again; `None` if there was none since the last sign of
+    /// work.
+    #[must_use]
+    pub fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
     }
 
     /// The id of the session, as soon as the program has reported it.
@@ -148,15 +157,20 @@ impl<'m> Reading<'m> {
     fn read(&mut self, raw: String) -> ProgramLine {
         let shown = match Value::parse_str(&raw) {
             Ok(event @ Value::Object(_)) => {
-                if is_sign_of_work(&event) {
-                    self.read = self.read.saturating_add(1);
-                }
-                match &mut self.events {
+                let shown = match &mut self.events {
                     Events::Claude(events) => events.read(&event, self.masking),
                     Events::Codex(events) => events.read(&event, self.masking),
                     Events::Gemini(events) => events.read(&event, self.masking),
                     Events::OpenCode(events) => events.read(&event, self.masking),
+                };
+                if is_sign_of_work(&event) {
+                    self.read = self.read.saturating_add(1);
+                    self.last_error = None;
+                } else if !shown.is_empty() {
+                    let words = shown.join(" ");
+                    self.last_error = Some(words.strip_prefix("! ").unwrap_or(&words).to_owned());
                 }
+                shown
             }
             Ok(_) | Err(_) => {
                 self.unread = self.unread.saturating_add(1);
@@ -221,6 +235,35 @@ mod tests {
                 );
                 assert_eq!(events(b"\"}\n"), counts, "{begin}");
             }
+        }
+    }
+
+    #[test]
+    fn the_last_error_is_kept_until_the_program_works_again() {
+        let mask = |text: &str| text.replace("s3cret", "***");
+        for (preset, trouble, work, said) in [
+            (
+                Preset::Claude,
+                r#"{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"error":"overloaded"}"#,
+                r#"{"type":"assistant","message":{"content":[]}}"#,
+                "retry 3 of 10: overloaded",
+            ),
+            (
+                Preset::Codex,
+                r#"{"type":"error","message":"Reconnecting... s3cret"}"#,
+                r#"{"type":"turn.started"}"#,
+                "Reconnecting... ***",
+            ),
+        ] {
+            let mut reading = Reading::of(preset, Masking::with(&mask));
+            let mut last_error = |line: &str| {
+                reading.push(format!("{line}\n").as_bytes());
+                reading.last_error().map(str::to_owned)
+            };
+            assert_eq!(last_error("still here"), None);
+            assert_eq!(last_error(trouble).as_deref(), Some(said));
+            assert_eq!(last_error("{}").as_deref(), Some(said), "it says nothing");
+            assert_eq!(last_error(work), None, "{preset:?}");
         }
     }
 }

@@ -65,7 +65,7 @@ pub struct Order {
     /// Times in the messages of the program are in UTC.
     #[serde(default)]
     pub is_utc: bool,
-    /// The longest time without an event of the program.
+    /// The longest time without a sign of work of the program.
     #[serde(default)]
     pub idle_ms: Option<u64>,
     /// The most calls of a model, where the program says how many it has made.

@@ -241,14 +241,14 @@ impl Work<'_> {
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) if left > SILENCE || idle.is_none() => continue,
-                Err(RecvTimeoutError::Timeout) => return Ok(Some(silent(idle))),
+                Err(RecvTimeoutError::Timeout) => return Ok(Some(silent(idle, reading.last_error()))),
             };
             self.keep(&mut events, &lines)?;
             if reading.events() > seen {
                 seen = reading.events();
                 last = Instant::now();
             } else if ended.is_none() && idle.is_some_and(|idle| last.elapsed() >= idle) {
-                return Ok(Some(silent(idle)));
+                return Ok(Some(silent(idle, reading.last_error())));
             }
             let used = reading.usage();
             if noted != Some(used) {
@@ -317,10 +317,16 @@ impl Work<'_> {
     }
 }
 
-/// Nothing that counts came for the whole of `idle`.
-fn silent(idle: Option<Duration>) -> Failure {
-    let seconds = idle.unwrap_or_default().as_secs_f64();
-    Failure::new(Class::Idle, format!("no event for {seconds} seconds: the program was ended"))
+/// Nothing that counts came for the whole of `idle`. What the program said of an error meanwhile is most likely the reason.
+fn silent(idle: Option<Duration>, last_error: Option<&str>) -> Failure {
+    let idle = idle.unwrap_or_default();
+    let unit = if idle == Duration::from_secs(1) { "second" } else { "seconds" };
+    let mut message = format!("no sign of work for {} {unit}: the program was ended", idle.as_secs_f64());
+    if let Some(error) = last_error {
+        message.push_str("; its last error: ");
+        message.push_str(error);
+    }
+    Failure::new(Class::Idle, message)
 }
 
 /// What the program gets as its standard input.
@@ -539,15 +545,20 @@ mod tests {
 
     #[test]
     fn lines_that_are_no_events_do_not_count_as_a_sign_of_work() {
-        for line in ["{}", r#"{"type":1}"#] {
+        let retry =
+            r#"{"type":"system","subtype":"api_retry","error":"overloaded","attempt":2,"max_retries":10}"#;
+        for (line, error) in [
+            ("{}", None),
+            (r#"{"type":1}"#, None),
+            (retry, Some("; its last error: retry 2 of 10: overloaded")),
+        ] {
             let folder = tempfile::tempdir().unwrap();
             let order = attempt(folder.path(), &format!("yes '{line}'"), Some(300));
             let work = Work { order: &order, preset: Preset::Claude, mask: &Plain };
             let Finished::Ran { outcome, .. } = work.to_the_end().unwrap() else { unreachable!() };
-            assert!(
-                outcome.failure.is_some_and(|failure| failure.message.contains("no event for 0.3")),
-                "{line}"
-            );
+            let said = outcome.failure.map(|failure| failure.message).unwrap_or_default();
+            let expected = "no sign of work for 0.3 seconds: the program was ended";
+            assert_eq!(said, format!("{expected}{}", error.unwrap_or_default()), "{line}");
         }
     }
 

@@ -208,7 +208,7 @@ fn an_agent_that_is_silent_for_too_long_is_ended_and_its_session_goes_on() {
     let stage = stage(&format!("{FIX}    idle: 1s\n    retry: {{ attempts: 2, backoff: 1ms..2ms }}\n"));
     stage.write("next", "wait\nhello\n");
     let done = stage.expect(0, &["run", "flow.yaml"]);
-    assert!(done.err.contains("AGENT_IDLE: no event for 1 seconds"), "{done:?}");
+    assert!(done.err.contains("AGENT_IDLE: no sign of work for 1 second: the program was ended"), "{done:?}");
     let started = stage.lines("started");
     assert!(started.len() == 2 && started[1].contains("--resume"), "{started:?}");
     stage.assert_nothing_left();

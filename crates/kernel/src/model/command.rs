@@ -146,7 +146,7 @@ pub struct ProgramCall {
     /// What a person has decided about the call that the program was stopped for. Then it is not given the prompt again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<CallAnswer>>,
-    /// The longest time without an event of the program.
+    /// The longest time without a sign of work of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
     /// The session of the run that it goes on with; `None`: it shares none.

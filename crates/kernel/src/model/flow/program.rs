@@ -3,7 +3,7 @@
 use super::Template;
 use crate::model::throttle::DEFAULT_WAIT_MS;
 
-/// The longest time without an event, unless a step says something else.
+/// The longest time without a sign of work, unless a step says something else.
 pub const DEFAULT_IDLE_MS: u64 = 15 * 60_000;
 
 /// An agent program before its templates are filled in.
@@ -31,7 +31,7 @@ pub struct ProgramPlan {
     pub args: Vec<Template>,
     /// The calls of tools that a person decides.
     pub ask: AskCalls,
-    /// The longest time without an event of the program.
+    /// The longest time without a sign of work of the program.
     pub idle_ms: u64,
     /// The id of a session is chosen before the start; otherwise the program reports it.
     pub takes_session_id: bool,
