@@ -90,20 +90,11 @@ impl Commands {
             self.set_back_for_rerun(&run, &request, files, client)?;
             (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         }
-        // Noted before the loop has the run, which may fail at once; and after all that refuses the request before that.
-        let wanted = |run: &Run| {
-            let inputs = wanted(run)?;
-            if inputs.is_empty() && !again {
-                self.note_done(&request)?;
-            }
-            Ok(inputs)
-        };
         // A run that went on since it was loaded is loaded again.
         let loaded = Some((run, tail_bytes));
-        let taken_up_by = request.request.clone().filter(|_| !has_inputs);
         let adoption = Adoption {
             again,
-            request: taken_up_by,
+            request: request.request.clone(),
             loaded,
             corrected: corrected.clone(),
             ..Adoption::from(Purpose::GoOn)
@@ -119,10 +110,6 @@ impl Commands {
             adopted => adopted?,
         };
         drop(alone);
-        // Another request may have had the run taken up.
-        if !has_inputs && again {
-            self.note_done(&request)?;
-        }
         send(client, Response::Accepted { run: request.run.clone() });
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
         let now = now().max(run.last_at());

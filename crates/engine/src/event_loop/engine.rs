@@ -9,6 +9,7 @@ mod adopt;
 mod assign;
 mod commit;
 mod decide;
+mod notes;
 mod reconcile;
 mod set_aside;
 mod slots;
@@ -34,6 +35,7 @@ use envoi_kernel::{
     Run,
     ids::{CallId, RunId},
 };
+use notes::DoneSoon;
 use set_aside::{Left, SetAside};
 use slots::Slots;
 use std::{
@@ -59,6 +61,8 @@ pub struct Engine {
     runs: HeldRuns,
     /// Runs that something is wrong with, until they are tried again.
     aside: BTreeMap<RunId, SetAside>,
+    /// Requests that are answered once it is noted that they are done.
+    done_soon: Vec<DoneSoon>,
     /// Attempts of such runs that go on.
     left: Left,
     /// Calls of models that have begun through this engine and are not known to be over.
@@ -88,6 +92,7 @@ impl Engine {
             world,
             runs: HeldRuns::default(),
             aside: BTreeMap::new(),
+            done_soon: Vec::new(),
             left: Left::new(),
             calls: BTreeSet::new(),
             slots: Slots::new(jobs),

@@ -135,7 +135,7 @@ pub struct Adopt {
     pub purpose: Purpose,
     /// Whether it is set aside and is to be tried again.
     pub again: bool,
-    /// The id of the request, if it wants nothing else than that.
+    /// The id of the request, to be noted as done if it has no `inputs`.
     pub request: Option<String>,
     /// Whether an attempt of it lives: then it works in its workspace already.
     pub is_inside: bool,

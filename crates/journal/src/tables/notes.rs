@@ -50,10 +50,9 @@ pub(crate) fn insert(conn: &Connection, epoch: Epoch, note: &Note) -> rusqlite::
             let values = params![run.as_str(), since.as_millis(), code, reason, evidence];
             conn.prepare_cached(sql)?.execute(values).map(|_| ())
         }
-        Note::TakeUp { run, at, requests } => {
+        Note::TakeUp { run, at } => {
             let sql = "DELETE FROM set_aside WHERE run = (SELECT run FROM journals WHERE id = ?1)";
             conn.prepare_cached(sql)?.execute([run.as_str()])?;
-            requests.iter().try_for_each(|request| done(conn, run, request, *at))?;
             hold(conn, epoch, run, *at)
         }
         Note::Hold { run, at } => hold(conn, epoch, run, *at),
@@ -133,9 +132,7 @@ mod tests {
         let aside: Vec<_> = rows.iter().filter_map(|row| Some((&row.run, row.aside.as_ref()?))).collect();
         let expected = Aside::new(Timestamp::from_millis(7), Code::RunUnreadable, "event 3 is damaged", "");
         assert_eq!(aside, [(&run("a"), &expected)]);
-        let requests = vec!["req_1".to_owned()];
-        noted(&writer, Note::TakeUp { run: run("a"), at: Timestamp::from_millis(9), requests }).unwrap();
-        assert!(place.reader.has_request(&run("a"), "req_1").unwrap(), "it is done with that");
+        noted(&writer, Note::TakeUp { run: run("a"), at: Timestamp::from_millis(9) }).unwrap();
         let row = place.reader.run(&run("a")).unwrap();
         assert_eq!(row.aside, None);
         assert_eq!(row.held_by, Some(HeldBy { epoch, since: Timestamp::from_millis(9) }));

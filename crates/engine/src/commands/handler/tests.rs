@@ -144,6 +144,14 @@ impl Place {
         receiver.recv().unwrap().unwrap();
     }
 
+    /// What the loop does with a request that has nothing to decide.
+    fn notes_done(&self, adopt: Adopt) {
+        let (run, at) = (self.id.clone(), crate::model::clock::now());
+        let request = adopt.request.unwrap();
+        self.notes(envoi_journal::Note::Done { run, request, at });
+        (adopt.reply)(Ok(()));
+    }
+
     /// The live attempt succeeds.
     fn settles(&self) {
         let run = self.commands.load(&self.id).unwrap();
@@ -313,9 +321,12 @@ fn a_request_that_finds_nothing_to_do_does_nothing_when_it_comes_again() {
         let (heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
         if let Some(first) = place.adopted_or_done(&served) {
             assert!(goes_on && first.inputs.is_empty(), "{what}: {:?}", first.inputs);
-            let noted = place.commands.was_done(&place.id, Some("req_1")).unwrap();
-            assert!(noted, "{what}: before the loop has the run: it may fail at once");
-            (first.reply)(Ok(()));
+            assert_eq!(
+                first.request.as_deref(),
+                Some("req_1"),
+                "{what}: the loop notes it when it has the run"
+            );
+            place.notes_done(first);
         }
         served.join().unwrap();
         assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })), "{what}");
@@ -367,6 +378,33 @@ fn a_request_that_is_refused_is_not_noted_as_done() {
     }
 }
 
+/// The run was set aside, or another one came into its workspace, after the request had found nothing in its way.
+#[test]
+fn a_request_that_the_loop_refuses_is_not_noted_as_done() {
+    let run = RunId::new("run_a").unwrap();
+    let busy = EngineError::WorkspaceBusy {
+        run: RunId::new("run_b").unwrap(),
+        workspace: "/w".to_owned(),
+        wanted: "/w".to_owned(),
+    };
+    let aside = EngineError::SetAside {
+        run,
+        code: Code::RunFilesFailed.as_str().to_owned(),
+        reason: "no room".to_owned(),
+    };
+    for refused in [busy, aside] {
+        let place = place(PLAIN);
+        place.decides(Input::SlotFree, slot());
+        let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+        let wanted = ResumeRequest { reopen: true, request: Some("req_1".to_owned()), ..follow };
+        let (heard, served) = place.serves(Request::Resume(Box::new(wanted)));
+        (place.adopted().reply)(Err(refused));
+        served.join().unwrap();
+        assert!(matches!(heard.try_recv(), Ok(Response::Refused(_))));
+        assert!(!place.commands.was_done(&place.id, Some("req_1")).unwrap());
+    }
+}
+
 #[test]
 fn a_request_that_has_a_run_tried_again_does_so_once() {
     let place = place(PLAIN);
@@ -381,12 +419,9 @@ fn a_request_that_has_a_run_tried_again_does_so_once() {
     let (heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
     let first = place.adopted();
     assert!(first.again && first.inputs.is_empty());
-    assert_eq!(first.request.as_deref(), Some("req_1"), "noted with that it is tried again");
-    assert!(!place.commands.was_done(&place.id, Some("req_1")).unwrap(), "and not before");
-    let (run, at, requests) =
-        (place.id.clone(), crate::model::clock::now(), first.request.into_iter().collect());
-    place.notes(envoi_journal::Note::TakeUp { run, at, requests });
-    (first.reply)(Ok(()));
+    assert_eq!(first.request.as_deref(), Some("req_1"), "the loop notes it when it has the run");
+    place.notes(envoi_journal::Note::TakeUp { run: place.id.clone(), at: crate::model::clock::now() });
+    place.notes_done(first);
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
     set_aside();

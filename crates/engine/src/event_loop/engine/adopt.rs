@@ -85,7 +85,7 @@ impl Engine {
 
     /// Adopts a run that is not aside.
     pub(super) fn adopt_held(&mut self, adopt: Adopt) {
-        let Adopt { run, inputs, corrected, purpose, again, is_inside, tail_bytes, caller, reply, .. } =
+        let Adopt { run, inputs, corrected, purpose, again, request, is_inside, tail_bytes, caller, reply } =
             adopt;
         let begun = run.started().map(|started| (Claim::of(started), started.by.tenant.clone()));
         let Some((claim, tenant)) = begun else { return };
@@ -95,6 +95,9 @@ impl Engine {
         if is_open && purpose == Purpose::GoOn && inputs.is_empty() && run.wants().is_empty() {
             let reason =
                 "its events end where it is not over and nothing can go on: its last events are missing";
+            if self.runs.contains_key(&id) {
+                return self.reply_when_noted(&id, request, reply);
+            }
             return self.refuse_to_load(&id, &Trouble::new(TroubleKind::Inconsistent, reason), reply);
         }
         // A run that this engine does not hold may have come to its end here since it was loaded: the journal knows.
@@ -138,7 +141,15 @@ impl Engine {
             let lost = lost_calls(&active.run, &self.calls);
             active.requests.extend(lost.map(|call| Request::of(Input::ModelCalled(Box::new(call)))));
         }
-        let replies = message::all_of(reply, inputs.len());
+        // Before the run commits anything: it may fail at once.
+        let replies = match inputs.is_empty() {
+            true => {
+                self.reply_when_noted(&id, request, reply);
+                Vec::new()
+            }
+            false => message::all_of(reply, inputs.len()),
+        };
+        let Some(active) = self.runs.get_mut(&id) else { return };
         for (input, reply) in inputs.into_iter().zip(replies) {
             let corrected = corrected.clone().filter(|_| matches!(input, Input::Correct(_)));
             active.requests.push_back(Request { corrected, reply: Some(reply), ..Request::of(input) });

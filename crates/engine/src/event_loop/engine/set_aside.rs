@@ -11,7 +11,7 @@ use crate::model::{
     runner::CallingAttempt,
     trouble::{Trouble, TroubleKind},
 };
-use envoi_journal::{Aside, CommitError, Note, Receipt};
+use envoi_journal::{Aside, Note};
 use envoi_kernel::ids::{AttemptId, RunId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,17 +114,6 @@ impl Engine {
         self.note(Note::SetAside { run: id.clone(), aside });
     }
 
-    fn note(&mut self, note: Note) {
-        self.commits_under_way = self.commits_under_way.saturating_add(1);
-        self.world.log.note(note);
-    }
-
-    /// This engine goes on with the run from now on.
-    pub(super) fn note_held(&mut self, id: &RunId) {
-        let at = self.world.clock.now();
-        self.note(Note::Hold { run: id.clone(), at });
-    }
-
     /// A run that is set aside, or may be, by the journal: it is tried again, or nothing is done with it. Returns the
     /// request if neither is so.
     pub(super) fn adopt_aside(&mut self, id: &RunId, mut adopt: Adopt) -> Option<Adopt> {
@@ -156,37 +145,27 @@ impl Engine {
 
     fn note_taken_up(&mut self, id: &RunId) {
         let at = self.world.clock.now();
-        let adopts = self.aside.get(id).map(|aside| aside.adopts.as_slice()).unwrap_or_default();
-        let requests = adopts.iter().filter_map(|adopt| adopt.request.clone()).collect();
-        self.note(Note::TakeUp { run: id.clone(), at, requests });
+        self.note(Note::TakeUp { run: id.clone(), at });
     }
 
-    /// A note is durable, or is not: then the journal's disk has failed, or another engine has taken over.
-    pub(super) fn noted(&mut self, note: Note, result: Result<Receipt, CommitError>) {
-        self.commits_under_way = self.commits_under_way.saturating_sub(1);
-        if let Err(error) = result {
-            let error = EngineError::from(error);
-            if let Some(aside) = self.aside.remove(note.run()) {
-                let replies =
-                    aside.replies.into_iter().chain(aside.adopts.into_iter().map(|adopt| adopt.reply));
-                replies.for_each(|reply| reply(Err(error.clone())));
-            }
-            return self.stop(error);
-        }
-        match note {
-            Note::SetAside { run, .. } => self.is_aside(&run),
-            Note::TakeUp { run, .. } => {
-                self.world.observer.taken_up(&run);
-                let adopts = self.aside.remove(&run).map(|aside| aside.adopts).unwrap_or_default();
-                adopts.into_iter().for_each(|adopt| self.adopt_held(adopt));
-                // Of one that had ended, its files were what was wrong: they are made good by now.
-                self.forget_if_over(&run);
-            }
-            Note::Hold { .. } | Note::Done { .. } => {}
-        }
+    /// A note of the run is not durable: who waits for it gets the reason.
+    pub(super) fn refuse_aside(&mut self, id: &RunId, error: &EngineError) {
+        let Some(aside) = self.aside.remove(id) else { return };
+        let replies = aside.replies.into_iter().chain(aside.adopts.into_iter().map(|adopt| adopt.reply));
+        replies.for_each(|reply| reply(Err(error.clone())));
     }
 
-    fn is_aside(&mut self, id: &RunId) {
+    /// It is durable that the run is tried again.
+    pub(super) fn is_taken_up(&mut self, id: &RunId) {
+        self.world.observer.taken_up(id);
+        let adopts = self.aside.remove(id).map(|aside| aside.adopts).unwrap_or_default();
+        adopts.into_iter().for_each(|adopt| self.adopt_held(adopt));
+        // Of one that had ended, its files were what was wrong: they are made good by now.
+        self.forget_if_over(id);
+    }
+
+    /// It is durable that the run is aside.
+    pub(super) fn is_aside(&mut self, id: &RunId) {
         let Some(aside) = self.aside.get_mut(id) else { return };
         let Stage::Storing(why) = &aside.stage else { return };
         let why = why.clone();

@@ -88,8 +88,7 @@ impl Log for Doings {
     fn note(&mut self, note: Note) {
         let what = match &note {
             Note::SetAside { aside, .. } => format!("is set aside: {}", aside.code),
-            Note::TakeUp { requests, .. } if requests.is_empty() => "is taken up".to_owned(),
-            Note::TakeUp { requests, .. } => format!("is taken up by {}", requests.join(" ")),
+            Note::TakeUp { .. } => "is taken up".to_owned(),
             Note::Hold { .. } => "is held".to_owned(),
             Note::Done { request, .. } => format!("`{request}` is done"),
         };

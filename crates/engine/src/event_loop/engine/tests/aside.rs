@@ -43,7 +43,11 @@ fn aside_is_durable(name: &str) -> Message {
 }
 
 fn taken_up(name: &str) -> Message {
-    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0), requests: Vec::new() })
+    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0) })
+}
+
+fn is_done(name: &str, request: &str) -> Message {
+    noted(Note::Done { run: id(name), request: request.to_owned(), at: Timestamp::from_millis(0) })
 }
 
 fn unknown(name: &str) -> Message {
@@ -173,15 +177,42 @@ fn a_run_that_is_set_aside_comes_back_only_when_it_is_tried_again_and_when_that_
     engine.handle(with_id(resume, "req_1"));
     let (beside, another) = adopt(&loaded, true);
     engine.handle(another);
-    assert_eq!(doings.take(), ["run_a is taken up by req_1"], "the request is done with the same commit");
+    assert_eq!(doings.take(), ["run_a is taken up"]);
     assert!(taken(&received).is_none() && !engine.is_idle());
     engine.handle(taken_up("a"));
     assert_eq!(
         doings.take(),
-        ["run_a is shown as taken up", "run_a ensures only.1.1"],
-        "what became of it is looked for anew"
+        ["run_a is shown as taken up", "run_a `req_1` is done", "run_a ensures only.1.1"],
+        "what became of it is looked for anew, and the request is noted before that"
     );
-    assert!(matches!((taken(&received), taken(&beside)), (Some(Ok(())), Some(Ok(())))));
+    assert!(matches!((taken(&received), taken(&beside)), (None, Some(Ok(())))));
+    engine.handle(is_done("a", "req_1"));
+    assert!(matches!(taken(&received), Some(Ok(()))));
+}
+
+/// Sent again after the run has failed, a request that is not noted would reopen the run.
+#[test]
+fn a_request_that_finds_nothing_to_do_is_noted_before_the_run_commits_and_answered_after_that() {
+    let (mut before, _) = running("a");
+    before.handle(settled("a", "only.1.1"));
+    let loaded = before.run(&id("a")).unwrap().clone();
+    let (mut engine, doings) = engine(1);
+    doings.next.borrow_mut().insert(id("a"), loaded.next_seq());
+    let (received, resume) = adopt(&loaded, false);
+    engine.handle(with_id(resume, "req_1"));
+    let (beside, resume) = adopt(&loaded, false);
+    engine.handle(with_id(resume, "req_2"));
+    assert_eq!(
+        doings.take(),
+        ["run_a `req_1` is done", "run_a is held", "run_a ensures only.1.1", "run_a `req_2` is done"]
+    );
+    engine.handle(is_done("a", "req_2"));
+    assert!(matches!((taken(&received), taken(&beside)), (None, Some(Ok(())))));
+    let (gone, resume) = adopt(&loaded, false);
+    engine.handle(with_id(resume, "req_3"));
+    let lost = Note::Done { run: id("a"), request: "req_3".to_owned(), at: Timestamp::from_millis(0) };
+    engine.handle(Message::Noted { note: lost, result: Err(CommitError::Closed) });
+    assert!(matches!(taken(&gone), Some(Err(_))) && engine.stopped().is_some());
 }
 
 #[test]

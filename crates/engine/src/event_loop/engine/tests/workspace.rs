@@ -63,7 +63,7 @@ fn noted(note: Note) -> Message {
 }
 
 fn taken_up(name: &str) -> Message {
-    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0), requests: Vec::new() })
+    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0) })
 }
 
 fn aside_is_durable(name: &str) -> Message {
@@ -102,9 +102,12 @@ fn a_run_that_is_set_aside_has_its_workspace_until_its_attempt_is_over() {
     assert_eq!(lets_in(&mut engine, "b"), "done");
     // Its attempt is over, so it would have to enter the workspace anew.
     let (received, again) = resume(&first, true, false);
-    engine.handle(again);
+    let Message::Adopt(again) = again else { panic!("it is adopted") };
+    engine.handle(Message::Adopt(Box::new(Adopt { request: Some("req_1".to_owned()), ..*again })));
+    doings.take();
     engine.handle(taken_up("a"));
     assert_eq!(word(&received), "busy");
+    assert_eq!(doings.take(), ["run_a is shown as taken up"], "a request that is refused is not done");
     assert!(engine.run(&id("a")).is_none());
     engine.handle(settled("b", "only.1.1"));
     engine.handle(durable("b"));

@@ -1,0 +1,64 @@
+//! What the loop notes of a run beside its events, and what follows when a note is durable.
+//!
+//! Owns the order: a note stands before whatever the run commits after it. What it means that a run is aside or tried again is
+//! in `set_aside`.
+
+use super::Engine;
+use crate::model::message::{EngineError, Reply};
+use envoi_journal::{CommitError, Note, Receipt};
+use envoi_kernel::ids::RunId;
+
+/// A request that was accepted and finds nothing to decide, until that is durable.
+pub(super) struct DoneSoon {
+    run: RunId,
+    request: String,
+    reply: Reply,
+}
+
+impl Engine {
+    pub(super) fn note(&mut self, note: Note) {
+        self.commits_under_way = self.commits_under_way.saturating_add(1);
+        self.world.log.note(note);
+    }
+
+    /// This engine goes on with the run from now on.
+    pub(super) fn note_held(&mut self, id: &RunId) {
+        let at = self.world.clock.now();
+        self.note(Note::Hold { run: id.clone(), at });
+    }
+
+    /// Replies to a request that has nothing to decide. One with an id is noted as done first: no event of the run has its id, and
+    /// sent again, after the run has failed, it would reopen the run.
+    pub(super) fn reply_when_noted(&mut self, run: &RunId, request: Option<String>, reply: Reply) {
+        let Some(request) = request else { return reply(Ok(())) };
+        let at = self.world.clock.now();
+        self.done_soon.push(DoneSoon { run: run.clone(), request: request.clone(), reply });
+        self.note(Note::Done { run: run.clone(), request, at });
+    }
+
+    /// A note is durable, or is not: then the journal's disk has failed, or another engine has taken over.
+    pub(super) fn noted(&mut self, note: Note, result: Result<Receipt, CommitError>) {
+        self.commits_under_way = self.commits_under_way.saturating_sub(1);
+        if let Err(error) = result {
+            let error = EngineError::from(error);
+            self.refuse_aside(note.run(), &error);
+            if let Note::Done { run, request, .. } = &note {
+                self.reply_to_done(run, request, &Err(error.clone()));
+            }
+            return self.stop(error);
+        }
+        match note {
+            Note::SetAside { run, .. } => self.is_aside(&run),
+            Note::TakeUp { run, .. } => self.is_taken_up(&run),
+            Note::Done { run, request, .. } => self.reply_to_done(&run, &request, &Ok(())),
+            Note::Hold { .. } => {}
+        }
+    }
+
+    fn reply_to_done(&mut self, run: &RunId, request: &str, result: &Result<(), EngineError>) {
+        let is_meant = |soon: &mut DoneSoon| soon.run == *run && soon.request == request;
+        for soon in self.done_soon.extract_if(.., is_meant) {
+            (soon.reply)(result.clone());
+        }
+    }
+}
