@@ -67,6 +67,9 @@ const CODEX: &[(&str, Option<Class>)] = &[
     ("resume", None),
     ("tool", None),
     ("data", None),
+    ("stopped", None),
+    ("denied", Some(Class::Denied)),
+    ("denied-patch", Some(Class::Denied)),
     ("limit", Some(Class::Throttled)),
     ("busy", Some(Class::Throttled)),
     ("overloaded", Some(Class::Overloaded)),
@@ -103,6 +106,7 @@ const GEMINI: &[(&str, Option<Class>)] = &[
     ("no-model", Some(Class::Model)),
     ("credit", Some(Class::Billing)),
     ("too-long", Some(Class::TooLong)),
+    ("turns", Some(Class::Turns)),
     ("no-network", Some(Class::Network)),
     ("lost", Some(Class::Crashed)),
     ("taken", Some(Class::Crashed)),
@@ -127,6 +131,7 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
     ("no-login", Some(Class::Crashed)),
     ("no-model", Some(Class::Model)),
     ("too-long", Some(Class::TooLong)),
+    ("turns", None),
     ("lost", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
     ("limit", Some(Class::Crashed)),
@@ -152,6 +157,75 @@ fn all() -> impl Iterator<Item = (Preset, &'static str, Option<Class>)> {
     let gemini = GEMINI.iter().map(|(name, class)| (Preset::Gemini, *name, *class));
     let opencode = OPENCODE.iter().map(|(name, class)| (Preset::OpenCode, *name, *class));
     claude.chain(codex).chain(gemini).chain(opencode)
+}
+
+/// The rows of the table of what was tried in `docs/agents.md`, and the transcript of each.
+const ROWS: &[(&str, &str)] = &[
+    ("an answer", "hello"),
+    ("the session goes on", "resume"),
+    ("a tool is used", "tool"),
+    ("data that fits `outputs`", "data"),
+    ("text in place of data", "no-data"),
+    ("a tool that is not allowed", "denied"),
+    ("a command that its sandbox stops", "stopped"),
+    ("429 once", "busy-once"),
+    ("429 each time", "busy"),
+    ("the limit of the account", "limit"),
+    ("529 or 503 each time", "overloaded"),
+    ("401", "unauthorized"),
+    ("403", "forbidden"),
+    ("a model that does not exist", "no-model"),
+    ("no credit", "credit"),
+    ("a prompt that is too long", "too-long"),
+    ("the bound on turns", "turns"),
+    ("no login", "no-login"),
+    ("no network", "no-network"),
+    ("an answer that breaks off, once", "cut-once"),
+    ("something that is no answer", "malformed"),
+    ("no answer at all", "silent"),
+    ("a session that is not there", "lost"),
+    ("the id of a session that is there", "taken"),
+    ("TERM while a tool works", "ended"),
+];
+
+/// What the table says of a program in a scenario.
+fn cell(preset: Preset, name: &str) -> String {
+    if !all().any(|(of, known, _)| of == preset && known == name) {
+        return "none".to_owned();
+    }
+    if WITHOUT_END.iter().any(|(of, names)| *of == preset && names.contains(&name)) {
+        return "no end".to_owned();
+    }
+    let exit = match transcript(preset, name).exit {
+        Exit::Code(code) => code.to_string(),
+        Exit::Signal(signal) => format!("signal {signal}"),
+    };
+    let outcome = read(preset, name, wants_data(name));
+    match outcome.failure {
+        _ if outcome.lost => format!("begins anew ({exit})"),
+        None => format!("success ({exit})"),
+        Some(failure) => format!("`{}` ({exit})", failure.class.code()),
+    }
+}
+
+#[test]
+fn the_table_of_the_documents_says_what_the_transcripts_say() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md")).unwrap();
+    let (_, tried) = page.split_once("## What was tried\n").unwrap();
+    let table: Vec<&str> = tried
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'))
+        .skip(2)
+        .collect();
+    let expected: Vec<String> = ROWS
+        .iter()
+        .map(|(title, name)| {
+            let cells = Preset::ALL.map(|preset| cell(preset, name)).join(" | ");
+            format!("| {title} | {cells} |")
+        })
+        .collect();
+    assert_eq!(table, expected);
 }
 
 fn wants_data(name: &str) -> bool {
@@ -263,6 +337,7 @@ fn a_resumed_session_is_charged_with_what_is_new() {
     let used = second.since(&first.after(&Default::default()));
     assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(100), Some(10), cost("0.0001")));
     assert_eq!(read(Preset::OpenCode, "tool", false).usage.llm_calls, Some(2));
+    assert_eq!(read(Preset::OpenCode, "turns", false).usage.llm_calls, Some(4), "its own bound was one");
 }
 
 #[test]
@@ -334,6 +409,16 @@ fn data_denials_limits_and_versions_are_found() {
     assert!(denied.denied[0].starts_with("Bash python3 -c"), "{:?}", denied.denied);
     let denied = read(Preset::Gemini, "denied", false);
     assert!(denied.denied[0].starts_with("run_shell_command python3 -c"), "{:?}", denied.denied);
+    let denied = read(Preset::Codex, "denied", false).denied;
+    assert!(
+        denied.len() == 1 && denied[0].starts_with("approval policy is Never; reject command"),
+        "{denied:?}"
+    );
+    let denied = read(Preset::Codex, "denied-patch", false).denied;
+    assert_eq!(
+        denied,
+        ["patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings"]
+    );
     assert_eq!(read(Preset::OpenCode, "denied", false).denied, ["bash"]);
     let denied = read(Preset::OpenCode, "denied-by-rule", false);
     assert!(denied.denied[0].starts_with("bash python3 -c"), "{:?}", denied.denied);

@@ -2,7 +2,9 @@
 //!
 //! Facts that decide here, all seen with the real program. Only `turn.failed` is a failure: `error` and items of type `error` are
 //! also warnings and retries. Its failures have a text and no kind. `turn.completed.usage` is of the whole thread. What it
-//! cost, and how many calls it made, it does not say. A thread that is not there is an exit code and a text on standard error.
+//! cost, and how many calls it made, it does not say. A thread that is not there is an exit code and a text on standard error. A call that is
+//! refused (to leave the sandbox, or a patch where nothing may be written) is in no event: standard error alone says so. What the sandbox
+//! stops is a command that fails, as any other.
 
 use crate::{
     failure::{Class, Failure, of_wording},
@@ -11,6 +13,11 @@ use crate::{
     usage::{Figures, Usage},
 };
 use envoi_contract::json::Value;
+
+/// Begins what standard error says of a call that was not made.
+const NOT_CALLED: &str = "codex_core::tools::router: error=";
+/// What it says where the call was refused.
+const REFUSALS: &[&str] = &["reject command", "rejected by user approval settings"];
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -103,6 +110,8 @@ impl Events {
         let counts = |usage| unusable_counts(usage, "input_tokens", "output_tokens");
         let unusable = self.completed.as_ref().map(counts).unwrap_or_default();
         let usage = self.usage();
+        let mut denied = self.denied;
+        denied.extend(refused(stderr, masking));
         Outcome {
             text: self.last_text,
             data,
@@ -110,11 +119,19 @@ impl Events {
             session: self.session,
             usage,
             unusable,
-            denied: self.denied,
+            denied,
             failure,
             ..Outcome::default()
         }
     }
+}
+
+/// The refusals that standard error has.
+fn refused(stderr: &str, masking: Masking<'_>) -> impl Iterator<Item = String> {
+    let reasons = stderr.lines().filter_map(|line| line.split_once(NOT_CALLED).map(|(_, reason)| reason));
+    reasons
+        .filter(|reason| REFUSALS.iter().any(|refusal| reason.contains(refusal)))
+        .map(move |reason| one_line(reason, masking))
 }
 
 fn started(event: &Value, masking: Masking<'_>) -> Option<String> {

@@ -2,7 +2,7 @@
 //!
 //! Facts that decide here, all seen with the real program. The text comes in pieces; each turn has its own. A success is `result` with
 //! `status: success`; a program that was ended exits with 0 and writes none. A failure has a message and no kind: the provider's error
-//! stands in it as JSON, and the exit code is the HTTP status modulo 256. A tool that would need a person is not there at all, so
+//! stands in it as JSON, and the exit code is the HTTP status modulo 256. The bound of turns in its settings has a type of its own. A tool that would need a person is not there at all, so
 //! that a call of it is one of a tool that is not registered. Figures are of this process. What it cost, and how many calls it made, it
 //! does not say.
 
@@ -134,8 +134,13 @@ impl Events {
     pub(crate) fn finish(self, exit: Exit, stderr: &str, wants_data: bool, masking: Masking<'_>) -> Outcome {
         let failure = match &self.result {
             None => Some(not_begun(exit, stderr, masking)),
-            Some(result) => failed(result, self.error.as_deref())
-                .map(|message| Stated::of(message).failure(exit, masking)),
+            Some(result) => failed(result, self.error.as_deref()).map(|message| {
+                let failure = Stated::of(message).failure(exit, masking);
+                match text(result, &["error", "type"]) {
+                    Some("FatalTurnLimitedError") => Failure { class: Class::Turns, ..failure },
+                    _ => failure,
+                }
+            }),
         };
         let stats = self.result.as_ref().and_then(|result| at(result, &["stats"]));
         let unusable = stats.map(|stats| unusable_counts(stats, "input_tokens", "output_tokens"));

@@ -64,7 +64,10 @@ CODEX_RUNS = {
     "resume": ("hello", ["resume", "THREAD"], {}),
     "lost": ("hello", ["resume", UNKNOWN], {}),
     "tool": ("tool", ["-c", 'sandbox_mode="danger-full-access"'], {}),
-    "denied": ("denied", ["-c", 'sandbox_mode="read-only"'], {}),
+    # A call that asks to leave the sandbox is refused, and so is a patch. What the sandbox stops is a command that fails, as any other.
+    "denied": ("escalates", ["-c", 'sandbox_mode="read-only"'], {}),
+    "denied-patch": ("patches", ["-c", 'sandbox_mode="read-only"'], {}),
+    "stopped": ("denied", ["-c", 'sandbox_mode="read-only"'], {}),
     "data": ("data", ["--output-schema", "SCHEMA"], {}),
     "limit": ("limit", [], {}),
     "busy": ("busy", [], {}),
@@ -83,7 +86,7 @@ CODEX_RUNS = {
     "malformed": ("malformed", [], {}),
     "silent": ("silent", [], {}),
 }
-# `FEW` stands for a setting with which it gives up sooner.
+# `FEW` stands for a setting with which it gives up sooner, `TURNS` for one that bounds the turns of a session.
 GEMINI = ["-o", "stream-json", "--skip-trust", "-m", "stub-model"]
 GEMINI_EDIT = ["--approval-mode", "auto_edit"]
 GEMINI_RUN = [*GEMINI_EDIT, "--allowed-tools", "run_shell_command"]
@@ -105,6 +108,7 @@ GEMINI_RUNS = {
     "no-model": ("no-model", [], {}),
     "credit": ("credit", [], {}),
     "too-long": ("too-long", [], {}),
+    "turns": ("turns", GEMINI_RUN, {"TURNS": "1"}),
     "no-login": ("hello", [], {"GEMINI_API_KEY": None}),
     "no-network": (None, [], {"FEW": "2"}),
     "ended": ("slow", GEMINI_RUN, {}),
@@ -131,6 +135,8 @@ OPENCODE_RUNS = {
     "forbidden": ("forbidden", NEW, {}),
     "no-model": ("no-model", NEW, {}),
     "too-long": ("too-long", NEW, {}),
+    # `STEPS` stands for a setting that tells the model after so many calls to come to an end. This one calls a tool all the same.
+    "turns": ("few-turns", NEW, {"STEPS": "1"}),
     "no-login": ("hello", NEW, {"OPENCODE_CONFIG_CONTENT": None}),
     "ended": ("slow", NEW, {}),
     "limit": ("limit", NEW, {}),
@@ -203,8 +209,11 @@ def record(kind, name, program, port, folder, thread):
     elif kind == "gemini":
         arguments = GEMINI + arguments
         settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
+        variables = dict(variables)
         if few := variables.pop("FEW", None):
             settings["general"] = {"maxAttempts": int(few)}
+        if turns := variables.pop("TURNS", None):
+            settings["model"] = {"maxSessionTurns": int(turns)}
         place = folder / ".gemini/settings.json"
         place.parent.mkdir(exist_ok=True)
         place.write_text(json.dumps(settings))
@@ -212,7 +221,11 @@ def record(kind, name, program, port, folder, thread):
     elif kind == "opencode":
         provider = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": base, "apiKey": "stub"},
                     "models": {"stub-model": {"cost": {"input": 1, "output": 2}}}}
-        own = {"OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"stub": provider}}), "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        variables = dict(variables)
+        settings = {"provider": {"stub": provider}}
+        if steps := variables.pop("STEPS", None):
+            settings["agent"] = {"build": {"steps": int(steps)}}
+        own = {"OPENCODE_CONFIG_CONTENT": json.dumps(settings), "OPENCODE_DISABLE_AUTOUPDATE": "1",
                "OPENCODE_DISABLE_MODELS_FETCH": "1"}
         arguments = OPENCODE + [thread if argument == "THREAD" else argument for argument in arguments]
     else:

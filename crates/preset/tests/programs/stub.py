@@ -77,7 +77,9 @@ CALLS_OF_WORK = 4
 
 def command_of(scenario):
     """The command that the model asks for, of the scenarios with a tool."""
-    return {"work": "sleep 0.4", "tool": "echo made > out.txt", "denied": "python3 -c 'open(\"denied.txt\", \"w\")'", "slow": "tail -f /dev/null"}.get(scenario)
+    patch = "*** Begin Patch\n*** Add File: denied.txt\n+hello\n*** End Patch"
+    return {"work": "sleep 0.4", "tool": "echo made > out.txt", "denied": "python3 -c 'open(\"denied.txt\", \"w\")'", "escalates": "touch outside.txt",
+            "patches": f"apply_patch <<'END'\n{patch}\nEND\n", "few-turns": "true", "slow": "tail -f /dev/null"}.get(scenario)
 
 
 def turn_of_asks(number):
@@ -238,6 +240,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
         command = command_of(scenario)
         if scenario == "work":
             answered = number > CALLS_OF_WORK
+        if scenario == "few-turns":
+            answered = number > 3
         if scenario == "turns":
             command, answered = "true", False
         reason = "stop"
@@ -374,6 +378,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
             command, answered = "true", False
         if command and not answered:
             given = {"cmd": command} if "exec_command" in names else {"command": ["sh", "-c", command]}
+            if scenario == "escalates":
+                given |= {"sandbox_permissions": "require_escalated", "justification": "It writes."}
             item = {"type": "function_call", "id": f"item_{number}", "call_id": f"call_{number}",
                     "name": "exec_command" if "exec_command" in names else "shell", "arguments": json.dumps(given)}
         usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 20}, "output_tokens": 10,
@@ -410,6 +416,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
             text = '{"verdict": "good", "score": 7}'
         part = {"text": text}
         command = command_of(scenario)
+        if scenario == "turns":
+            command, answered = "true", False
         # A tool that is not offered is called all the same: the program refuses it.
         if command and not answered and names:
             part = {"functionCall": {"name": "run_shell_command", "args": {"command": command, "description": "work"}}}
