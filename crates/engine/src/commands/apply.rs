@@ -24,7 +24,9 @@ use envoi_kernel::{
     ids::RunId,
 };
 use envoi_step::Presence;
-use envoi_tree::{Difference, Later, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences};
+use envoi_tree::{
+    Difference, Entry, Later, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences,
+};
 use std::{
     fs,
     os::unix::ffi::OsStrExt as _,
@@ -57,6 +59,7 @@ impl Commands {
             rest(&run, client);
             Ok(())
         };
+        let mut closed = Vec::new();
         let (before, after) = match request.what {
             Applied::Undone if ended.is_some() => {
                 return report("what was begun earlier is done now; `--undo` once more takes it back");
@@ -74,6 +77,8 @@ impl Commands {
                 let (result, ignored) = self.result(&run, id, &base, &order, &names)?;
                 note(client, not_deleted(&ignored, &names));
                 note(client, outside(&run, &names, &self.stop));
+                closed = closed_by_the_run(&base, &result);
+                note(client, closed.iter().take(MOST_NAMED).map(|path| not_known(path, &names)).collect());
                 (base, result)
             }
         };
@@ -85,9 +90,13 @@ impl Commands {
         let merged = envoi_tree::merge(&order, &before, &now.tree, &after, prefer)
             .map_err(|error| names.refusal(conflict(error, &folder)))?;
         if merged.tree == now.tree {
-            return report(match ended {
-                Some(_) => "what was begun earlier is done now: the folder has all of it",
-                None => "there is nothing to change: the folder has all of it",
+            return report(match (ended.is_some(), closed.is_empty()) {
+                (true, true) => "what was begun earlier is done now: the folder has all of it",
+                (false, true) => "there is nothing to change: the folder has all of it",
+                (true, false) => {
+                    "what was begun earlier is done now: the folder has all of it that can be read"
+                }
+                (false, false) => "there is nothing to change: the folder has all that can be read of it",
             });
         }
         let stood = envoi_tree::stand(&folder, &order, &merged.tree);
@@ -205,6 +214,20 @@ fn not_deleted(ignored: &[PathBuf], names: &Names) -> Vec<String> {
     vec![format!("{stay}: the run ignores them now, and has not deleted them")]
 }
 
+/// Folders that could be listed when the run began, and cannot be listed in its result.
+fn closed_by_the_run(base: &Tree, result: &Tree) -> Vec<Vec<u8>> {
+    let cannot_be_listed = result.entries().iter().filter(|entry| entry.is_unlisted());
+    let was_listed = |path: &[u8]| !base.get(path).is_some_and(Entry::is_unlisted) && !base.hides(path);
+    cannot_be_listed.map(|entry| entry.path.clone()).filter(|path| was_listed(path)).collect()
+}
+
+fn not_known(path: &[u8], names: &Names) -> String {
+    format!(
+        "warning: what the run changed in `{}` is not applied: in its tree that folder cannot be listed",
+        names.shown(path)
+    )
+}
+
 /// Says what the run has changed outside of its workspace, which is not brought.
 fn outside(run: &Run, names: &Names, stop: &Stop) -> Vec<String> {
     let Some(started) = run.started() else { return Vec::new() };
@@ -270,5 +293,24 @@ fn conflict(error: NotMerged, folder: &Path) -> Refused {
             Refused::new(Code::ApplyConflict, message, Some(hint))
         }
         error => Refused::failure(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is known of what the run did there, so that the folder does not have all of it.
+    #[test]
+    fn a_folder_that_the_run_has_closed_is_known_and_one_that_was_closed_before_is_not_meant() {
+        let tree = |entries: &[&str]| {
+            let text: String = entries.iter().map(|entry| format!("{entry}\0")).collect();
+            Tree::parse(format!("envoi-tree 1\n{text}").as_bytes()).unwrap()
+        };
+        let base = tree(&["040000 unlisted 0\talways", "040755 - 0\topen"]);
+        let result =
+            tree(&["040000 unlisted 0\talways", "040000 unlisted 0\tmade", "040000 unlisted 0\topen"]);
+        assert_eq!(closed_by_the_run(&base, &result), [b"made".to_vec(), b"open".to_vec()]);
+        assert!(closed_by_the_run(&base, &base).is_empty());
     }
 }

@@ -6,8 +6,9 @@
 use super::{
     adopt::check_places,
     handler::{Commands, check_secrets, send},
+    isolate::MadeTree,
     names::Names,
-    restore::then,
+    restore::{note, then},
     resume::parse,
     start::{check_yes_to, found, note_tree},
 };
@@ -145,9 +146,10 @@ impl Commands {
             return Ok((workspace, of_source.filter(|_| request.workspace != WorkspaceUse::Copy)));
         };
         let names = Names::of(flow, &request.caller);
-        let (inside, mut isolated) =
+        let MadeTree { inside, mut isolated, remarks } =
             self.tree_for(&found(named, &self.layout)?, &request.run, wanted, &names)?;
         note_tree(&isolated, client);
+        note(client, remarks);
         let setup = flow.isolation.as_ref().and_then(|isolation| isolation.setup.as_ref());
         if let Some(setup) = setup.filter(|setup| request.step.as_ref() != Some(setup)) {
             let text =

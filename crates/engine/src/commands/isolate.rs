@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     attempts::{
-        copies::{bring, is_of_a_store},
+        copies::{bring, bring_readable, is_of_a_store},
         git::{Git, GitError, Repository},
         secrets::at_hand,
     },
@@ -25,7 +25,7 @@ use envoi_step::{MIN_SECRET_BYTES, plain};
 use envoi_tree::Order;
 use std::{
     fs, io,
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
     path::{Component, Path, PathBuf},
 };
 
@@ -46,15 +46,24 @@ impl Source<'_> {
     }
 }
 
+/// A tree that was made.
+pub(super) struct MadeTree {
+    /// Where commands work in it.
+    pub(super) inside: PathBuf,
+    pub(super) isolated: Isolated,
+    /// What a person should know of it.
+    pub(super) remarks: Vec<String>,
+}
+
 impl Commands {
-    /// Makes a tree from `workspace`, which is absolute and without links. Returns where commands work in it.
+    /// Makes a tree from `workspace`, which is absolute and without links.
     pub(super) fn tree_for(
         &self,
         workspace: &Path,
         run: &RunId,
         wanted: &Isolate,
         names: &Names,
-    ) -> Result<(PathBuf, Isolated), Refused> {
+    ) -> Result<MadeTree, Refused> {
         let git = Git::new(&self.stop);
         let found = git.repository(workspace).map_err(|error| of_git(&error))?;
         let repository = found.as_ref().filter(|repository| repository.head.is_some());
@@ -87,11 +96,16 @@ impl Commands {
         };
         let order = self.order(wanted.too_wide.clone());
         let fill = || {
-            self.fill(&source, &place, &order, (run, branch.as_deref(), wanted), names)?;
-            envoi_tree::keep(&inside, &order).map_err(|error| not_kept(&error, names))
+            let closed = self.fill(&source, &place, &order, (run, branch.as_deref(), wanted), names)?;
+            let base = envoi_tree::keep(&inside, &order).map_err(|error| not_kept(&error, names))?;
+            Ok((base, closed))
         };
         match fill() {
-            Ok(base) => Ok((inside, isolated(base.digest))),
+            Ok((base, closed)) => Ok(MadeTree {
+                inside,
+                isolated: isolated(base.digest),
+                remarks: not_in_the_tree(&closed, names).into_iter().collect(),
+            }),
             Err(refused) => {
                 remove(git, source.root(), &place, branch.as_deref());
                 // Also what git says may name files.
@@ -100,6 +114,7 @@ impl Commands {
         }
     }
 
+    /// Returns what cannot be read, and is therefore not in the tree.
     fn fill(
         &self,
         source: &Source<'_>,
@@ -107,8 +122,9 @@ impl Commands {
         order: &Order,
         (run, branch, wanted): (&RunId, Option<&str>, &Isolate),
         names: &Names,
-    ) -> Result<(), Refused> {
+    ) -> Result<Vec<PathBuf>, Refused> {
         let root = source.root();
+        let mut closed = Vec::new();
         let git = Git::new(&self.stop);
         if let (Some(repository), Some(branch)) = (source.repository, branch) {
             let reason = format!("envoi {run}");
@@ -120,9 +136,9 @@ impl Commands {
             let laid = envoi_tree::lay(place, order, &kept.tree);
             let laid = laid.map_err(|error| refused(&error, names))?;
             for path in &laid.left {
-                use std::os::unix::ffi::OsStrExt as _;
                 let path = Path::new(std::ffi::OsStr::from_bytes(path));
-                bring(root, place, path).map_err(|error| failed(&root.join(path), &error))?;
+                let left = bring_readable(root, place, path);
+                closed.extend(left.map_err(|error| failed(&root.join(path), &error))?);
             }
             if source.repository.is_some() {
                 git.refresh(place);
@@ -133,7 +149,8 @@ impl Commands {
             None => Vec::new(),
         };
         for path in included.iter().filter(|path| !is_of_a_store(root, Path::new(path))) {
-            bring(root, place, Path::new(path)).map_err(|error| failed(&root.join(path), &error))?;
+            let left = bring_readable(root, place, Path::new(path));
+            closed.extend(left.map_err(|error| failed(&root.join(path), &error))?);
         }
         let below = source.workspace.strip_prefix(root).unwrap_or(Path::new(""));
         let is_there = |path: &&PathBuf| fs::symlink_metadata(source.workspace.join(path)).is_ok();
@@ -142,7 +159,7 @@ impl Commands {
             bring(root, place, &below.join(path))
                 .map_err(|error| failed(&source.workspace.join(path), &error))?;
         }
-        Ok(())
+        Ok(closed)
     }
 
     /// A run that was refused after all leaves no tree: nothing was done in it.
@@ -154,6 +171,17 @@ impl Commands {
             isolated.branch.as_deref(),
         );
     }
+}
+
+/// Says what could not be read. The tree does without it, as a snapshot does.
+fn not_in_the_tree(closed: &[PathBuf], names: &Names) -> Option<String> {
+    let first = names.shown(closed.first()?.as_os_str().as_bytes());
+    Some(match closed.len() {
+        1 => format!("warning: `{first}` cannot be read, and is not in the tree"),
+        count => format!(
+            "warning: {count} files and folders (`{first}` is one) cannot be read, and are not in the tree"
+        ),
+    })
 }
 
 /// What a person should know of the files that were to be brought into a tree: which are not in it, and which hold a secret.

@@ -2,7 +2,7 @@
 
 use super::{
     handler::{Commands, check_secrets, send},
-    isolate::brought,
+    isolate::{MadeTree, brought},
     names::Names,
     restore::note,
 };
@@ -83,9 +83,10 @@ impl Commands {
         let (workspace, isolated) = match &request.isolate {
             Some(wanted) => {
                 let names = Names::of(&flow, &request.caller);
-                let (inside, isolated) =
+                let MadeTree { inside, isolated, remarks } =
                     self.tree_for(&found(&named, &self.layout)?, &request.run, wanted, &names)?;
                 note_tree(&isolated, client);
+                note(client, remarks);
                 note(client, brought(&flow, &caller, wanted, &named, &inside));
                 (inside, Some(Box::new(isolated)))
             }
