@@ -163,6 +163,7 @@ fn trials() -> Vec<Trials> {
             a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole,
             waiting_for_an_attempt_ends_with_it;
         table:
+            the_places_above_are_all_that_an_attempt_has,
             an_attempt_whose_supervisor_lives_ends_whatever_stands_in_its_files,
             an_attempt_whose_supervisor_was_killed_ends_whatever_stands_in_its_files,
             an_attempt_can_be_cancelled_whatever_stands_in_its_files,

@@ -2,6 +2,7 @@
 //! and is never started again. Every place, with every kind of thing in it, with a supervisor that lives, one that was
 //! killed, and a machine that was started again.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::io::Write;
@@ -33,6 +34,7 @@ const OF_ATTEMPT: &[&str] = &[
     "exit.json",
     "file-work.json",
     "before.json",
+    "before.pack",
     "cached.json",
     "stdout",
     "stderr",
@@ -43,6 +45,18 @@ const OF_ATTEMPT: &[&str] = &[
     "cancel",
     "lease",
     "supervisor.log",
+    // What the engine puts there for its own processes: agent programs, models, other agents, merges; and what they keep.
+    "agent.json",
+    "events.jsonl",
+    "schema.json",
+    "model.json",
+    "prompt.txt",
+    "a2a.json",
+    "merge.json",
+    "edit",
+    "envelope.json",
+    "feedback.txt",
+    "failed-command.txt",
 ];
 
 /// Places in the workspace: artifacts, and a folder on the way to one.
@@ -263,6 +277,25 @@ fn look(stage: &Stage, row: Row, current_boot: &str) {
         }
         other => panic!("{row:?}: {other:?}"),
     }
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// A new file of the folder needs a row above.
+pub(crate) fn the_places_above_are_all_that_an_attempt_has() {
+    let (stage, spec) = stage();
+    let supervisor = stage.spawn(&spec);
+    stage.told("ready");
+    let mut found = names(stage.dir.path());
+    assert!(found.contains("started.json"), "while it lives: {found:?}");
+    fs::write(stage.run_base().with_file_name("go"), "").unwrap();
+    supervisor.wait().unwrap();
+    found.append(&mut names(stage.dir.path()));
+    assert!(found.contains("exit.json"), "and after its end: {found:?}");
+    found.retain(|name| !OF_ATTEMPT.contains(&name.as_str()));
+    assert!(found.is_empty(), "{found:?}");
 }
 
 pub(crate) fn an_attempt_whose_supervisor_lives_ends_whatever_stands_in_its_files() {
