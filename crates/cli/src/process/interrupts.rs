@@ -94,28 +94,26 @@ fn lock() -> MutexGuard<'static, Mode> {
 fn install() -> std::io::Result<()> {
     let once = Arc::clone(ONCE.get_or_init(Arc::default));
     let heeded: &[i32] = if ignores_ctrl_c() { &[SIGTERM] } else { &[SIGINT, SIGTERM] };
-    // Until there is a list of signals, one that comes is noted here, and by nothing else.
-    let came = Arc::<AtomicBool>::default();
+    // Until all of it is installed, a signal does what it did before. A registration returns when no handler is at work that does not
+    // know of it: after the last one each signal goes through all of them, once.
+    let is_incomplete = Arc::new(AtomicBool::new(true));
     for signal in heeded {
-        flag::register(*signal, Arc::clone(&came))?;
+        flag::register_conditional_default(*signal, Arc::clone(&is_incomplete))?;
     }
     for signal in heeded {
         flag::register_conditional_shutdown(*signal, i32::from(STOPPED), Arc::clone(&once))?;
         flag::register(*signal, Arc::clone(&once))?;
     }
     let mut signals = Signals::new(heeded)?;
-    let came = came.load(Ordering::SeqCst);
+    is_incomplete.store(false, Ordering::SeqCst);
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut is_first = true;
-        let mut heed = || {
+        for _ in signals.forever() {
             obey(&lock(), is_first);
             is_first = false;
             // The next one is obeyed here too, with its last words.
             once.store(false, Ordering::SeqCst);
-        };
-        let listed = signals.pending().count();
-        (0..listed.max(usize::from(came))).for_each(|_| heed());
-        signals.forever().for_each(|_| heed());
+        }
     })?;
     Ok(())
 }
