@@ -1,7 +1,7 @@
 //! A folder gets the files of a snapshot, and nothing that stood there is lost.
 
 use super::folder::{Place, odd};
-use envoi_tree::{NotRestored, Tree, differences, restore, stand, write_into};
+use envoi_tree::{Late, NotRestored, Tree, change, differences, restore, stand, write_into};
 use proptest::prelude::*;
 use std::{
     fs::{self, File},
@@ -11,6 +11,8 @@ use std::{
         fs::{MetadataExt, PermissionsExt},
         process::CommandExt,
     },
+    sync::Barrier,
+    thread,
 };
 
 impl Place {
@@ -237,6 +239,39 @@ fn what_is_typed_into_an_old_file_is_found_by_the_next_restore() {
     assert_eq!(*path, b"file");
     assert_eq!(place.order.contents.shelf().unwrap().read(digest).unwrap(), b"now, typed late");
     assert!(place.restore(&then.tree).late.is_empty(), "it is named once");
+}
+
+/// In place, and by a new file with the same name, as editors do. Which of both comes first is a matter of luck.
+#[test]
+fn an_edit_that_races_a_change_is_in_the_folder_or_in_the_store() {
+    let place = Place::new();
+    place.write("file", "of the merge");
+    let to = place.keep();
+    for round in 0..200 {
+        place.write("file", "before");
+        let from = place.keep();
+        let edit = format!("edit {round}");
+        let begin = Barrier::new(2);
+        let changed = thread::scope(|scope| {
+            scope.spawn(|| {
+                begin.wait();
+                if round % 2 == 0 {
+                    return place.write("file", &edit);
+                }
+                place.write("new", &edit);
+                fs::rename(place.path("new"), place.path("file")).unwrap();
+            });
+            begin.wait();
+            change(&place.root, &place.order, &from.tree, &to.tree).unwrap()
+        });
+        // What was written after the last look at a displaced file is found here.
+        let found = stand(&place.root, &place.order, &to.tree).unwrap().found;
+        let shelf = place.order.contents.shelf().unwrap();
+        let is_kept = |late: &Late| shelf.read(&late.digest.unwrap()).unwrap() == edit.as_bytes();
+        let stands = fs::read_to_string(place.path("file")).unwrap();
+        let late: Vec<Late> = changed.late.into_iter().chain(found).collect();
+        assert!(stands == edit || late.iter().any(is_kept), "{round}: `{stands}`, {late:?}");
+    }
 }
 
 #[test]
