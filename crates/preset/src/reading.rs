@@ -31,6 +31,8 @@ pub struct Reading<'m> {
     unread: u64,
     /// See [`Reading::last_error`].
     last_error: Option<String>,
+    /// See [`Reading::allow_denials`].
+    denials: u32,
 }
 
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl<'m> Reading<'m> {
             Preset::Gemini => Events::Gemini(gemini::Events::default()),
             Preset::OpenCode => Events::OpenCode(opencode::Events::default()),
         };
-        Self { lines: Lines::default(), events, masking, read: 0, unread: 0, last_error: None }
+        Self { lines: Lines::default(), events, masking, read: 0, unread: 0, last_error: None, denials: 0 }
     }
 
     /// Takes a piece of its standard output, of any size, and returns the lines that it ends.
@@ -127,8 +129,13 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// What it came to. A success needs exit code 0 and the closing event of the program, and no refused tool; `wants_data`: and
-    /// data.
+    /// So many calls of tools may be refused in a success.
+    pub fn allow_denials(&mut self, most: u32) {
+        self.denials = most;
+    }
+
+    /// What it came to. A success needs exit code 0 and the closing event of the program, and no more refused calls than are allowed;
+    /// `wants_data`: and data.
     #[must_use]
     pub fn finish(mut self, exit: Exit, stderr: &str, wants_data: bool) -> Outcome {
         self.end();
@@ -149,7 +156,7 @@ impl<'m> Reading<'m> {
             failure.message = format!("{}; {what} {limit} MiB, which is not read", failure.message);
         }
         if outcome.failure.is_none() {
-            outcome.failure = unsuccessful(&outcome, exit, wants_data, self.masking);
+            outcome.failure = unsuccessful(&outcome, exit, self.denials, wants_data, self.masking);
         }
         outcome
     }
@@ -191,13 +198,24 @@ fn is_sign_of_work(event: &Value) -> bool {
 }
 
 /// Why a program that reports success has failed all the same.
-fn unsuccessful(outcome: &Outcome, exit: Exit, wants_data: bool, masking: Masking<'_>) -> Option<Failure> {
+fn unsuccessful(
+    outcome: &Outcome,
+    exit: Exit,
+    denials: u32,
+    wants_data: bool,
+    masking: Masking<'_>,
+) -> Option<Failure> {
     if exit != Exit::Code(0) {
         let message = format!("the program reported success, and {}", ended(exit));
         return Some(Failure::new(Class::Crashed, message));
     }
-    if !outcome.denied.is_empty() {
-        let message = format!("a tool was refused: {}", outcome.denied.join("; "));
+    let refused = outcome.denied.len();
+    if u32::try_from(refused).unwrap_or(u32::MAX) > denials {
+        let what = match denials {
+            0 => "a tool was refused".to_owned(),
+            most => format!("{refused} calls of a tool were refused, and `denials` allows {most}"),
+        };
+        let message = format!("{what}: {}", outcome.denied.join("; "));
         return Some(Failure::new(Class::Denied, message));
     }
     if wants_data && outcome.data.is_none() {

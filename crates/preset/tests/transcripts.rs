@@ -405,6 +405,26 @@ fn data_denials_limits_and_versions_are_found() {
         assert_eq!(unwanted, None, "text that looks like data is text where none is wanted");
     }
 
+    for (preset, name, is_tolerated) in [
+        (Preset::Claude, "denied", true),
+        (Preset::Codex, "denied", true),
+        (Preset::Codex, "denied-patch", true),
+        (Preset::Gemini, "denied", true),
+        (Preset::OpenCode, "denied", true),
+        // The program ended there: the work is not done.
+        (Preset::OpenCode, "denied-by-rule", false),
+    ] {
+        for (most, succeeds) in [(0, false), (1, is_tolerated), (9, is_tolerated)] {
+            let transcript = transcript(preset, name);
+            let mut reading = Reading::of(preset, Masking::default());
+            reading.push(&transcript.stdout);
+            reading.allow_denials(most);
+            let outcome = reading.finish(transcript.exit, &transcript.stderr, false);
+            let class = outcome.failure.as_ref().map(|failure| failure.class);
+            assert_eq!(class, (!succeeds).then_some(Class::Denied), "{preset:?} {name} {most}");
+            assert_eq!(outcome.denied.len(), 1, "what was refused is said all the same");
+        }
+    }
     let denied = read(Preset::Claude, "denied", false);
     assert!(denied.denied[0].starts_with("Bash python3 -c"), "{:?}", denied.denied);
     let denied = read(Preset::Gemini, "denied", false);

@@ -68,6 +68,9 @@ pub struct Order {
     /// The longest time without a sign of work of the program.
     #[serde(default)]
     pub idle_ms: Option<u64>,
+    /// The most calls of tools that are refused in an attempt that succeeds.
+    #[serde(default)]
+    pub denials: u32,
     /// The most calls of a model, where the program says how many it has made.
     #[serde(default)]
     pub max_calls: Option<u64>,

@@ -166,6 +166,7 @@ impl Work<'_> {
             None => Default::default(),
         };
         refused.iter().for_each(|call| reading.excuse(call));
+        reading.allow_denials(self.order.denials);
         let mut outcome = reading.finish(exit(status), &stderr, self.order.schema.is_some());
         settle_put_off_call(&mut outcome, put_off.as_deref(), exit(status));
         if let Some(failure) = ended {

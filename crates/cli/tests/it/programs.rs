@@ -165,6 +165,20 @@ fn a_failure_has_its_class_and_is_tried_again_only_where_that_helps() {
 }
 
 #[test]
+fn calls_that_are_refused_are_no_failure_where_the_step_allows_so_many() {
+    for program in ["claude", "gemini", "opencode"] {
+        let step = format!("  - id: fix\n    agent: {{ use: {program}, prompt: p }}\n    denials: 1\n");
+        let stage = stage(&step);
+        stage.write("next", "denied\n");
+        let done = stage.expect(0, &["run", "flow.yaml"]);
+        let warning = "1 call of a tool was refused (`denials` allows 1): ";
+        assert!(done.err.contains(warning), "{done:?}");
+        let shown = stage.expect(0, &["show", &stage.run_id()]);
+        assert!(shown.out.contains(warning), "{shown:?}");
+    }
+}
+
+#[test]
 fn what_opencode_may_do_is_a_variable_unless_the_flow_has_its_own() {
     for (keys, permissions) in [
         ("may: read }", r#"{"bash":"deny","edit":"deny","webfetch":"deny","websearch":"deny"}"#),

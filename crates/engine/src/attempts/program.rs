@@ -174,6 +174,7 @@ fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Orde
         cut_off: call.cut_off,
         set_back: started.set_back.is_some(),
         idle_ms: call.idle_ms,
+        denials: call.denials,
         // The bridge tests both before each call, and has the true prices.
         max_calls: started.reserved.filter(|_| !call.by_bridge).and_then(|budget| budget.llm_calls),
         max_cost: started

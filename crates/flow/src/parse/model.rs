@@ -155,6 +155,7 @@ pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
             "idle" => {
                 "how long an answer may take is `timeout` of the step, or of the provider in the configuration"
             }
+            "denials" => "a model has no tools that could be refused; remove it",
             _ => "it says something of a command alone; remove it",
         };
         problems.add(Diagnostic::invalid(key.span, message).help(help));

@@ -25,6 +25,9 @@ const FRESH: &str = "fresh";
 /// The most turns that can be stated.
 const MAX_TURNS: u64 = 10_000;
 
+/// The most refused calls that can be allowed.
+const MAX_DENIALS: u64 = 10_000;
+
 /// The plan of the step with this id, at this place.
 pub(crate) fn read(
     key: &Key,
@@ -80,6 +83,8 @@ pub(crate) fn read(
     }
     let bridged = by_bridge.then(|| model.as_ref().map(|model| model.0.as_str())).flatten();
     let idle_ms = step.get("idle").and_then(|node| read::duration(node, "`idle`", problems));
+    let denials =
+        step.get("denials").and_then(|node| read::integer(node, "`denials`", 0..=MAX_DENIALS, problems));
     let on_throttled = step.get("on_throttled").and_then(|node| {
         let own = OwnProgram { preset, account: account.as_deref(), by_bridge, model: bridged };
         throttled(node, Own::Program(own), place, expressions, problems)
@@ -111,6 +116,7 @@ pub(crate) fn read(
         turns: turns.and_then(|(_, turns)| u32::try_from(turns).ok()),
         args,
         idle_ms: idle_ms.unwrap_or(DEFAULT_IDLE_MS),
+        denials: denials.and_then(|most| u32::try_from(most).ok()).unwrap_or_default(),
         takes_session_id: preset.takes_session_id(),
         login_variables: login_variables(preset, by_bridge),
     })
@@ -484,11 +490,13 @@ fn arguments<'n>(node: &'n Node, problems: &mut Problems) -> Vec<(&'n Node, &'n 
 /// Keys of an agent program, in a step that runs none.
 pub(crate) fn keys_without(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys().filter(|key| keys::OF_AGENT.contains(&key.text.as_str())) {
-        let message = format!("`{}` does nothing in a step without `agent` or `model`", key.text);
-        problems.add(
-            Diagnostic::invalid(key.span, message)
-                .help("it says something of an agent program or a model; remove it"),
-        );
+        let (without, of) = match key.text.as_str() {
+            "on_throttled" => ("`agent` or `model`", "an agent program or a model"),
+            _ => ("`agent`", "an agent program"),
+        };
+        let message = format!("`{}` does nothing in a step without {without}", key.text);
+        let help = format!("it says something of {of}; remove it");
+        problems.add(Diagnostic::invalid(key.span, message).help(help));
     }
 }
 

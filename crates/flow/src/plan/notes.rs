@@ -26,6 +26,7 @@ pub(super) fn of(whole: &Whole<'_>, steps: &[StepPlan], attempts: u128, used: &U
         notes.extend(reported("cost_usd", "cost is", &used.cost));
     }
     notes.extend(of_agents(whole));
+    notes.extend(refusals(whole));
     notes.extend(by_people(whole, limited));
     notes
 }
@@ -134,6 +135,18 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
         .chain([of_models])
         .filter_map(|(names, what)| Some((some(&names)?.0, what)));
     parts.map(|(names, what)| format!("{names}: {what}")).collect()
+}
+
+/// Agents that may be refused tools and succeed.
+fn refusals(whole: &Whole<'_>) -> impl Iterator<Item = String> {
+    let steps = whole.parts.iter().flat_map(|part| &part.flow.steps);
+    steps.filter_map(|step| match &step.kind {
+        StepKind::Agent(plan) if plan.denials > 0 => Some(format!(
+            "`{}`: an attempt succeeds although up to {} calls of tools are refused (`denials`)",
+            step.id, plan.denials
+        )),
+        _ => None,
+    })
 }
 
 /// What people may do beyond the plan.

@@ -167,6 +167,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "on_in_doubt",
         "on_throttled",
         "idle",
+        "denials",
         "envelope",
         "continue_on_error",
         "needs",
@@ -228,14 +229,25 @@ pub(crate) const OTHER_PROGRAM: Vocabulary =
     Vocabulary { place: "`then`", keys: &["use", "account", "model", "args"], later: &[] };
 
 /// Keys of [`STEP`] that say something of an agent program alone.
-pub(crate) const OF_AGENT: &[&str] = &["on_throttled", "idle"];
+pub(crate) const OF_AGENT: &[&str] = &["on_throttled", "idle", "denials"];
 
 /// Keys of [`STEP`] that do nothing beside an agent program.
 pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "data", "returns", "cache"];
 
 /// Keys of [`STEP`] that do nothing beside a model.
-pub(crate) const NOT_BESIDE_MODEL: &[&str] =
-    &["inputs", "skill", "envelope", "data", "files", "isolate", "on_conflict", "returns", "idle", "cache"];
+pub(crate) const NOT_BESIDE_MODEL: &[&str] = &[
+    "inputs",
+    "skill",
+    "envelope",
+    "data",
+    "files",
+    "isolate",
+    "on_conflict",
+    "returns",
+    "idle",
+    "denials",
+    "cache",
+];
 
 /// Keys of [`STEP`] that say something of a command alone.
 pub(crate) const NOT_BESIDE_A2A: &[&str] =

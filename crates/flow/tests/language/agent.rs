@@ -34,6 +34,7 @@ fn a_program_has_a_prompt_and_what_it_may_do() {
         turns: None,
         ask: AskCalls::default(),
         idle_ms: 15 * 60_000,
+        denials: 0,
         args: Vec::new(),
         takes_session_id: true,
         login_variables: envoi_preset::Preset::Claude.login_variables(),
@@ -139,6 +140,29 @@ fn through_the_bridge_the_account_is_that_of_a_model_of_the_configuration() {
         (then("{ use: codex }"), 3, "use", "has no `model`"),
         (then("{ use: gemini, model: large }"), 3, "use", "a protocol that the bridge does not have"),
         (then("{ use: codex, model: large, account: work }"), 3, "account", "goes through the bridge, too"),
+    ]);
+}
+
+#[test]
+fn a_step_says_how_many_calls_may_be_refused() {
+    let with =
+        |denials: &str| steps(&[&format!("id: a, agent: {{ use: claude, prompt: p }}, denials: {denials}")]);
+    for most in [0, 3, 10_000] {
+        assert_eq!(plan(step(&loaded(&with(&most.to_string())), "a")).denials, most);
+    }
+    each_is_told(vec![
+        (with("-1"), 3, "-1", "`denials`"),
+        (with("10001"), 3, "10001", "`denials`"),
+        (with("any"), 3, "any", "`denials`"),
+        (with("1.5"), 3, "1.5", "`denials`"),
+        (steps(&["id: a, run: x, denials: 1"]), 3, "denials", "does nothing in a step without `agent`"),
+        (
+            steps(&["id: a, a2a: { url: 'http://x', message: m }, denials: 1"]),
+            3,
+            "denials",
+            "does nothing in a step without `agent`",
+        ),
+        (steps(&["id: a, ask: Go?, denials: 1"]), 3, "denials", "`denials`"),
     ]);
 }
 

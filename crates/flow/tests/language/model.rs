@@ -89,6 +89,7 @@ fn a_model_that_cannot_be_called_is_named() {
         (with("files: ['']"), 4, "''", "a file of `files`"),
         (beside("skill: s"), 4, "skill", "`skill` does nothing in a step with `model`"),
         (beside("idle: 5m"), 4, "idle", "how long an answer may take"),
+        (beside("denials: 1"), 4, "denials", "a model has no tools"),
         (beside("on_throttled: { use: codex }"), 4, "{ use: codex }", "cannot go on with an agent program"),
         (beside("on_throttled: { use: small }"), 4, "use", "goes on with the account that is closed"),
         (beside("on_throttled: { use: other, args: [x] }"), 4, "args", "`args` is for an agent program"),

@@ -218,6 +218,18 @@ fn a_large_flow_is_planned_in_one_go() {
 }
 
 #[test]
+fn a_plan_says_which_agents_may_be_refused_tools() {
+    let notes = |more: &str| {
+        let notes =
+            planned(&format!("steps:\n  - id: a\n    agent: {{ use: claude, prompt: p }}\n{more}")).notes;
+        notes.into_iter().filter(|note| note.contains("`denials`")).collect::<Vec<_>>()
+    };
+    let said = "`a`: an attempt succeeds although up to 3 calls of tools are refused (`denials`)";
+    assert_eq!(notes("    denials: 3\n"), [said]);
+    assert_eq!(notes(""), [""; 0]);
+}
+
+#[test]
 fn a_plan_says_how_firmly_the_budget_of_an_agent_program_holds() {
     for (agent, budget, expected) in [
         ("claude", "llm_calls: 3", Some("`a`: the agent is ended at the first call past `budget.llm_calls`")),

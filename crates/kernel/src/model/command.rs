@@ -149,6 +149,9 @@ pub struct ProgramCall {
     /// The longest time without a sign of work of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
+    /// The most calls of tools that are refused in an attempt that succeeds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub denials: u32,
     /// The session of the run that it goes on with; `None`: it shares none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,

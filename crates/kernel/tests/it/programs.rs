@@ -7,7 +7,7 @@ use crate::{
 use envoi_contract::json::Value;
 use envoi_kernel::{
     Flow, Fork, Input,
-    event::{Choice, Command, ProgramCall},
+    event::{Choice, Command, Event, ProgramCall},
     flow::{
         AskCalls, Expression, ForEach, InDoubtPolicy, OnThrottled, ProgramPlan, Retry, Step, StepKind,
         Template,
@@ -31,6 +31,7 @@ pub(crate) fn program(name: &str, label: Option<&str>) -> Step {
         turns: None,
         ask: AskCalls::default(),
         idle_ms: 900_000,
+        denials: 0,
         args: Vec::new(),
         takes_session_id: true,
         login_variables: &["KEY", "PATH"],
@@ -102,6 +103,40 @@ fn a_loop_goes_on_with_the_session_and_another_step_of_the_label_too() {
     driver.exit("b.1.1", 0).exit("c.1.1", 1);
     assert_eq!(session(&driver, "a.2.1"), (id, true));
     assert_eq!(driver.begun("a.2.1").feedback, Some(attempt("c.1.1")));
+}
+
+#[test]
+fn what_was_refused_in_a_success_is_a_warning_of_the_attempt() {
+    let refused = r#""agent":{"denied":["Bash make","WebFetch https://a.example"]}"#;
+    let warning =
+        "2 calls of a tool were refused (`denials` allows 3): Bash make; WebFetch https://a.example";
+    let error = r#""error":{"code":"AGENT_DENIED","message":"a tool was refused"}"#;
+    for (agent, members, code, expected) in [
+        (true, format!("\"ok\":true,{refused}"), 0, vec![warning]),
+        (true, r#""ok":true,"agent":{}"#.to_owned(), 0, vec![]),
+        // The error of a failure names them.
+        (true, format!("\"ok\":false,{error},{refused}"), 1, vec![]),
+        // What a command says there means nothing.
+        (false, format!("\"ok\":true,{refused}"), 0, vec![]),
+    ] {
+        let allowing = program("a", Some("a")).with(|step| match &mut step.kind {
+            StepKind::Agent(plan) => plan.denials = 3,
+            _ => panic!("no program"),
+        });
+        let mut driver = Driver::started(&flow([if agent { allowing } else { step("a") }]));
+        if agent {
+            assert_eq!(call(&driver, "a.1.1").denials, 3);
+        }
+        driver.ok(settled(AttemptResult {
+            outcome: exited("a.1.1", code).outcome,
+            ..reported("a.1.1", &members)
+        }));
+        let settled = driver.records.iter().find_map(|record| match &record.event {
+            Event::AttemptSettled(settled) => Some(settled),
+            _ => None,
+        });
+        assert_eq!(settled.unwrap().warnings, expected, "{members}");
+    }
 }
 
 #[test]

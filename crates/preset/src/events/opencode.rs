@@ -153,7 +153,11 @@ impl Events {
             None if self.is_over => None,
             // A refused call has ended the run.
             None if !self.denied.is_empty() => {
-                Some(Failure::new(Class::Denied, format!("a tool was refused: {}", self.denied.join("; "))))
+                let refused = self.denied.join("; ");
+                Some(Failure::new(
+                    Class::Denied,
+                    format!("a tool was refused, and the program ended there: {refused}"),
+                ))
             }
             None => Some(without_end(exit, &without_colours(stderr), masking)),
         };

@@ -105,9 +105,11 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     let agent_outcome = agent_outcome
         .filter(|agent_outcome| verdict.ok == matches!(agent_outcome, AgentOutcome::Asks { .. }));
     let account = open.and_then(throttle::account).filter(|_| throttled.is_none()).map(str::to_owned);
+    let tolerated =
+        open.filter(|_| verdict.ok).and_then(|open| program::tolerated(open, verdict.report.as_ref()?));
     let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
-    let settled = AttemptSettled {
+    let mut settled = AttemptSettled {
         given_up: draft.control.ending.contains_key(&attempt),
         flow: flow_beside_the_runs_own(&at),
         agent: agent_outcome.clone(),
@@ -115,6 +117,7 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         throttled: throttled.clone(),
         ..record(result, &verdict, data, late)
     };
+    settled.warnings.extend(tolerated);
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if late {
         return advance(draft);

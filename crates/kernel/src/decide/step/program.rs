@@ -18,6 +18,7 @@ use crate::{
         ids::{VisitId, derived, is_session_id},
         input::AttemptResult,
         ledger::{Cost, Ledger},
+        size::shortened,
     },
     state::{
         bounds::{self, NoCall},
@@ -91,6 +92,7 @@ pub(crate) fn call(
         ask: plan.ask.calls.clone(),
         answer: answer.cloned().map(Box::new),
         idle_ms: Some(plan.idle_ms),
+        denials: plan.denials,
         session_key: key,
         session,
         resumes,
@@ -150,6 +152,20 @@ fn new_id(draft: &Draft<'_>) -> Option<String> {
     let seed = derived(run, draft.control.next_seq, draft.now);
     Some(Digest::of(format!("agent session {run} {seed}").as_bytes()).uuid('4'))
 }
+
+/// A sentence about the calls of tools that were refused in an attempt that succeeded all the same, because its step allows that.
+pub(crate) fn tolerated(open: &OpenVisit, report: &SkillReport) -> Option<String> {
+    let Command::Agent(call) = &open.plan.as_ref()?.command else { return None };
+    let refused = report.unknown.get("agent")?.get("denied")?.as_array()?;
+    let named: Vec<&str> = refused.iter().filter_map(Value::as_str).collect();
+    let (calls, were) = if refused.len() == 1 { ("call", "was") } else { ("calls", "were") };
+    let named = shortened(named.join("; "), MAX_SHOWN_BYTES);
+    let allowed = call.denials;
+    Some(format!("{} {calls} of a tool {were} refused (`denials` allows {allowed}): {named}", refused.len()))
+}
+
+/// How much a warning says of the calls that were refused.
+const MAX_SHOWN_BYTES: usize = 1000;
 
 /// The session that the report of the live attempt of a visit names.
 pub(crate) fn reported(open: &OpenVisit, result: &AttemptResult) -> Option<SessionSeen> {

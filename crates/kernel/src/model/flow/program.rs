@@ -33,6 +33,8 @@ pub struct ProgramPlan {
     pub ask: AskCalls,
     /// The longest time without a sign of work of the program.
     pub idle_ms: u64,
+    /// The most calls of tools that are refused in an attempt that succeeds.
+    pub denials: u32,
     /// The id of a session is chosen before the start; otherwise the program reports it.
     pub takes_session_id: bool,
     /// Variables that decide with which login it works.
