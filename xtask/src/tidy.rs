@@ -5,6 +5,7 @@
 
 mod arrows;
 mod bans;
+mod changelog;
 mod circles;
 mod codes;
 mod imports;
@@ -35,6 +36,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, Unusable> {
         circles::check(&sources),
         bans::check(&sources),
         codes::check(&tree, &sources),
+        changelog::check(&tree),
         links::check(&tree),
         map::check(&tree),
         text::check(&tree, root),
