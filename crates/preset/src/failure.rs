@@ -121,6 +121,8 @@ const WORDINGS: &[(&str, Class)] = &[
     ("quota exceeded", Class::Billing),
     ("credit balance", Class::Billing),
     ("billing", Class::Billing),
+    ("reason: max_output_tokens", Class::TooLong),
+    ("reason: content_filter", Class::Refused),
     ("context window", Class::TooLong),
     ("prompt is too long", Class::TooLong),
     ("exceeds the maximum number of tokens", Class::TooLong),

@@ -60,6 +60,8 @@ const CLAUDE: &[(&str, Option<Class>)] = &[
     ("cut-once", None),
     ("malformed", Some(Class::Crashed)),
     ("silent", Some(Class::Crashed)),
+    ("length", Some(Class::TooLong)),
+    ("filter", Some(Class::Refused)),
 ];
 
 const CODEX: &[(&str, Option<Class>)] = &[
@@ -87,6 +89,8 @@ const CODEX: &[(&str, Option<Class>)] = &[
     ("cut-once", None),
     ("malformed", Some(Class::Network)),
     ("silent", Some(Class::Crashed)),
+    ("length", Some(Class::TooLong)),
+    ("filter", Some(Class::Refused)),
 ];
 
 const GEMINI: &[(&str, Option<Class>)] = &[
@@ -114,6 +118,8 @@ const GEMINI: &[(&str, Option<Class>)] = &[
     ("cut-once", Some(Class::Crashed)),
     ("malformed", Some(Class::Crashed)),
     ("silent", Some(Class::Crashed)),
+    ("length", None),
+    ("filter", None),
 ];
 
 const OPENCODE: &[(&str, Option<Class>)] = &[
@@ -141,6 +147,8 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
     ("cut-once", None),
     ("malformed", Some(Class::Crashed)),
     ("silent", Some(Class::Crashed)),
+    ("length", Some(Class::TooLong)),
+    ("filter", Some(Class::Refused)),
 ];
 
 /// What does not end by itself, as it was ended: nothing after its beginning counts as a sign of work, so that `idle` ends it.
@@ -177,6 +185,8 @@ const ROWS: &[(&str, &str)] = &[
     ("a model that does not exist", "no-model"),
     ("no credit", "credit"),
     ("a prompt that is too long", "too-long"),
+    ("an answer that is cut at its most tokens", "length"),
+    ("an answer that the provider stops", "filter"),
     ("the bound on turns", "turns"),
     ("no login", "no-login"),
     ("no network", "no-network"),

@@ -256,6 +256,7 @@ impl Events {
             ("prompt_too_long", _) => Class::TooLong,
             ("max_turns", _) | (_, "error_max_turns") => Class::Turns,
             ("budget_exhausted", _) | (_, "error_max_budget_usd") => Class::Budget,
+            _ if text(result, &["stop_reason"]) == Some("refusal") => Class::Refused,
             _ => self.class_of_error(result).or_else(|| of_wording(message)).unwrap_or(Class::Crashed),
         };
         Some(Failure::new(class, one_line(message, masking)))

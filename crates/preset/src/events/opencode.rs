@@ -34,6 +34,8 @@ pub(crate) struct Events {
     unusable: Object,
     /// The last step ended with the reason `stop`.
     is_over: bool,
+    /// It ended with the reason `length`: the answer was cut at its most tokens. The program ends there, with exit code 0.
+    is_cut: bool,
     failed: Option<Value>,
 }
 
@@ -55,7 +57,7 @@ impl Events {
                     self.used = Figures { tokens_in: Some(0), tokens_out: Some(0), cost: Some(nothing) };
                 }
                 self.calls = self.calls.saturating_add(1);
-                (self.is_over, self.failed) = (false, None);
+                (self.is_over, self.is_cut, self.failed) = (false, false, None);
             }
             Some("text") => {
                 self.last_text = text(part, &["text"]).unwrap_or_default().to_owned();
@@ -131,7 +133,7 @@ impl Events {
             self.unusable.insert("cost_usd", stated.clone());
         }
         let reason = text(part, &["reason"]).unwrap_or("unknown");
-        self.is_over = reason == "stop";
+        (self.is_over, self.is_cut) = (reason == "stop", reason == "length");
         (reason != "tool-calls").then(|| format!("end: {}", one_line(reason, masking)))
     }
 
@@ -151,6 +153,9 @@ impl Events {
         let failure = match &self.failed {
             Some(error) => Some(failure(error, masking)),
             None if self.is_over => None,
+            None if self.is_cut => {
+                Some(Failure::new(Class::TooLong, "the answer was cut at its most tokens".to_owned()))
+            }
             // A refused call has ended the run.
             None if !self.denied.is_empty() => {
                 let refused = self.denied.join("; ");
@@ -162,7 +167,7 @@ impl Events {
             None => Some(without_end(exit, &without_colours(stderr), masking)),
         };
         let mut usage = self.usage();
-        if !self.is_over && self.failed.is_none() {
+        if !self.is_over && !self.is_cut && self.failed.is_none() {
             // The last step was cut off: what it gave is not known.
             usage.process.tokens_out = None;
         }
@@ -192,6 +197,7 @@ fn message(error: &Value) -> &str {
 fn failure(error: &Value, masking: Masking<'_>) -> Failure {
     let said = message(error);
     let class = match text(error, &["name"]) {
+        Some("ContentFilterError") => Some(Class::Refused),
         Some("ContextOverflowError") => Some(Class::TooLong),
         Some("ProviderAuthError") => Some(Class::Auth),
         Some("ProviderModelNotFoundError") => Some(Class::Model),

@@ -58,6 +58,8 @@ CLAUDE_RUNS = {
     "cut-once": ("cut-once", [], {}),
     "malformed": ("malformed", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
     "silent": ("silent", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
+    "length": ("length", [], {}),
+    "filter": ("filter", [], {}),
 }
 CODEX_RUNS = {
     "hello": ("hello", [], {}),
@@ -85,6 +87,8 @@ CODEX_RUNS = {
     "cut-once": ("cut-once", [], {}),
     "malformed": ("malformed", [], {}),
     "silent": ("silent", [], {}),
+    "length": ("length", [], {}),
+    "filter": ("filter", [], {}),
 }
 # `FEW` stands for a setting with which it gives up sooner, `TURNS` for one that bounds the turns of a session.
 GEMINI = ["-o", "stream-json", "--skip-trust", "-m", "stub-model"]
@@ -115,6 +119,8 @@ GEMINI_RUNS = {
     "cut-once": ("cut-once", [], {"FEW": "2"}),
     "malformed": ("malformed", [], {"FEW": "2"}),
     "silent": ("silent", [], {"FEW": "2"}),
+    "length": ("length", [], {"FEW": "2"}),
+    "filter": ("filter", [], {"FEW": "2"}),
 }
 OPENCODE = ["run", "--format", "json", "-m", "stub/stub-model"]
 NEW = ["--title", "envoi"]
@@ -146,6 +152,8 @@ OPENCODE_RUNS = {
     "cut-once": ("cut-once", NEW, {}),
     "malformed": ("malformed", NEW, {}),
     "silent": ("silent", NEW, {}),
+    "length": ("length", NEW, {}),
+    "filter": ("filter", NEW, {}),
 }
 # How long the end of a program is waited for. One that does not end by itself has tried again several times in that time, and is ended.
 LONGEST_S = 60

@@ -244,7 +244,7 @@ class Stub(http.server.BaseHTTPRequestHandler):
             answered = number > 3
         if scenario == "turns":
             command, answered = "true", False
-        reason = "stop"
+        reason = {"length": "length", "filter": "content_filter"}.get(scenario, "stop")
         # A tool that is not offered is called all the same: the program refuses it. A request without tools is for a title.
         if command and tools and not answered:
             given = json.dumps({"command": command, "description": "work"})
@@ -326,14 +326,15 @@ class Stub(http.server.BaseHTTPRequestHandler):
                       for place, (name, given) in enumerate(calls)] or [{"type": "text", "text": "Done."}]
             with Stub.lock:
                 Stub.heard.append(request.get("messages", []))
-        self.stream(self.message_events(number, request.get("model"), blocks))
+        end = {"length": "max_tokens", "filter": "refusal"}.get(scenario, "end_turn")
+        self.stream(self.message_events(number, request.get("model"), blocks, end))
 
     @staticmethod
     def tool(number, name, given):
         return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given}
 
     @staticmethod
-    def message_events(number, model, blocks):
+    def message_events(number, model, blocks, end="end_turn"):
         is_tool = any(block["type"] == "tool_use" for block in blocks)
         usage = {"input_tokens": 100, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 20}
         message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": [],
@@ -347,7 +348,7 @@ class Stub(http.server.BaseHTTPRequestHandler):
             yield {"type": "content_block_start", "index": index, "content_block": start}
             yield {"type": "content_block_delta", "index": index, "delta": delta}
             yield {"type": "content_block_stop", "index": index}
-        yield {"type": "message_delta", "delta": {"stop_reason": "tool_use" if is_tool else "end_turn", "stop_sequence": None},
+        yield {"type": "message_delta", "delta": {"stop_reason": "tool_use" if is_tool else end, "stop_sequence": None},
                "usage": {"output_tokens": 10}}
         yield {"type": "message_stop"}
 
@@ -391,10 +392,15 @@ class Stub(http.server.BaseHTTPRequestHandler):
                 reason = "max_output_tokens" if scenario == "length" else "content_filter"
                 done.update(status="incomplete", incomplete_details={"reason": reason})
             return self.whole(scenario, number, done)
+        last = {"type": "response.completed", "response": done}
+        if scenario in ("length", "filter"):
+            reason = "max_output_tokens" if scenario == "length" else "content_filter"
+            done.update(status="incomplete", incomplete_details={"reason": reason})
+            last["type"] = "response.incomplete"
         self.stream([
             {"type": "response.created", "response": {"id": f"resp_{number}"}},
             {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": done},
+            last,
         ])
 
     def gemini(self, scenario, number, request, place):
@@ -422,7 +428,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
         if command and not answered and names:
             part = {"functionCall": {"name": "run_shell_command", "args": {"command": command, "description": "work"}}}
         usage = {"promptTokenCount": 100, "cachedContentTokenCount": 20, "candidatesTokenCount": 10, "totalTokenCount": 110}
-        body = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+        end = {"length": "MAX_TOKENS", "filter": "SAFETY"}.get(scenario, "STOP")
+        body = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": end, "index": 0}],
                 "usageMetadata": usage, "modelVersion": "stub-model", "responseId": f"resp_{number}"}
         if "streamGenerateContent" not in place:
             return self.reply(200, body)
