@@ -45,15 +45,18 @@ pub(crate) struct Workspace {
 
 /// See [`Workspace`].
 pub(crate) fn workspace(record: &Record) -> Workspace {
-    let late: &[LateFile] = match &record.event {
-        Event::AttemptSettled(settled) => settled.set_back.as_deref().map_or(&[], |back| &back.late),
-        Event::FilesRestoring(wanted) => &wanted.found,
-        Event::FilesRestored(done) => &done.late,
-        _ => &[],
+    let (late, others): (&[LateFile], &[LateFile]) = match &record.event {
+        Event::AttemptSettled(settled) => (
+            settled.set_back.as_deref().map_or(&[], |back| &back.late),
+            settled.cache.as_deref().map_or(&[], |cache| &cache.late),
+        ),
+        Event::FilesRestoring(wanted) => (&wanted.found, &[]),
+        Event::FilesRestored(done) => (&done.late, &[]),
+        _ => (&[], &[]),
     };
     Workspace {
         snapshots: snapshots::named([record]),
-        late: late.iter().filter_map(|file| file.digest).collect(),
+        late: late.iter().chain(others).filter_map(|file| file.digest).collect(),
     }
 }
 

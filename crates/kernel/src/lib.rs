@@ -21,7 +21,9 @@ pub use model::{
 pub use decide::{
     data::GivenData,
     fork::Cut,
-    settle::{CALLS, COPIED, MAX_RERUNS, NOTHING_SENT, SET_BACK, USED, WORKSPACE_BEFORE, WORKSPACE_MOVING},
+    settle::{
+        CACHE, CALLS, COPIED, MAX_RERUNS, NOTHING_SENT, SET_BACK, USED, WORKSPACE_BEFORE, WORKSPACE_MOVING,
+    },
 };
 pub use model::{
     event::{Event, Record},

@@ -4,6 +4,7 @@ pub(crate) mod bringing;
 pub(crate) mod cached;
 pub(crate) mod crash_point;
 pub(crate) mod dir;
+pub(crate) mod displaced;
 pub(crate) mod instance;
 pub(crate) mod lease;
 pub(crate) mod obstacles;

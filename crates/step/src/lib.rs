@@ -33,10 +33,11 @@ pub use attempt::{
     cached::{CacheEntry, CacheOrder, CachePart, CacheUse, CachedFrom},
     crash_point::CrashPoint,
     dir::{AttemptDir, LockFile, wait_until_free},
+    displaced::{Displaced, LateFile},
     instance::instance_id,
     lease::{Lease, boot_ms},
     obstacles::{Obstacle, obstacles},
-    record::{Change, Exit, FileChange, FileRef, LateFile, Outcome, SetBack, Snapshot, Started, Stream},
+    record::{Change, Exit, FileChange, FileRef, Outcome, SetBack, Snapshot, Started, Stream},
     spec::{Command, SecretMark, Spec},
     starts::{Named, Starts},
 };
@@ -47,7 +48,7 @@ pub use control::{
     leftovers::end_leftovers,
     lost::{MaskedLost, drop_unmasked, mask_lost},
     presence::{Entrance, Presence, occupied_below},
-    probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, evidence, probe, set_back},
+    probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, displaced, evidence, probe, set_back},
 };
 pub use disk::plain;
 pub use mask::{MIN_SECRET_BYTES, Secrets};

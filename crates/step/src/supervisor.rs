@@ -130,7 +130,10 @@ impl Attempt {
             let settled = self.settle(&hit.ended, before.as_ref().ok(), Some(looked));
             return settled.doing("cannot settle the attempt");
         }
-        self.forget_bringing().doing("cannot remove what was brought of a result of the cache")?;
+        let displaced = looked.as_ref().map(|looked| looked.displaced.clone());
+        let displaced = displaced.unwrap_or_else(|| self.displaced_before());
+        self.forget_bringing(before.as_mut().ok(), &displaced)
+            .doing("cannot remove what was brought of a result of the cache")?;
         self.publish()?;
         let ended = match &before {
             // A request to cancel that was written before `started.json` existed came without a signal.
@@ -148,12 +151,14 @@ impl Attempt {
     fn look_before(&self) -> Result<Before, NotReady> {
         // Nothing starts any more, and a large workspace takes long.
         let wanted = !self.cancel_wanted();
+        let displaced = self.displaced_before();
         let set_back = match wanted {
             true => set_back::set_back(&self.spec, &self.dir, &self.secrets)?,
             false => None,
         };
         let mut before = Before::take(&self.spec, &self.dir, &self.secrets)?;
         before.set_back = set_back;
+        before.displaced = displaced;
         match wanted.then(|| snapshot::take(&self.spec, snapshot::stop_before(&self.dir))).flatten() {
             None => {}
             Some(Ok(taken)) => {

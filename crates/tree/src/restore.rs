@@ -148,7 +148,8 @@ pub fn change(folder: &Path, order: &Order, from: &Tree, to: &Tree) -> Result<Re
 }
 
 /// Gives `folder` these files, also ignored ones, and touches no other. What stood in their places is kept first; `announce` is given that
-/// snapshot before anything is touched, unless all of them are there already. Done again, it does what the first try did not come to.
+/// snapshot before anything is touched, unless all of them are there already. Done again, it does what the first try did not come to. What
+/// was written late to displaced files comes into `late`, also where it fails, and not into what is returned.
 ///
 /// # Errors
 /// See [`NotRestored`]; with [`NotRestored::Changed`] what was changed meanwhile is as it was left, and other files may have come.
@@ -156,7 +157,8 @@ pub fn lay_over(
     folder: &Path,
     order: &Order,
     files: &Tree,
-    announce: impl FnOnce(&Kept) -> io::Result<()>,
+    late: &mut Vec<Late>,
+    announce: impl FnOnce(&Kept, &[Late]) -> io::Result<()>,
 ) -> Result<Restored, NotRestored> {
     let now = keep::keep_with(folder, order, Some(files))?;
     let there = now.tree.entries().iter().filter(|entry| files.get(&entry.path).is_some()).cloned().collect();
@@ -168,18 +170,20 @@ pub fn lay_over(
     for (digest, _) in files.entries().iter().filter_map(Entry::content) {
         shelf.read(&digest)?;
     }
+    refuse_link(folder)?;
+    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    late.extend(aside::sweep(&place, order).map_err(|source| staged(&place, source))?);
     let (expected, _) = bring::overlay(&now.tree, &from, files)?;
     let Stood { kept, found } = stand(folder, order, &expected)?;
+    late.extend(found);
     let (target, newer) = bring::overlay(&kept.tree, &from, files)?;
     if !newer.is_empty() {
         return Err(NotRestored::Changed { paths: shown(&newer) });
     }
-    announce(&kept).map_err(|source| staged(folder, source))?;
-    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    announce(&kept, late).map_err(|source| staged(folder, source))?;
     let plan = Plan::new(folder, &place, &kept.tree, &target, &Rules::default())?;
-    let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;
-    let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
-    restored.late = found.into_iter().chain(late).collect();
+    let restored = place::carry_out(folder, &place, &shelf, &plan)?;
+    late.extend(aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?);
     match restored.left.is_empty() {
         true => Ok(restored),
         false => Err(NotRestored::Changed { paths: shown(&restored.left) }),

@@ -139,6 +139,7 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
         Event::AttemptSettled(settled) => {
             let line = |warning| format!("  {:<18} warning: {warning}", settled.attempt.to_string());
             let late = settled.set_back.iter().flat_map(|set_back| &set_back.late);
+            let late = late.chain(settled.cache.iter().flat_map(|cache| &cache.late));
             let late = late.map(|late| format!("  {:<18} {}", settled.attempt.to_string(), late_file(late)));
             let warnings = settled.warnings.iter().filter(|warning| !envoi_engine::is_aside(warning));
             let cached = cached(settled).map(|what| format!("  {:<18} {what}", settled.attempt.to_string()));
@@ -178,7 +179,7 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
     }
 }
 
-/// Content that was written into a file while it was being set back.
+/// Content that was written into a file when others had come in its place.
 fn late_file(late: &LateFile) -> String {
     let path = printable(&late.path);
     match late.digest {

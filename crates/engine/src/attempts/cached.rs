@@ -7,7 +7,7 @@ use super::{shared::Shared, variables::is_allowed};
 use crate::{model::runner::Job, observe::step_cache::newest};
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
-    event::{CacheUse, CachedFrom, Command},
+    event::{CacheUse, CachedFrom, Command, LateFile},
     flow::{CachePlan, Step},
     ids::{AttemptId, RunId},
 };
@@ -15,7 +15,7 @@ use envoi_step::{CacheOrder, CachePart};
 use std::{collections::BTreeSet, io};
 
 /// The form of a key. Another number makes every result unknown.
-const FORM: &str = "envoi-cache 1";
+const FORM: &str = "envoi-cache 2";
 
 /// Variables of the engine's that the command gets, although they are no part of the key.
 const GIVEN: [&str; 9] = [
@@ -162,8 +162,19 @@ pub(super) fn used(cache: envoi_step::CacheUse) -> CacheUse {
         again: cache.again,
         missed: cache.missed,
         not_kept: cache.not_kept,
-        stood: cache.stood.as_deref().and_then(Digest::parse),
+        stood: cache.displaced.stood.as_deref().and_then(Digest::parse),
+        late: late(&cache.displaced.late),
     }
+}
+
+/// What was written late, in the kernel's words.
+pub(super) fn late(found: &[envoi_step::LateFile]) -> Vec<LateFile> {
+    let of = |late: &envoi_step::LateFile| LateFile {
+        path: late.path.clone(),
+        digest: late.digest.as_deref().and_then(Digest::parse),
+        size: late.size,
+    };
+    found.iter().map(of).collect()
 }
 
 #[cfg(test)]

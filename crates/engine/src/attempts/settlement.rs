@@ -21,12 +21,12 @@ use envoi_contract::{
 };
 use envoi_journal::{ReadError, files, with_causes};
 use envoi_kernel::{
-    CALLS, COPIED, Event, NOTHING_SENT, SET_BACK, USED, WORKSPACE_BEFORE, WORKSPACE_MOVING,
-    event::{Change, Command, FileChange, FilesSetBack, LateFile, Outcome, Snapshot},
+    CACHE, CALLS, COPIED, Event, NOTHING_SENT, SET_BACK, USED, WORKSPACE_BEFORE, WORKSPACE_MOVING,
+    event::{CacheUse, Change, Command, FileChange, FilesSetBack, Outcome, Snapshot},
     ids::Seq,
     input::{AttemptResult, ReportPlace},
 };
-use envoi_step::{AttemptDir, Doing, Doubt, Exit, Secrets, Spec, Values, plain};
+use envoi_step::{AttemptDir, Displaced, Doing, Doubt, Exit, Secrets, Spec, Values, plain};
 use std::{collections::BTreeSet, fs, io};
 
 /// Why an attempt in doubt cannot be committed as one: the machine failed.
@@ -104,16 +104,16 @@ fn snapshot(taken: &envoi_step::Snapshot) -> Option<Snapshot> {
     Some(Snapshot { digest: Digest::parse(&taken.digest)?, moving: taken.moving })
 }
 
+/// What files of a result of the cache have displaced, where no result came and no command has ended.
+fn displaced(displaced: Displaced) -> Option<Box<CacheUse>> {
+    (!displaced.is_nothing()).then(|| Box::new(cached::used(displaced.into())))
+}
+
 fn set_back(found: &envoi_step::SetBack) -> Option<FilesSetBack> {
-    let late = |late: &envoi_step::LateFile| LateFile {
-        path: late.path.clone(),
-        digest: late.digest.as_deref().and_then(Digest::parse),
-        size: late.size,
-    };
     Some(FilesSetBack {
         from: Digest::parse(&found.from)?,
         to: Digest::parse(&found.to)?,
-        late: found.late.iter().map(late).collect(),
+        late: cached::late(&found.late),
         left: found.left.clone(),
     })
 }
@@ -247,18 +247,24 @@ fn mask_closed(
 
 /// An attempt that could not even be ordered; nothing of it ever ran.
 pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
-    not_started(job, reason, None)
+    not_started(job, reason, None, None)
 }
 
-/// An attempt whose supervisors ended before they had started anything. They may have set files back.
+/// An attempt whose supervisors ended before they had started anything. They may have set files back, and brought some of the cache.
 pub(super) fn never_started(job: &Job, dir: &AttemptDir, reason: String) -> Settlement {
-    not_started(job, reason, envoi_step::set_back(dir).as_ref().and_then(set_back))
+    let set_back = envoi_step::set_back(dir).as_ref().and_then(set_back);
+    not_started(job, reason, set_back, displaced(envoi_step::displaced(dir)))
 }
 
-fn not_started(job: &Job, reason: String, set_back: Option<FilesSetBack>) -> Settlement {
+fn not_started(
+    job: &Job,
+    reason: String,
+    set_back: Option<FilesSetBack>,
+    cache: Option<Box<CacheUse>>,
+) -> Settlement {
     let outcome = Outcome::CannotStart { reason };
     let empty = AttemptResult::empty(job.started.attempt.clone(), outcome, crate::model::clock::now());
-    let result = AttemptResult { set_back: set_back.map(Box::new), ..empty };
+    let result = AttemptResult { set_back: set_back.map(Box::new), cache, ..empty };
     Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
 }
 
@@ -312,6 +318,10 @@ pub(super) fn in_doubt(
     if let Some(set_back) = evidence.set_back.as_ref().and_then(set_back) {
         let text = serde_json::to_string(&set_back).unwrap_or_default();
         members.insert(SET_BACK.to_owned(), Value::parse(text.as_bytes()).unwrap_or_default());
+    }
+    if let Some(cache) = displaced(evidence.displaced) {
+        let text = serde_json::to_string(&cache).unwrap_or_default();
+        members.insert(CACHE.to_owned(), Value::parse(text.as_bytes()).unwrap_or_default());
     }
     let is_gone = matches!(evidence.doubt, Doubt::SupervisorGone);
     if is_gone && !is_of_original && model::has_sent_nothing(job, dir, &shared.boot_id) {

@@ -4,10 +4,13 @@ use crate::{
     driver::{Driver, exited, reported, settled},
     flows::{flow, step},
 };
-use envoi_contract::digest::Digest;
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+};
 use envoi_kernel::{
-    Input, Status,
-    event::{CacheUse, CachedFrom},
+    CACHE, Input, Status,
+    event::{CacheUse, CachedFrom, LateFile},
     ids::RunId,
     input::AttemptResult,
 };
@@ -46,4 +49,20 @@ fn what_an_earlier_run_has_paid_for_is_not_counted_again() {
         driver.ok(if is_cached { cached(result) } else { settled(result) });
         assert_eq!(!driver.settlement("a.1.1").metrics.is_empty(), counted);
     }
+}
+
+#[test]
+fn what_files_of_the_cache_have_displaced_is_known_also_of_an_attempt_in_doubt() {
+    let mut driver = Driver::new(&flow([step("a")]));
+    let start = driver.start();
+    driver.feed(start).unwrap();
+    let late = LateFile { path: "out".to_owned(), digest: Some(Digest::of(b"late")), size: 4 };
+    let stood = Some(Digest::of(b"stood"));
+    let displaced = CacheUse { stood, late: vec![late], ..CacheUse::default() };
+    let text = serde_json::to_string(&displaced).unwrap();
+    let evidence = Object::from([(CACHE, Value::parse_str(&text).unwrap())]);
+    let attempt = crate::driver::attempt("a.1.1");
+    driver.ok(Input::InDoubt { attempt, evidence: Value::Object(evidence) });
+    driver.restart();
+    assert_eq!(driver.settlement("a.1.1").cache.as_deref(), Some(&displaced));
 }

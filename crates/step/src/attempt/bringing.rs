@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::attempt::displaced::Displaced;
 use serde::{Deserialize, Serialize};
 
 /// No such record is larger. It lists artifacts.
@@ -19,7 +20,10 @@ pub(crate) struct Bringing {
     /// The artifacts as they stood before the first file came: paths, each with the digest of the content.
     #[serde(default)]
     pub(crate) artifacts: BTreeMap<String, Option<String>>,
-    /// The digest of the snapshot of what stood in the places of files; that of the first supervisor that brought some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) stood: Option<String>,
+    /// Their modes.
+    #[serde(default)]
+    pub(crate) modes: BTreeMap<String, u32>,
+    /// What its files have displaced. The snapshot is that of the first supervisor that brought some.
+    #[serde(flatten)]
+    pub(crate) displaced: Displaced,
 }

@@ -3,6 +3,7 @@
 //! The key, what is looked at for it and how a result comes back is the supervisor's (`supervisor/cache.rs`). An entry is written by the
 //! engine, after the commit of a success. It names a list in the store, in the form of a snapshot; so what it stands for is kept with the run.
 
+use crate::attempt::displaced::Displaced;
 use crate::disk::plain;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -66,9 +67,16 @@ pub struct CacheUse {
     /// Why the result is not kept, masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
-    /// The digest of the snapshot of what stood in the places of files that came.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stood: Option<String>,
+    /// What files that came have displaced, also where no result came in the end.
+    #[serde(flatten)]
+    pub displaced: Displaced,
+}
+
+impl From<Displaced> for CacheUse {
+    /// Of an attempt for which no result came and no command was started.
+    fn from(displaced: Displaced) -> Self {
+        Self { displaced, ..Self::default() }
+    }
 }
 
 /// The attempt that has made a result.

@@ -3,6 +3,7 @@
 //! Written by the supervisor, read by the engine, and never changed.
 
 use crate::attempt::cached::CacheUse;
+use crate::attempt::displaced::LateFile;
 use crate::attempt::spec::SecretMark;
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -137,18 +138,6 @@ pub struct SetBack {
     /// Files that are as they were, because their content is not kept, masked. Not all of many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
-}
-
-/// A content that was written to a displaced file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LateFile {
-    /// Where it stood in the workspace, masked.
-    pub path: String,
-    /// Its digest, if the store has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
-    /// In bytes.
-    pub size: u64,
 }
 
 /// A snapshot of the workspace, in the store.

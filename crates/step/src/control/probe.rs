@@ -7,6 +7,7 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::attempt::dir::{self, AttemptDir, LockFile};
+use crate::attempt::displaced::Displaced;
 use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, SetBack, Snapshot, VERSION};
 use crate::control::cancel::{read_started, supervisor_lives};
 use crate::disk::pieces;
@@ -53,6 +54,8 @@ pub struct Evidence {
     pub snapshot_before: Option<Snapshot>,
     /// The files were set back before that, or were to be.
     pub set_back: Option<SetBack>,
+    /// What files of a result of the cache have displaced that has not come in the end.
+    pub displaced: Displaced,
 }
 
 impl Evidence {
@@ -68,6 +71,7 @@ impl Evidence {
             files_changed: None,
             snapshot_before: None,
             set_back: None,
+            displaced: Displaced::default(),
         }
     }
 }
@@ -361,12 +365,22 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
         files_changed,
         snapshot_before,
         set_back,
+        displaced: displaced(dir),
     }
 }
 
 /// How the files were set back before an attempt, as far as its folder says.
 pub fn set_back(dir: &AttemptDir) -> Option<SetBack> {
     if dir.is_real() { Before::read(dir).ok()?.set_back } else { None }
+}
+
+/// What files of a result of the cache have displaced, as far as its folder says.
+pub fn displaced(dir: &AttemptDir) -> Displaced {
+    if !dir.is_real() {
+        return Displaced::default();
+    }
+    let coming = dir.bringing().map(|bringing| bringing.displaced).filter(|found| !found.is_nothing());
+    coming.or_else(|| Some(Before::read(dir).ok()?.displaced)).unwrap_or_default()
 }
 
 fn output_tail(dir: &AttemptDir) -> String {

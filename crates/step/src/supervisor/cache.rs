@@ -16,13 +16,14 @@ use std::time::Instant;
 use envoi_contract::digest::Digest;
 use envoi_tree::{Entry, NotRestored, Tree};
 
-use self::key::{Key, NoKey};
+use self::key::{Key, Modes, NoKey};
 use super::run::Ended;
 use super::snapshot::{self, Unreadable};
-use super::{Attempt, now_ms};
+use super::{Attempt, now_ms, set_back};
 use crate::attempt::bringing::Bringing;
 use crate::attempt::cached::{CacheEntry, CacheOrder, CacheUse};
 use crate::attempt::crash_point::CrashPoint;
+use crate::attempt::displaced::Displaced;
 use crate::attempt::record::Outcome;
 use crate::control::presence;
 use crate::disk::plain;
@@ -38,8 +39,8 @@ pub(super) struct Looked<'a> {
     order: &'a CacheOrder,
     /// Why there is none.
     key: Result<Key, NoKey>,
-    /// The snapshot of what stood in the places of files, where some came.
-    stood: Option<String>,
+    /// What files that came have displaced.
+    pub(super) displaced: Displaced,
     /// Files were touched after the key was made.
     touched: bool,
     found: Result<Hit, Miss>,
@@ -88,7 +89,7 @@ impl Attempt {
         let mut looked = Looked {
             order,
             key: key::of(&self.spec, order, before),
-            stood: begun.as_ref().and_then(|begun| begun.stood.clone()),
+            displaced: before.displaced.clone(),
             touched: false,
             found: Err(Miss::NotRead),
         };
@@ -97,8 +98,8 @@ impl Attempt {
             Err(why) => Err(Miss::NoKey(why.to_string())),
             Ok(key) => {
                 let mut coming = Coming {
-                    begun: begun.map(|begun| begun.artifacts),
-                    stood: &mut looked.stood,
+                    begun: begun.map(|begun| (begun.artifacts, begun.modes)),
+                    displaced: &mut looked.displaced,
                     touched: &mut looked.touched,
                 };
                 self.bring(order, key, before, &mut coming)
@@ -118,53 +119,68 @@ impl Attempt {
         let keep = self.spec.keep.as_ref().ok_or(Miss::None)?;
         let keep = envoi_tree::Order { stop: snapshot::stop_before(&self.dir), ..keep.clone() };
         let now = |key: &str| self.known(order, key).and_then(|entry| whole(&keep, entry));
-        let begun = coming.begun.take().and_then(|artifacts| {
-            let key = key.with_artifacts(&artifacts);
-            let found = now(&key).ok().filter(|found| found.explains(&artifacts, &before.files))?;
-            Some((key, found, artifacts))
+        let begun = coming.begun.take().and_then(|(artifacts, modes)| {
+            let name = key.with_artifacts(&artifacts, &modes);
+            let found = now(&name).ok();
+            let found =
+                found.filter(|found| found.explains((&artifacts, &modes), (&before.files, &key.modes)))?;
+            Some((name, found, artifacts, modes))
         });
-        let (key, found) = match begun {
-            Some((key, found, artifacts)) => {
+        let (key, found, modes) = match begun {
+            Some((key, found, artifacts, modes)) => {
                 before.files = artifacts;
-                (key, found)
+                (key, found, modes)
             }
             None => match now(&key.name) {
                 Err(Miss::None) => return Err(self.nearest(order, key)),
-                other => (key.name.clone(), other?),
+                other => (key.name.clone(), other?, key.modes.clone()),
             },
         };
         if presence::is_beside_others(&self.spec.workspace) {
             return Err(Miss::Beside);
         }
-        let announce = |stood: Option<String>| {
+        let announce = |displaced: &Displaced| {
             self.dir.announce_bringing(&Bringing {
                 attempt: self.spec.attempt.clone(),
                 start: self.spec.start.clone(),
                 artifacts: before.files.clone(),
-                stood,
+                modes: modes.clone(),
+                displaced: displaced.clone(),
             })
         };
-        announce(coming.stood.clone())?;
+        announce(coming.displaced)?;
         (self.reached)(CrashPoint::ResultAnnounced);
-        let restored = envoi_tree::lay_over(&self.spec.workspace, &keep, &found.files, |kept| {
-            let displaced = found.displaced(&kept.tree);
-            if coming.stood.is_none() && !displaced.is_empty() {
-                *coming.stood = Some(kept.digest.to_string());
-            }
-            // What an earlier supervisor has put aside is in the snapshot that it has named. This file is not.
-            let is_new = |entry: &&envoi_tree::Entry| {
-                let stood = before.files.get(&*String::from_utf8_lossy(&entry.path)).cloned().flatten();
-                entry.content().map(|(digest, _)| digest.hex()) != stood
-            };
-            let named = coming.stood.as_ref().filter(|stood| **stood != kept.digest.to_string());
-            if let Some(entry) = named.and_then(|_| displaced.into_iter().find(is_new)) {
-                return Err(io::Error::other(format!("`{}` was changed meanwhile", entry.shown())));
-            }
-            announce(coming.stood.clone())?;
-            *coming.touched = true;
-            Ok(())
-        })?;
-        drop(restored);
+        let mut late = Vec::new();
+        let Coming { displaced, touched, .. } = coming;
+        let stood = &mut displaced.stood;
+        let earlier = &displaced.late;
+        let restored =
+            envoi_tree::lay_over(&self.spec.workspace, &keep, &found.files, &mut late, |kept, late| {
+                let makes_room = found.displaced(&kept.tree);
+                if stood.is_none() && !makes_room.is_empty() {
+                    *stood = Some(kept.digest.to_string());
+                }
+                // What an earlier supervisor has put aside is in the snapshot that it has named. This file is not.
+                let is_new = |entry: &&Entry| {
+                    let path = &*String::from_utf8_lossy(&entry.path);
+                    let stood = before.files.get(path).cloned().flatten();
+                    let is_known = entry.content().map(|(digest, _)| digest.hex()) == stood;
+                    !is_known || modes.get(path).is_some_and(|mode| *mode != entry.mode)
+                };
+                let named = stood.as_ref().filter(|stood| **stood != kept.digest.to_string());
+                if let Some(entry) = named.and_then(|_| makes_room.into_iter().find(is_new)) {
+                    return Err(io::Error::other(format!("`{}` was changed meanwhile", entry.shown())));
+                }
+                let late = [&earlier[..], &set_back::late(late, &self.secrets)].concat();
+                announce(&Displaced { stood: stood.clone(), late })?;
+                **touched = true;
+                Ok(())
+            });
+        displaced.late.extend(set_back::late(&late, &self.secrets));
+        restored?;
+        if !late.is_empty() {
+            announce(displaced)?;
+        }
         (self.reached)(CrashPoint::FilesBrought);
         let mut ended = self.replay(&keep, &found.tree).map_err(Miss::NotWritten)?;
         (self.reached)(CrashPoint::OutputWritten);
@@ -203,14 +219,28 @@ impl Attempt {
         read().map_or(Miss::None, Miss::Differs)
     }
 
-    /// Removes what was begun to be brought into the attempt's own folder: it is not taken for output of the command. The announcement
-    /// goes last, so that nothing can have been started as long as it stands.
+    /// What files that came have displaced until now, as an earlier supervisor has said it.
+    pub(super) fn displaced_before(&self) -> Displaced {
+        let coming = self.dir.bringing().filter(|bringing| bringing.start == self.spec.start);
+        let coming = coming.map(|bringing| bringing.displaced).filter(|displaced| !displaced.is_nothing());
+        coming.or_else(|| Some(Before::read(&self.dir).ok()?.displaced)).unwrap_or_default()
+    }
+
+    /// Removes what was begun to be brought into the attempt's own folder: it is not taken for output of the command. What its files have
+    /// displaced is noted first. The announcement goes last, so that nothing can have been started as long as it stands.
     ///
     /// # Errors
     /// Some of it is still there. Nothing may be started.
-    pub(super) fn forget_bringing(&self) -> io::Result<()> {
+    pub(super) fn forget_bringing(
+        &self,
+        before: Option<&mut Before>,
+        displaced: &Displaced,
+    ) -> io::Result<()> {
         if self.dir.bringing().is_none() {
             return Ok(());
+        }
+        if !displaced.is_nothing() {
+            Before::note_displaced(before, &self.spec, &self.dir, displaced)?;
         }
         let dir = &self.dir;
         let streams = [dir.stdout(), dir.stderr()];
@@ -267,9 +297,9 @@ impl Attempt {
 
 /// What is known while a result comes.
 struct Coming<'l> {
-    /// The artifacts as they stood when an earlier supervisor began to bring it.
-    begun: Option<Digests>,
-    stood: &'l mut Option<String>,
+    /// The artifacts as they stood when an earlier supervisor began to bring it, and their modes.
+    begun: Option<(Digests, Modes)>,
+    displaced: &'l mut Displaced,
     touched: &'l mut bool,
 }
 
@@ -290,13 +320,16 @@ fn whole(keep: &envoi_tree::Order, entry: CacheEntry) -> Result<Found, Miss> {
 
 impl Found {
     /// Whether nothing but this result, or a part of it, has come since the artifacts were like that.
-    fn explains(&self, before: &Digests, now: &Digests) -> bool {
-        before.keys().chain(now.keys()).all(|path| {
-            let comes = self.files.get(path.as_bytes()).and_then(envoi_tree::Entry::content);
-            let comes = comes.map(|(digest, _)| digest.hex());
-            match (before.get(path), now.get(path)) {
+    fn explains(&self, before: (&Digests, &Modes), now: (&Digests, &Modes)) -> bool {
+        let of = |(files, modes): (&Digests, &Modes), path: &String| {
+            files.get(path).map(|digest| (digest.clone(), modes.get(path).copied()))
+        };
+        before.0.keys().chain(now.0.keys()).all(|path| {
+            let comes = self.files.get(path.as_bytes());
+            let comes = comes.and_then(|entry| Some((Some(entry.content()?.0.hex()), Some(entry.mode))));
+            match (of(before, path), of(now, path)) {
                 (before, now) if before == now => true,
-                (_, Some(now)) => comes.is_some() && *now == comes,
+                (_, now @ Some(_)) => now == comes,
                 // It was put aside.
                 (_, None) => comes.is_some(),
             }
@@ -323,7 +356,7 @@ impl Looked<'_> {
     pub(super) fn record(&self, attempt: &Attempt, left: &result::Left<'_>) -> CacheUse {
         let made = || self.key.as_ref().map(|key| key.name.clone()).unwrap_or_default();
         let key = self.hit().map_or_else(made, |hit| hit.key.clone());
-        let mut used = CacheUse { key, stood: self.stood.clone(), ..CacheUse::default() };
+        let mut used = CacheUse { key, displaced: self.displaced.clone(), ..CacheUse::default() };
         match (&self.found, &self.key) {
             (Ok(hit), _) => {
                 used.from = Some(hit.entry.from.clone());

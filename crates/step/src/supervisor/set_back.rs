@@ -5,7 +5,8 @@
 
 use super::snapshot;
 use crate::attempt::dir::AttemptDir;
-use crate::attempt::record::{LateFile, SetBack};
+use crate::attempt::displaced::LateFile;
+use crate::attempt::record::SetBack;
 use crate::attempt::spec::Spec;
 use crate::control::presence;
 use crate::mask::Secrets;
@@ -77,7 +78,8 @@ fn tree(order: &Order, digest: &str) -> Result<Tree, NotSetBack> {
     snapshot::read(order, digest).map_err(|source| NotSetBack::Snapshot { digest: digest.to_owned(), source })
 }
 
-fn late(found: &[Late], secrets: &Secrets) -> Vec<LateFile> {
+/// In the words of a record.
+pub(super) fn late(found: &[Late], secrets: &Secrets) -> Vec<LateFile> {
     let of = |late: &Late| LateFile {
         path: name(&late.path, secrets),
         digest: late.digest.map(|digest| digest.to_string()),

@@ -16,7 +16,9 @@ use super::{
     snapshot::{self, Taken},
     tidy,
 };
+use crate::attempt::cached::CacheUse;
 use crate::attempt::crash_point::CrashPoint;
+use crate::attempt::displaced::Displaced;
 use crate::attempt::record::{
     Change, Exit, FileChange, FileRef, Outcome, SetBack, Snapshot, Stream, VERSION,
 };
@@ -129,6 +131,7 @@ impl Attempt {
             };
             looked.record(self, &left)
         });
+        let cache = cache.or_else(|| self.displaced(before).map(CacheUse::from));
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
@@ -166,6 +169,15 @@ impl Attempt {
             Some(before) => before.set_back.clone(),
             None => Before::read(&self.dir).ok()?.set_back,
         }
+    }
+
+    /// What files of a result have displaced that did not come, where no command was started either.
+    fn displaced(&self, before: Option<&Before>) -> Option<Displaced> {
+        let displaced = match before {
+            Some(before) => before.displaced.clone(),
+            None => Before::read(&self.dir).ok()?.displaced,
+        };
+        (!displaced.is_nothing()).then_some(displaced)
     }
 
     /// Takes the snapshot after the command, if the order wants one. Notes why the one before it or this one is missing.

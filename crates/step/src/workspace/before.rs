@@ -9,6 +9,7 @@ use envoi_tree::Tree;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::dir::AttemptDir;
+use crate::attempt::displaced::Displaced;
 use crate::attempt::record::{FileChange, LARGEST_RECORD_BYTES, SetBack, Snapshot, VERSION};
 use crate::attempt::spec::Spec;
 use crate::disk::pieces::{self, Measure};
@@ -40,6 +41,9 @@ pub(crate) struct Before {
     /// The files were set back before that, or were to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) set_back: Option<SetBack>,
+    /// What files of a result of the cache have displaced that has not come in the end.
+    #[serde(default, skip_serializing_if = "Displaced::is_nothing")]
+    pub(crate) displaced: Displaced,
     /// Its list.
     #[serde(skip)]
     pub(crate) tree: Option<Tree>,
@@ -98,6 +102,7 @@ impl Before {
             output_option: report::stamp(spec),
             snapshot: None,
             set_back: None,
+            displaced: Displaced::default(),
             tree: None,
             lack: None,
             no_snapshot: None,
@@ -108,7 +113,27 @@ impl Before {
 
     /// Says, durably, that the files are about to be set back. Nothing is watched yet.
     pub(crate) fn announce(spec: &Spec, dir: &AttemptDir, set_back: &SetBack) -> io::Result<()> {
-        let announced = Self {
+        let displaced = Self::read(dir).map(|earlier| earlier.displaced).unwrap_or_default();
+        let announced = Self { set_back: Some(set_back.clone()), displaced, ..Self::nothing(spec) };
+        envoi_durable::replace(&dir.before(), &serde_json::to_vec(&announced)?)
+    }
+
+    /// Says, durably, what files of a result have displaced. `before`: what else is known.
+    pub(crate) fn note_displaced(
+        before: Option<&mut Self>,
+        spec: &Spec,
+        dir: &AttemptDir,
+        displaced: &Displaced,
+    ) -> io::Result<()> {
+        let mut nothing = Self::read(dir).unwrap_or_else(|_| Self::nothing(spec));
+        let before = before.unwrap_or(&mut nothing);
+        before.displaced = displaced.clone();
+        before.write(dir)
+    }
+
+    /// A record of nothing.
+    fn nothing(spec: &Spec) -> Self {
+        Self {
             version: VERSION,
             workspace: spec.workspace.clone(),
             artifacts: Vec::new(),
@@ -117,15 +142,15 @@ impl Before {
             files: Digests::default(),
             output_option: None,
             snapshot: None,
-            set_back: Some(set_back.clone()),
+            set_back: None,
+            displaced: Displaced::default(),
             tree: None,
             lack: None,
             no_snapshot: None,
             earlier_is_unknown: false,
             kept: Kept::default(),
             written: None,
-        };
-        envoi_durable::replace(&dir.before(), &serde_json::to_vec(&announced)?)
+        }
     }
 
     /// What there was before an earlier attempt that watched the same files.
@@ -152,16 +177,17 @@ impl Before {
             || self.named.is_some()
             || self.snapshot.is_some()
             || self.set_back.is_some()
+            || !self.displaced.is_nothing()
     }
 
     /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.
     pub(crate) fn write(&mut self, dir: &AttemptDir) -> io::Result<()> {
         let record = serde_json::to_vec(self)?;
         self.written = Some(pieces::read_through(&mut record.as_slice(), |_| Ok(()))?);
-        match self.set_back {
-            // What can be taken back must not be lost.
-            Some(_) => envoi_durable::replace(&dir.before(), &record),
-            None => plain::write(&dir.before(), &record),
+        // What can be taken back must not be lost.
+        match self.set_back.is_some() || !self.displaced.is_nothing() {
+            true => envoi_durable::replace(&dir.before(), &record),
+            false => plain::write(&dir.before(), &record),
         }
     }
 

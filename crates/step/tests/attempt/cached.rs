@@ -8,6 +8,7 @@ use envoi_step::{
 };
 use envoi_tree::{Bounds, Contents, Order, Stop, Tree};
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -455,15 +456,117 @@ pub(crate) fn an_entry_of_the_state_that_was_left_is_renewed_with_the_result() {
     assert_eq!(["before", "after"].map(found), ["newest", "made-there"]);
 }
 
-pub(crate) fn a_changed_mode_of_an_artifact_can_be_had_back() {
+pub(crate) fn the_mode_of_an_artifact_is_a_part_of_the_key() {
     let place = Place::new();
     let run = place.run("one");
+    let again = |mode: u32| {
+        fs::set_permissions(run.path("out/app"), fs::Permissions::from_mode(mode)).unwrap();
+        fs::remove_dir_all(run.dir().path()).unwrap();
+        run.run(&run.spec(BUILD))
+    };
     run.run(&run.spec(BUILD));
-    fs::set_permissions(run.path("out/app"), fs::Permissions::from_mode(0o600)).unwrap();
-    fs::remove_dir_all(run.dir().path()).unwrap();
-    let exit = run.run(&run.spec(BUILD));
-    let stood = place.tree(cache(&exit).stood.as_deref().unwrap());
-    assert_eq!((stood.get(b"out/app").unwrap().mode, place.starts()), (0o600, 1));
+    assert!(cache(&again(0o755)).from.is_some(), "as the command has left it");
+    let other = again(0o600);
+    let why = "what stands in the place of its artifacts";
+    assert!(missed(&other).ends_with(why), "{}", missed(&other));
+    assert_eq!(place.starts(), 2);
+    // The result of this state comes over a file of another mode, which can be had back.
+    let exit = again(0o600);
+    assert!(cache(&exit).from.is_some(), "{:?}", exit.cache);
+    let stood = place.tree(cache(&exit).displaced.stood.as_deref().unwrap());
+    assert_eq!((stood.get(b"out/app").unwrap().mode, place.starts()), (0o600, 2));
+    assert_eq!(fs::metadata(run.path("out/app")).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+/// A supervisor is killed when the files have come. One of them has displaced an ignored file of a person.
+fn killed_with_files<'p>(place: &'p Place, name: &str) -> Run<'p> {
+    let run = place.run(name);
+    run.write("out/deep/lib", EDIT);
+    place.known_beside(name, &[("out/deep/lib", EDIT)]);
+    let dir = run.dir();
+    dir.create().unwrap();
+    let kill_at = dir.path().ancestors().nth(2).unwrap().join(KILL_AT);
+    fs::write(&kill_at, format!("{:?}", CrashPoint::FilesBrought)).unwrap();
+    let lock = dir.try_lock().unwrap().expect("the lock is free");
+    launcher().spawn(&dir, &run.spec(BUILD), lock).unwrap().wait().unwrap();
+    fs::remove_file(kill_at).unwrap();
+    assert_eq!(run.text("out/deep/lib"), "lib\n", "it was killed there");
+    run
+}
+
+pub(crate) fn what_was_displaced_is_known_also_where_no_result_comes_in_the_end() {
+    let place = Place::new();
+    let one = place.run("one");
+    one.run(&one.spec(BUILD));
+    let lib_of = |stood: &Option<String>, name: &str| {
+        let stood = stood.as_ref().unwrap_or_else(|| panic!("{name}: nothing says what was displaced"));
+        assert_eq!(place.content(&place.tree(stood), "out/deep/lib"), EDIT.as_bytes(), "{name}");
+    };
+    let cancelled = killed_with_files(&place, "cancelled");
+    envoi_step::cancel(&cancelled.dir()).unwrap();
+    let exit = cancelled.again(&cancelled.spec(BUILD));
+    assert_eq!(exit.outcome, Outcome::Cancelled);
+    lib_of(&cache(&exit).displaced.stood, "cancelled");
+    // Whoever gives up to start supervisors asks the folder.
+    let given_up = killed_with_files(&place, "given up");
+    lib_of(&envoi_step::displaced(&given_up.dir()).stood, "given up");
+    // The result is gone, the command is started after all, and its supervisor is killed.
+    let doubtful = killed_with_files(&place, "doubtful");
+    let dir = doubtful.dir();
+    let gone = doubtful.spec("kill -9 $PPID");
+    let lock = dir.try_lock().unwrap().expect("the lock is free");
+    launcher().spawn(&dir, &gone, lock).unwrap().wait().unwrap();
+    let boot = boot_id().unwrap();
+    match probe(&dir, Given::Maybe, start_in(&boot), &boot).unwrap() {
+        Probe::Lost(evidence) => lib_of(&evidence.displaced.stood, "doubtful"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(place.starts(), 1);
+}
+
+pub(crate) fn what_was_written_to_a_file_aside_is_named_by_the_result_that_finds_it() {
+    let place = Place::new();
+    let one = place.run("one");
+    one.run(&one.spec(BUILD));
+    let two = place.run("two");
+    two.write("out/deep/lib", EDIT);
+    place.known_beside("two", &[("out/deep/lib", EDIT)]);
+    let mut editor = fs::OpenOptions::new().append(true).open(two.path("out/deep/lib")).unwrap();
+    assert!(cache(&two.run(&two.spec(BUILD))).from.is_some());
+    editor.write_all(b", and goes on").unwrap();
+    fs::remove_dir_all(two.dir().path()).unwrap();
+    fs::remove_dir_all(two.path("out")).unwrap();
+    let exit = two.run(&two.spec(BUILD));
+    let late = &cache(&exit).displaced.late;
+    let text = format!("{EDIT}, and goes on");
+    let expected = Digest::of(text.as_bytes()).to_string();
+    let named: Vec<_> = late.iter().map(|late| (late.path.as_str(), late.digest.as_deref())).collect();
+    assert_eq!((named, place.starts()), (vec![("out/deep/lib", Some(&*expected))], 1), "{:?}", exit.cache);
+}
+
+pub(crate) fn what_a_command_names_is_found_by_where_it_lies() {
+    let place = Place::new();
+    let run = place.run("one");
+    // All folders above the workspace match the artifacts too, as patterns; they are no part of it.
+    let script = r#"echo started >>"$COUNT"; mkdir -p out; cat ../beside src/../out/app >/dev/null 2>&1; echo built >out/app"#;
+    let spec = || Spec { artifacts: vec!["out/**".to_owned(), "**/beside".to_owned()], ..run.spec(script) };
+    let again = |beside: &str| {
+        fs::write(run.workspace().with_file_name("beside"), beside).unwrap();
+        drop(fs::remove_dir_all(run.dir().path()));
+        run.run(&spec())
+    };
+    run.write("inside/beside", "an artifact");
+    let first = again("one");
+    assert_eq!(cache(&first).not_kept, None);
+    let same = again("one");
+    assert!(
+        cache(&same).from.is_some(),
+        "its own artifact, by another spelling, is no input: {:?}",
+        same.cache
+    );
+    let other = again("two");
+    assert!(missed(&other).contains("file `../beside`"), "{}", missed(&other));
+    assert_eq!(place.starts(), 2);
 }
 
 pub(crate) fn a_secret_is_masked_in_what_is_kept() {
@@ -538,7 +641,7 @@ pub(crate) fn what_a_person_has_put_in_the_place_of_a_file_is_kept_first() {
     three.write("out/app", EDIT);
     let exit = three.run(&three.spec(script));
     assert_eq!((place.starts(), three.text("out/app").as_str()), (2, "one\n"), "{:?}", exit.cache);
-    let stood = place.tree(cache(&exit).stood.as_ref().unwrap());
+    let stood = place.tree(cache(&exit).displaced.stood.as_ref().unwrap());
     assert_eq!(place.content(&stood, "out/app"), EDIT.as_bytes());
 }
 
@@ -582,7 +685,7 @@ pub(crate) fn killed_wherever_it_is_a_supervisor_that_brings_a_result_leaves_not
         assert_eq!(place.starts(), 1, "{point:?}: {:?}", exit.cache);
         assert_eq!(run.text("out/app"), "one\ntwo\n", "{point:?}");
         assert_eq!(run.text("out/deep/lib"), "lib\n", "{point:?}");
-        let stood = place.tree(cache(&exit).stood.as_ref().unwrap());
+        let stood = place.tree(cache(&exit).displaced.stood.as_ref().unwrap());
         let lib = place.content(&stood, "out/deep/lib");
         assert_eq!(lib, EDIT.as_bytes(), "{point:?}: what the first of them has displaced");
         let changes: Vec<_> = exit.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
@@ -628,6 +731,7 @@ pub(crate) fn half_of_a_result_becomes_a_whole_one_unless_a_person_has_changed_i
         let dir = half_brought(&run, &["stdout", "output"]);
         if let Some((path, text)) = file {
             run.write(path, text);
+            fs::set_permissions(run.path(path), fs::Permissions::from_mode(0o755)).unwrap();
         }
         let exit = run.again(&run.spec(BUILD));
         starts += usize::from(!is_hit);
@@ -658,7 +762,7 @@ pub(crate) fn an_edit_after_a_kill_is_never_displaced_without_being_kept() {
     // The next supervisor has seen what its predecessor has brought, and this comes then.
     fs::write(at(EDIT_AT), format!("{:?}", CrashPoint::ResultAnnounced)).unwrap();
     let exit = two.again(&two.spec(BUILD));
-    match &cache(&exit).stood {
+    match &cache(&exit).displaced.stood {
         Some(stood) => assert_eq!(place.content(&place.tree(stood), "out/app"), EDIT.as_bytes()),
         None => panic!("the edit is nowhere: {:?}", exit.cache),
     }
@@ -667,20 +771,21 @@ pub(crate) fn an_edit_after_a_kill_is_never_displaced_without_being_kept() {
     three.write("out/deep/lib", EDIT);
     let dir = three.dir();
     dir.create().unwrap();
-    let stood = cache(&exit).stood.clone().unwrap();
+    let stood = cache(&exit).displaced.stood.clone().unwrap();
     let lib = Digest::of(EDIT.as_bytes()).hex();
-    let begun = format!(
-        r#"{{"attempt":"build.1.1","start":"{START}","artifacts":{{"out/deep/lib":"{lib}"}},"stood":"{stood}"}}"#
-    );
+    let mode = fs::metadata(three.path("out/deep/lib")).unwrap().permissions().mode() & 0o777;
+    let artifacts = format!(r#""artifacts":{{"out/deep/lib":"{lib}"}},"modes":{{"out/deep/lib":{mode}}}"#);
+    let begun = format!(r#"{{"attempt":"build.1.1","start":"{START}",{artifacts},"stood":"{stood}"}}"#);
     fs::write(dir.cached(), begun).unwrap();
     drop(dir.try_lock().unwrap());
     three.write("out/app", "one\ntwo\n");
+    fs::set_permissions(three.path("out/app"), fs::Permissions::from_mode(0o755)).unwrap();
     let at = dir.path().ancestors().nth(2).unwrap().join(EDIT_AT);
     fs::write(at, format!("{:?}", CrashPoint::ResultAnnounced)).unwrap();
     place.known_beside("three", &[("out/deep/lib", EDIT)]);
     let exit = three.again(&three.spec(BUILD));
     assert!(missed(&exit).contains("`out/app` was changed meanwhile"), "{}", missed(&exit));
-    assert_eq!((place.starts(), &cache(&exit).stood), (2, &Some(stood)));
+    assert_eq!((place.starts(), &cache(&exit).displaced.stood), (2, &Some(stood)));
 }
 
 pub(crate) fn nothing_of_a_result_that_is_gone_is_taken_for_output_of_the_command() {

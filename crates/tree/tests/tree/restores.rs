@@ -1,6 +1,7 @@
 //! A folder gets the files of a snapshot, and nothing that stood there is lost.
 
 use super::folder::{Place, odd};
+use envoi_contract::digest::Digest;
 use envoi_tree::{Late, NotRestored, Tree, change, differences, restore, stand, write_into};
 use proptest::prelude::*;
 use std::{
@@ -501,8 +502,8 @@ fn files_are_laid_over_a_folder_and_no_other_file_is_touched() {
         &place,
         &[("out/app", 0o755, "built"), ("out/deep/lib", 0o644, "lib"), ("docs/page", 0o644, "made")],
     );
-    let mut stood = None;
-    envoi_tree::lay_over(&place.root, &place.order, &files, |kept| {
+    let (mut stood, mut late) = (None, Vec::new());
+    envoi_tree::lay_over(&place.root, &place.order, &files, &mut late, |kept, _| {
         stood = Some(kept.tree.clone());
         Ok(())
     })
@@ -515,7 +516,8 @@ fn files_are_laid_over_a_folder_and_no_other_file_is_touched() {
     assert_eq!(place.content(&stood, "docs/page"), b"a person edits this");
     assert_eq!(place.content(&stood, "out/app"), b"older", "an ignored file that made room is kept too");
     // Done again, nothing is there to be announced.
-    let again = envoi_tree::lay_over(&place.root, &place.order, &files, |_| panic!("nothing changes"));
+    let again =
+        envoi_tree::lay_over(&place.root, &place.order, &files, &mut late, |_, _| panic!("nothing changes"));
     assert_eq!(again.unwrap(), envoi_tree::Restored::default());
 }
 
@@ -531,7 +533,9 @@ fn files_whose_content_is_not_whole_are_not_laid_over_anything() {
         if let Some(content) = content {
             fs::write(&file, content).unwrap();
         }
-        let refused = envoi_tree::lay_over(&place.root, &place.order, &files, |_| panic!("nothing is begun"));
+        let refused = envoi_tree::lay_over(&place.root, &place.order, &files, &mut Vec::new(), |_, _| {
+            panic!("nothing is begun")
+        });
         assert!(matches!(refused, Err(NotRestored::Content(_))), "{refused:?}");
         assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "mine");
         assert!(!place.path("b").exists());
@@ -544,9 +548,31 @@ fn a_folder_in_the_place_of_a_file_is_in_the_way_and_stays() {
     place.write("a/mine", "mine");
     place.write("b", "a file where a folder is to come");
     for files in [made(&place, &[("a", 0o644, "made")]), made(&place, &[("b/c", 0o644, "made")])] {
-        let refused = envoi_tree::lay_over(&place.root, &place.order, &files, |_| panic!("nothing is begun"));
+        let refused = envoi_tree::lay_over(&place.root, &place.order, &files, &mut Vec::new(), |_, _| {
+            panic!("nothing is begun")
+        });
         assert!(matches!(refused, Err(NotRestored::InTheWay { .. })), "{refused:?}");
     }
     assert_eq!(fs::read_to_string(place.path("a/mine")).unwrap(), "mine");
     assert!(place.path("b").is_file());
+}
+
+#[test]
+fn what_was_written_to_files_aside_is_named_also_where_nothing_can_be_laid_over() {
+    let place = Place::new();
+    place.write("a", "mine");
+    let then = made(&place, &[("a", 0o644, "made")]);
+    let mut late = Vec::new();
+    // An editor has the file open when it is put aside.
+    let mut editor = fs::OpenOptions::new().append(true).open(place.path("a")).unwrap();
+    envoi_tree::lay_over(&place.root, &place.order, &then, &mut late, |_, _| Ok(())).unwrap();
+    assert_eq!(late, []);
+    editor.write_all(b" and more").unwrap();
+    place.write("b/mine", "in the way");
+    let more = made(&place, &[("b", 0o644, "made")]);
+    let refused =
+        envoi_tree::lay_over(&place.root, &place.order, &more, &mut late, |_, _| panic!("nothing is begun"));
+    assert!(matches!(refused, Err(NotRestored::InTheWay { .. })), "{refused:?}");
+    let named: Vec<_> = late.iter().map(|late| (late.path.as_slice(), late.digest)).collect();
+    assert_eq!(named, [(b"a".as_slice(), Some(Digest::of(b"mine and more")))]);
 }

@@ -17,8 +17,8 @@ use envoi_journal::{EventFilter, EventText, ReadError, Reader};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{
-        AttemptSettled, CallOutcome, Correction, Course, Done, EndStatus, InterruptAnswered, Routed,
-        RunEnded, StepsGivenUp, TimerSet,
+        AttemptSettled, CallOutcome, Correction, Course, Done, EndStatus, InterruptAnswered, LateFile,
+        Routed, RunEnded, StepsGivenUp, TimerSet,
     },
     ids::{RunId, Seq, StepId, VisitId},
 };
@@ -270,7 +270,8 @@ fn set_back(settled: &AttemptSettled) -> String {
     settled.set_back.as_ref().map_or_else(String::new, |set_back| {
         let from = set_back.from;
         let to = set_back.to;
-        format!("{}  files set back\n    from: {from}\n    to:   {to}\n", settled.attempt)
+        let late = written_late(&set_back.late);
+        format!("{}  files set back\n    from: {from}\n    to:   {to}\n{late}", settled.attempt)
     })
 }
 
@@ -287,7 +288,18 @@ fn cached(settled: &AttemptSettled) -> String {
         text += &why.as_ref().map_or_else(String::new, |why| format!("    {before}{why}\n"));
     }
     let stood = cache.stood.map(|stood| format!("    what stood in the place of its files: {stood}\n"));
-    text + &stood.unwrap_or_default()
+    text + &stood.unwrap_or_default() + &written_late(&cache.late)
+}
+
+/// What a program has written to files that had been put aside.
+fn written_late(late: &[LateFile]) -> String {
+    let line = |file: &LateFile| match file.digest {
+        Some(digest) => format!("    written to `{}` when it had been put aside: {digest}\n", file.path),
+        None => {
+            format!("    written to `{}` when it had been put aside; it is too large to be kept\n", file.path)
+        }
+    };
+    late.iter().map(line).collect()
 }
 
 /// One record in lines.

@@ -14,7 +14,7 @@ use crate::{
         merge, program, retry, takeover, throttle, verify,
     },
     model::{
-        event::{About, AgentOutcome, AttemptSettled, Event, FilesSetBack, Outcome, TimerSet},
+        event::{About, AgentOutcome, AttemptSettled, CacheUse, Event, FilesSetBack, Outcome, TimerSet},
         files::{Change, Changed, FileChange, Manifest, Many, Snapshot},
         flow::{CommandPlan, InDoubtPolicy, Step, StepKind},
         ids::{AttemptId, FlowId, VisitId},
@@ -61,6 +61,9 @@ pub const WORKSPACE_MOVING: &str = "workspace_moving";
 
 /// The member that says which files were set back before it.
 pub const SET_BACK: &str = "set_back";
+
+/// The member that says what files of the cache have displaced, where no result has come.
+pub const CACHE: &str = "cache";
 
 /// Input: an attempt is over.
 pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result<Draft<'_>, Refusal> {
@@ -189,7 +192,7 @@ pub(crate) fn in_doubt<'a>(
         workspace_moving: false,
         workspace_before: workspace_before(&evidence),
         set_back: set_back(&evidence),
-        cache: None,
+        cache: cache(&evidence),
         agent: None,
         report_filled: Vec::new(),
         session: program::left(draft.control.open.get(&attempt.visit), &evidence),
@@ -277,6 +280,11 @@ fn workspace_before(evidence: &Value) -> Option<Snapshot> {
 /// How the files were set back before an attempt in doubt, as its evidence says it.
 fn set_back(evidence: &Value) -> Option<Box<FilesSetBack>> {
     serde_json::from_str(&evidence.get(SET_BACK)?.compact()).ok()
+}
+
+/// What files of the cache have displaced before an attempt in doubt, as its evidence says it.
+fn cache(evidence: &Value) -> Option<Box<CacheUse>> {
+    serde_json::from_str(&evidence.get(CACHE)?.compact()).ok()
 }
 
 /// Attempts of this visit that have been in doubt.

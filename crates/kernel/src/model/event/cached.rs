@@ -1,5 +1,6 @@
 //! What came of the cache of steps for an attempt.
 
+use super::files::LateFile;
 use crate::model::ids::{AttemptId, RunId};
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ pub struct CacheUse {
     /// The snapshot of what stood in the places of files that came, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stood: Option<Digest>,
+    /// What was written to displaced files meanwhile, also to those of an earlier restore. It is in the store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<LateFile>,
 }
 
 /// The attempt that has made a result.

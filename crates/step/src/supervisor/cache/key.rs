@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use envoi_contract::digest::Digest;
 use envoi_tree::{LeftOut, Tree, What};
@@ -34,7 +34,12 @@ pub(super) struct Key {
     pub(super) parts: Vec<CachePart>,
     /// What it reads.
     pub(super) inputs: Inputs,
+    /// Of its artifacts.
+    pub(super) modes: Modes,
 }
+
+/// The nine bits of files. Of one that was removed meanwhile there are none.
+pub(super) type Modes = BTreeMap<String, u32>;
 
 /// What a command reads.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,8 +90,18 @@ pub(super) fn of(spec: &Spec, order: &CacheOrder, before: &Before) -> Result<Key
     parts.push(part("`inputs`", &format!("{:?} {:?}", order.inputs, order.also)));
     parts.extend(named(spec, order)?);
     parts.push(part(INPUTS, &inputs.lines));
-    parts.push(part(ARTIFACTS, &listed(&before.files)));
-    Ok(Key { name: name(&parts), parts, inputs })
+    let modes = modes(spec, &before.files);
+    parts.push(part(ARTIFACTS, &listed(&before.files, &modes)));
+    Ok(Key { name: name(&parts), parts, inputs, modes })
+}
+
+/// The modes of these files as they are now.
+pub(super) fn modes(spec: &Spec, files: &Digests) -> Modes {
+    let mode = |path: &String| {
+        let found = fs::symlink_metadata(spec.workspace.join(path)).ok()?;
+        Some((path.clone(), found.permissions().mode() & 0o777))
+    };
+    files.keys().filter_map(mode).collect()
 }
 
 fn part(name: &str, value: &str) -> CachePart {
@@ -98,9 +113,10 @@ fn name(parts: &[CachePart]) -> String {
     Digest::of(text.as_bytes()).hex()
 }
 
-fn listed(files: &Digests) -> String {
+fn listed(files: &Digests, modes: &Modes) -> String {
     let line = |(path, digest): (&String, &Option<String>)| {
-        format!("{} {path:?}\n", digest.as_deref().unwrap_or("unreadable"))
+        let mode = modes.get(path).map_or_else(|| "gone".to_owned(), |mode| format!("{mode:03o}"));
+        format!("{mode} {} {path:?}\n", digest.as_deref().unwrap_or("unreadable"))
     };
     files.iter().map(line).collect()
 }
@@ -179,11 +195,12 @@ fn named(spec: &Spec, order: &CacheOrder) -> Result<Vec<CachePart>, NoKey> {
             continue;
         }
         let place = spec.cwd.join(word);
-        let inside =
-            place.strip_prefix(&spec.workspace).ok().map(|path| path.components().collect::<PathBuf>());
-        let inside = inside.filter(|_| fs::metadata(&place).is_ok_and(|found| found.is_file()));
-        if let Some(inside) = inside {
-            if is_artifact(&spec.artifacts, &inside.to_string_lossy()) {
+        let inside = inside(&spec.workspace, &place);
+        // A file beside the workspace counts by its content too: nothing else would tell that it has changed.
+        let is_near = inside.is_some() || Path::new(word).is_relative() && word.contains('/');
+        if is_near && fs::metadata(&place).is_ok_and(|found| found.is_file()) {
+            let path = inside.as_ref().map(|path| path.to_string_lossy());
+            if path.is_some_and(|path| is_artifact(&spec.artifacts, &path)) {
                 continue;
             }
             let measure = pieces::measure(&fs::canonicalize(&place)?)?;
@@ -195,6 +212,18 @@ fn named(spec: &Spec, order: &CacheOrder) -> Result<Vec<CachePart>, NoKey> {
         }
     }
     Ok(parts.into_iter().map(|(name, digest)| CachePart { name, digest }).collect())
+}
+
+/// The path within the workspace, by its words alone: `..` is the folder above, also behind a link.
+fn inside(workspace: &Path, place: &Path) -> Option<PathBuf> {
+    let mut path = PathBuf::new();
+    for component in place.components() {
+        match component {
+            Component::ParentDir => drop(path.pop()),
+            other => path.push(other),
+        }
+    }
+    path.strip_prefix(workspace).ok().map(Path::to_owned)
 }
 
 /// The program that is started for this word, as the system looks for it.
@@ -211,10 +240,10 @@ fn program(spec: &Spec, word: &str) -> Option<PathBuf> {
 
 impl Key {
     /// The key of the state in which these artifacts stand there, and nothing else is another one.
-    pub(super) fn with_artifacts(&self, files: &Digests) -> String {
+    pub(super) fn with_artifacts(&self, files: &Digests, modes: &Modes) -> String {
         let mut parts = self.parts.clone();
         parts.pop();
-        parts.push(part(ARTIFACTS, &listed(files)));
+        parts.push(part(ARTIFACTS, &listed(files, modes)));
         name(&parts)
     }
 

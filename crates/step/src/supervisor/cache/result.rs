@@ -1,8 +1,6 @@
 //! A result: what a command has left, as a list in the store, and the rules by which it is kept.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 
 use envoi_contract::digest::Digest;
 use envoi_contract::skill_report::SkillReport;
@@ -156,8 +154,10 @@ pub(super) fn keep(
         },
         report => report,
     };
+    let stand: Digests = copies().map(|(path, copy)| (path.clone(), Some(copy.sha256.clone()))).collect();
+    let modes = key::modes(spec, &stand);
     let artifacts = copies().map(|(path, copy)| {
-        let mode = fs::symlink_metadata(spec.workspace.join(path))?.permissions().mode();
+        let mode = *modes.get(path).ok_or(io::ErrorKind::NotFound)?;
         let content = read(copy)?;
         if hex(Digest::of(&content)) != copy.sha256 {
             return Err(io::Error::other(format!("artifact `{path}` was changed meanwhile")));
@@ -177,6 +177,5 @@ pub(super) fn keep(
     ];
     let all = own.into_iter().chain(others).chain(output).chain(artifacts);
     let (kept, _) = envoi_tree::gather(store, all)?;
-    let stand: Digests = copies().map(|(path, copy)| (path.clone(), Some(copy.sha256.clone()))).collect();
-    Ok((kept, key.with_artifacts(&stand)))
+    Ok((kept, key.with_artifacts(&stand, &modes)))
 }
