@@ -538,6 +538,7 @@ impl Run {
             iterations: higher(limits.iterations, raised.iterations),
             llm_calls: higher(limits.llm_calls, raised.llm_calls),
             wall_time_ms: higher(limits.wall_time_ms, raised.wall_time_ms),
+            waiting_ms: limits.waiting_ms,
             cost: limits.cost.map(|max| max.saturating_add(raised.cost)),
             on_reached: limits.on_reached,
         }

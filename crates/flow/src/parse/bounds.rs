@@ -23,12 +23,13 @@ pub(crate) fn limits(node: &Node, problems: &mut Problems) -> Limits {
     let iterations = count("iterations");
     let llm_calls = count("llm_calls");
     let wall_time_ms = fields.get("wall_time").and_then(|node| read::duration(node, "`wall_time`", problems));
+    let waiting_ms = fields.get("waiting").and_then(|node| read::duration(node, "`waiting`", problems));
     let cost = cost(&fields, problems);
     let words = [("fail", OnReached::Fail), ("ask", OnReached::Ask)];
     let on_reached = fields.get("on_reached");
     let on_reached = on_reached.and_then(|node| read::choice(node, "`on_reached`", &words, problems));
     let on_reached = on_reached.unwrap_or_default();
-    Limits { agent_hops, iterations, llm_calls, wall_time_ms, cost, on_reached }
+    Limits { agent_hops, iterations, llm_calls, wall_time_ms, waiting_ms, cost, on_reached }
 }
 
 /// What one attempt may use: at least one of the two.

@@ -5,13 +5,15 @@ use super::{
     bounds::{Bounded, Used, hard},
 };
 use envoi_kernel::flow::{InDoubtPolicy, Limits, OnReached, Step, StepKind};
+use envoi_kernel::throttle::in_words;
 use envoi_preset::Preset;
 
 /// See the module.
 pub(super) fn of(whole: &Whole<'_>, steps: &[StepPlan], attempts: u128, used: &Used) -> Vec<String> {
     let mut notes = Vec::new();
     let limits = whole.flow(0).map(|flow| flow.limits.clone()).unwrap_or_default();
-    let limited = Limits { on_reached: OnReached::Ask, ..limits.clone() }
+    // The time of waiting is one that nobody raises.
+    let limited = Limits { on_reached: OnReached::Ask, waiting_ms: None, ..limits.clone() }
         != Limits { on_reached: OnReached::Ask, ..Limits::default() };
     if limits.on_reached == OnReached::Ask && limited {
         notes.push(
@@ -27,6 +29,7 @@ pub(super) fn of(whole: &Whole<'_>, steps: &[StepPlan], attempts: u128, used: &U
     }
     notes.extend(of_agents(whole));
     notes.extend(refusals(whole));
+    notes.extend(waiting(whole, &limits));
     notes.extend(by_people(whole, limited));
     notes
 }
@@ -135,6 +138,18 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
         .chain([of_models])
         .filter_map(|(names, what)| Some((some(&names)?.0, what)));
     parts.map(|(names, what)| format!("{names}: {what}")).collect()
+}
+
+/// How long the run may wait for accounts.
+fn waiting(whole: &Whole<'_>, limits: &Limits) -> Option<String> {
+    let most = in_words(limits.waiting_ms?);
+    let steps = whole.parts.iter().flat_map(|part| &part.flow.steps);
+    let have_accounts = steps.filter(|step| matches!(step.kind, StepKind::Agent(_) | StepKind::Model(_)));
+    let names: Vec<String> = have_accounts.map(|step| format!("`{}`", step.id)).collect();
+    let (named, _) = some(&names)?;
+    Some(format!(
+        "{named}: the run waits for closed accounts {most} at most, its steps together (`limits.waiting`); that is not in the time"
+    ))
 }
 
 /// Agents that may be refused tools and succeed.

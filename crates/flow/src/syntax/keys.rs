@@ -117,7 +117,7 @@ pub(crate) const GOALS: Vocabulary =
 
 pub(crate) const LIMITS: Vocabulary = Vocabulary {
     place: "`limits`",
-    keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd", "on_reached"],
+    keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "waiting", "cost_usd", "on_reached"],
     later: &[],
 };
 

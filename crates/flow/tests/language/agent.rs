@@ -252,6 +252,17 @@ fn a_limit_is_waited_for_a_day_unless_the_file_says_otherwise() {
 }
 
 #[test]
+fn a_run_may_bound_how_long_it_waits_for_accounts() {
+    let limited = |waiting: &str| {
+        let text = agent("use: claude, prompt: p");
+        format!("limits: {{ waiting: {waiting} }}\n{text}")
+    };
+    assert_eq!(loaded(&limited("6h")).limits.waiting_ms, Some(6 * 3_600_000));
+    assert_eq!(loaded(&agent("use: claude, prompt: p")).limits.waiting_ms, None);
+    each_is_told(vec![(limited("soon"), 1, "soon", "`waiting`")]);
+}
+
+#[test]
 fn a_shell_beside_an_agent_is_that_of_its_verify() {
     let keys = "shell: bash, on_in_doubt: { verify: 'set -o pipefail; look | grep done' }";
     let text = steps(&[&format!("id: a, agent: {{ use: claude, prompt: p }}, {keys}")]);

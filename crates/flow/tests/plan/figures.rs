@@ -218,6 +218,22 @@ fn a_large_flow_is_planned_in_one_go() {
 }
 
 #[test]
+fn a_plan_says_how_long_a_run_waits_for_accounts() {
+    let notes = |limits: &str, step: &str| {
+        let notes = planned(&format!("limits: {{ {limits} }}\nsteps:\n  - id: a\n    {step}\n")).notes;
+        notes
+            .into_iter()
+            .filter(|note| note.contains("waiting") || note.contains("raise"))
+            .collect::<Vec<_>>()
+    };
+    let agent = "agent: { use: claude, prompt: p }";
+    let said = "`a`: the run waits for closed accounts 1h 30m at most, its steps together (`limits.waiting`); that is not in the time";
+    assert_eq!(notes("waiting: 90m", agent), [said]);
+    assert_eq!(notes("waiting: 90m, on_reached: ask", agent), [said], "nobody raises it");
+    assert_eq!(notes("waiting: 90m", "run: x"), [""; 0]);
+}
+
+#[test]
 fn a_plan_says_which_agents_may_be_refused_tools() {
     let notes = |more: &str| {
         let notes =

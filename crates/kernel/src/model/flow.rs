@@ -190,6 +190,8 @@ pub struct Limits {
     pub llm_calls: Option<u64>,
     /// Milliseconds in which an attempt was live.
     pub wall_time_ms: Option<u64>,
+    /// Milliseconds in which a visit waited for a closed account, those side by side counted once.
+    pub waiting_ms: Option<u64>,
     /// Cost that reports tell of.
     pub cost: Option<crate::model::ledger::Cost>,
     /// What becomes of a run at a bound.

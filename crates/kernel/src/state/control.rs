@@ -38,6 +38,7 @@ use crate::{
         phase::Phase,
         program_session::ProgramSessions,
         step_result::StepResult,
+        throttle::WaitingTime,
     },
 };
 use envoi_contract::{
@@ -107,6 +108,8 @@ pub(crate) struct Control {
     pub(crate) inherited: Share,
     /// Sessions of agent programs.
     pub(crate) sessions: ProgramSessions,
+    /// How long it has waited for accounts.
+    pub(crate) waiting: WaitingTime,
     /// A correction of its flow that takes effect when nothing is live.
     pub(crate) correction: Option<Arc<Correction>>,
     /// The restore of the workspace's files that is under way.
@@ -130,6 +133,7 @@ impl Control {
             return Err(illegal(IllegalEvent::NotTheStart));
         }
         self.change(flow, next, record).map_err(illegal)?;
+        self.note_waiting(record);
         self.next_seq = record.seq.saturating_add(1);
         self.last_at = record.at;
         Ok(())
@@ -228,6 +232,16 @@ impl Control {
                 Ok(())
             }
             Event::RunEnded(event) => self.run_ended(flow, event),
+        }
+    }
+
+    /// An account may be waited for from now on, or no longer.
+    fn note_waiting(&mut self, record: &Record) {
+        let begins = matches!(&record.event, Event::TimerSet(set) if set.account.is_some());
+        if begins || self.waiting.is_under_way() {
+            let waits = |visit: &VisitId| self.open.get(visit).is_some_and(|open| open.waited.wait.is_some());
+            let is_waiting = self.timers.values().any(|(_, visit)| waits(visit));
+            self.waiting.note(is_waiting, record.at);
         }
     }
 

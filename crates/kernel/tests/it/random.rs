@@ -198,6 +198,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
             agent_hops,
             iterations,
             llm_calls,
+            waiting_ms: None,
             wall_time_ms,
             cost: cost.and_then(|cost| Cost::parse(&format!("0.{cost}"))),
             on_reached,

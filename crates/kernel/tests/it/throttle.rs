@@ -11,8 +11,8 @@ use envoi_kernel::{
     Flow, Input, Record, Refusal,
     event::{About, Choice, Event},
     flow::{
-        AfterWait, Expression, Fallback, ForEach, OnThrottled, ProgramPlan, Secret, SecretSource, Step,
-        StepKind, Template,
+        AfterWait, Expression, Fallback, ForEach, OnReached, OnThrottled, ProgramPlan, Secret, SecretSource,
+        Step, StepKind, Template,
     },
     input::{AttemptResult, Slot},
     throttle::{AccountWait, FIRST_PROBE_MS, MARGIN_MS, Standing, Standings, Throttled},
@@ -246,6 +246,99 @@ fn the_flow_bounds_the_wait_and_says_what_follows() {
             driver.restart();
         }
     }
+}
+
+/// A flow whose run may wait so long.
+fn waiting(step: Step, waiting_ms: u64, on_reached: OnReached) -> Arc<Flow> {
+    let mut limited = (*flow([step])).clone();
+    limited.limits.waiting_ms = Some(waiting_ms);
+    limited.limits.on_reached = on_reached;
+    Arc::new(limited)
+}
+
+/// All attempts that are live are refused until then.
+fn refuse_all(driver: &mut Driver, until: Timestamp) {
+    let live: Vec<String> = driver.run.wants().attempts.iter().map(ToString::to_string).collect();
+    for attempt in live {
+        driver.ok(refused(&attempt, Some(until)));
+    }
+}
+
+/// The errors of all hand-offs.
+fn failure(driver: &Driver) -> String {
+    let of = |record: &Record| match &record.event {
+        Event::HandoffWritten(written) => written.handoff.error.clone(),
+        _ => None,
+    };
+    driver.records.iter().filter_map(of).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn the_run_bounds_what_its_waits_for_accounts_take_together() {
+    let mut driver = Driver::started(&waiting(program("a", Some("a")), 6 * HOUR, OnReached::Fail));
+    driver.ok(refused("a.1.1", Some(at(5 * HOUR))));
+    assert_eq!(due(&driver), at(5 * HOUR + MARGIN_MS));
+    driver.restart();
+    driver.timer_due();
+    driver.restart();
+    driver.ok(refused("a.1.2", Some(at(7 * HOUR))));
+    assert_eq!(driver.run.status().word(), "failed");
+    let said = "limit; the run has waited 5h 1m for accounts, and may wait 6h (`limits.waiting`)";
+    assert!(failure(&driver).contains(said), "{}", failure(&driver));
+    // Held back by the refusal of another run, it fails without an attempt.
+    let mut driver = Driver::new(&waiting(program("a", Some("a")), HOUR, OnReached::Fail));
+    let start = driver.start();
+    driver.feed_with(start, closed("claude", at(2 * HOUR))).unwrap();
+    assert!(failure(&driver).contains("the run has waited 0s for accounts, and may wait 1h"));
+    // What the step says holds where it is shorter.
+    let mut driver =
+        Driver::started(&waiting(bounded("a", HOUR, AfterWait::Fail), 6 * HOUR, OnReached::Fail));
+    driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+    assert!(!failure(&driver).contains("limits.waiting"), "{}", failure(&driver));
+}
+
+#[test]
+fn waits_at_the_same_time_count_once_for_the_run() {
+    let items = program("a", None).with(|step| {
+        step.for_each = Some(ForEach { items: Expression("[1, 2]".to_owned()), max_parallel: None });
+    });
+    let mut driver = Driver::started(&waiting(items, 6 * HOUR, OnReached::Fail));
+    driver.ok(Input::SlotFree);
+    for resets_ms in [5 * HOUR, 5 * HOUR + 50 * 60_000] {
+        assert_eq!(driver.run.wants().attempts.len(), 2);
+        refuse_all(&mut driver, at(resets_ms));
+        assert_eq!(driver.run.account_waits().count(), 2, "{resets_ms}");
+        driver.restart();
+        while driver.run.account_waits().count() > 0 {
+            driver.timer_due();
+        }
+    }
+    refuse_all(&mut driver, at(7 * HOUR));
+    assert_eq!(driver.run.status().word(), "failed");
+    assert!(failure(&driver).contains("waited 5h 51m"), "{}", failure(&driver));
+}
+
+#[test]
+fn at_the_limit_of_the_run_the_other_program_goes_on_or_a_person_decides() {
+    let mut driver = Driver::started(&waiting(bounded("a", 24 * HOUR, codex()), HOUR, OnReached::Ask));
+    driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+    assert_eq!(call(&driver, "a.1.2").program, "codex");
+    let mut driver = Driver::started(&waiting(program("a", Some("a")), HOUR, OnReached::Ask));
+    driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+    let raised = driver.question();
+    assert_eq!(raised.about, About::Throttled);
+    assert!(raised.question.contains("(`limits.waiting`). Wait for it, or fail?"), "{}", raised.question);
+    let answer = driver.answer(Choice::Rerun, "ada");
+    driver.feed_with(Input::Answer(Box::new(answer)), closed("claude", at(2 * HOUR))).unwrap();
+    assert_eq!(due(&driver), at(2 * HOUR), "who decides to wait has decided about the limit");
+    // Without a stated time the last try is made at the limit.
+    let mut driver = Driver::started(&waiting(program("a", Some("a")), 7 * 60_000, OnReached::Fail));
+    driver.ok(refused("a.1.1", None)).timer_due();
+    driver.ok(refused("a.1.2", None));
+    assert_eq!(due(&driver), at(7 * 60_000));
+    driver.timer_due();
+    driver.ok(refused("a.1.3", None));
+    assert_eq!(driver.run.status().word(), "failed");
 }
 
 #[test]

@@ -12,10 +12,10 @@ use crate::{
     },
     model::{
         event::{About, AttemptSettled, Event, TimerSet},
-        flow::{AfterWait, Fallback, Flow, OnThrottled, Step, StepKind},
+        flow::{AfterWait, Fallback, Flow, OnReached, OnThrottled, Step, StepKind},
         ids::VisitId,
         input::{AttemptResult, Refusal},
-        throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled},
+        throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled, in_words},
     },
     state::{
         throttle::{self, Waited},
@@ -36,13 +36,50 @@ enum Next<'p> {
     Wait(Timestamp),
     /// This program goes on.
     Use(&'p Fallback),
-    Ask,
-    Fail,
+    /// A person decides; if it is because of the limit of the run, with that.
+    Ask(Option<RunLimit>),
+    /// So does this.
+    Fail(Option<RunLimit>),
+}
+
+/// `limits.waiting`: how long the run may wait for accounts, all its steps together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RunLimit {
+    most_ms: u64,
+    /// What it has waited already.
+    used_ms: u64,
+    /// A person decides when it is reached.
+    asks: bool,
+}
+
+impl RunLimit {
+    fn of(draft: &Draft<'_>) -> Option<Self> {
+        let limits = &draft.flow.limits;
+        let used_ms = draft.control.waiting.up_to(draft.now);
+        Some(Self { most_ms: limits.waiting_ms?, used_ms, asks: limits.on_reached == OnReached::Ask })
+    }
+
+    fn left_ms(self) -> u64 {
+        self.most_ms.saturating_sub(self.used_ms)
+    }
+}
+
+/// The error of a step that does not wait; where the limit of the run is the reason, it says so.
+fn not_waited(error: SkillError, reached: Option<RunLimit>) -> SkillError {
+    let Some(RunLimit { most_ms, used_ms, .. }) = reached else { return error };
+    let used = in_words(used_ms);
+    let most = in_words(most_ms);
+    let message = format!(
+        "{}; the run has waited {used} for accounts, and may wait {most} (`limits.waiting`)",
+        error.message
+    );
+    SkillError { message, ..error }
 }
 
 /// What follows for a visit that has waited so long, if its account opens at `until`.
 fn next<'p>(
     policy: &'p OnThrottled,
+    limit: Option<RunLimit>,
     waited: &Waited,
     until: Timestamp,
     resets_at: Option<Timestamp>,
@@ -54,17 +91,24 @@ fn next<'p>(
         true => (DEFAULT_WAIT_MS, &AfterWait::Fail),
         false => (longest(policy.wait_ms), &policy.then),
     };
-    let deadline = waited.since.unwrap_or(now).saturating_add_ms(wait_ms);
-    if until <= deadline {
+    let own = waited.since.unwrap_or(now).saturating_add_ms(wait_ms);
+    let wait_to = |deadline: Timestamp| {
+        // Without a stated time the last moment is as good as any other one.
+        let last = Some(deadline).filter(|_| resets_at.is_none() && now < deadline);
+        if until <= deadline { Some(until) } else { last }
+    };
+    let by_step = wait_to(own);
+    // A person who decided to wait has decided about the limit of the run, too.
+    let limit = limit.filter(|_| !waited.patient);
+    let by_run = |limit: RunLimit| wait_to(own.min(now.saturating_add_ms(limit.left_ms())));
+    if let Some(until) = limit.map_or(by_step, by_run) {
         return Next::Wait(until);
     }
-    // Without a stated time the last moment is as good as any other one.
-    if resets_at.is_none() && now < deadline {
-        return Next::Wait(deadline);
-    }
+    let reached = limit.filter(|_| by_step.is_some());
     match then {
-        AfterWait::Fail => Next::Fail,
-        AfterWait::Ask => Next::Ask,
+        AfterWait::Fail if reached.is_some_and(|limit| limit.asks) => Next::Ask(reached),
+        AfterWait::Fail => Next::Fail(reached),
+        AfterWait::Ask => Next::Ask(reached),
         AfterWait::Use(other) => Next::Use(other),
     }
 }
@@ -137,7 +181,8 @@ pub(crate) fn refused(
         // Another attempt has learnt of the same limit meanwhile, and until when it holds.
         throttled = new(stated(draft, account));
     }
-    if let Next::Use(other) = next(policy, &open.waited, throttled.until, throttled.resets_at, now) {
+    let limit = RunLimit::of(draft);
+    if let Next::Use(other) = next(policy, limit, &open.waited, throttled.until, throttled.resets_at, now) {
         throttled.instead = Some(other.name.clone());
     }
     Some(throttled)
@@ -186,8 +231,12 @@ pub(crate) fn follow(
         return Ok(());
     }
     let wait = AccountWait { account, resets_at };
-    match next(policy, &waited(draft, visit), until, resets_at, draft.now) {
-        Next::Fail | Next::Use(_) => conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text)),
+    let limit = RunLimit::of(draft);
+    match next(policy, limit, &waited(draft, visit), until, resets_at, draft.now) {
+        Next::Fail(reached) => {
+            conclude::conclude(draft, visit, Conclusion::FailedAfter(not_waited(error, reached), text))
+        }
+        Next::Use(_) => conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text)),
         next => obey(draft, visit, wait, next, until, error),
     }
 }
@@ -201,6 +250,7 @@ pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Re
     if open.is_some_and(|open| visit::next(open, step).is_some()) {
         return Ok(Some(false));
     }
+    let limit = RunLimit::of(draft);
     let mut waited = waited(draft, visit);
     let mut used = other(policy, open);
     loop {
@@ -210,7 +260,7 @@ pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Re
             return Ok(Some(waited.other));
         };
         let Standing { until, resets_at, is_tried, .. } = standing;
-        match next(policy, &waited, until, resets_at, draft.now) {
+        match next(policy, limit, &waited, until, resets_at, draft.now) {
             Next::Use(other) if !is_tried => {
                 // What the first one was waited for does not count; what came after that does.
                 let since = waited.since.map(|at| at.saturating_add_ms(policy.wait_ms));
@@ -242,8 +292,8 @@ fn obey(
             let account = Some(wait);
             draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone(), account }))
         }
-        Next::Ask => {
-            let question = format!("{}. Wait for it, or fail?", error.message);
+        Next::Ask(reached) => {
+            let question = format!("{}. Wait for it, or fail?", not_waited(error, reached).message);
             let time = |at: Timestamp| Value::from(at.to_string());
             let evidence = Object::from([
                 ("account", Value::from(wait.account.as_str())),
@@ -252,7 +302,10 @@ fn obey(
             ]);
             conclude::raise(draft, visit, About::Throttled, question, Value::Object(evidence))
         }
-        Next::Fail | Next::Use(_) => conclude::conclude(draft, visit, Conclusion::Failed(error)),
+        Next::Fail(reached) => {
+            conclude::conclude(draft, visit, Conclusion::Failed(not_waited(error, reached)))
+        }
+        Next::Use(_) => conclude::conclude(draft, visit, Conclusion::Failed(error)),
     }
 }
 

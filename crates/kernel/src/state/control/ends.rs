@@ -2,6 +2,7 @@
 
 use super::Control;
 use crate::state::illegal_event::IllegalEvent;
+use crate::state::throttle::WaitingTime;
 use crate::state::visit::VisitState;
 use crate::{
     model::{
@@ -46,6 +47,7 @@ impl Control {
         self.accounts = Accounts::default();
         self.sessions.fork();
         self.timers.clear();
+        self.waiting = WaitingTime::default();
         self.abandoned.clear();
         self.ending.clear();
         self.ledger = event.family.used.clone();

@@ -17,7 +17,7 @@ use crate::{
     },
     state::{
         accounts::Accounts, flow_state::FlowState, goals::Goals, open_visits::OpenVisits, phase::Phase,
-        program_session::ProgramSessions,
+        program_session::ProgramSessions, throttle::WaitingTime,
     },
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
@@ -133,6 +133,8 @@ stored_control! {
         inherited: Share,
         #[serde(default, skip_serializing_if = "ProgramSessions::is_empty")]
         sessions: ProgramSessions,
+        #[serde(default, skip_serializing_if = "WaitingTime::is_nothing")]
+        waiting: WaitingTime,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         correction: Option<Arc<Correction>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -189,6 +189,7 @@ fn limits(old: &Flow, new: &Flow) -> Vec<String> {
         ("iterations", number(before.iterations), number(after.iterations)),
         ("llm_calls", number(before.llm_calls), number(after.llm_calls)),
         ("wall_time_ms", number(before.wall_time_ms), number(after.wall_time_ms)),
+        ("waiting_ms", number(before.waiting_ms), number(after.waiting_ms)),
         ("cost_usd", cost(old), cost(new)),
         ("rounds", rounds(old), rounds(new)),
     ];

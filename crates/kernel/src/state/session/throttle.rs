@@ -66,6 +66,43 @@ impl Waited {
     }
 }
 
+/// How long a run has waited for accounts: the time in which at least one visit did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WaitingTime {
+    /// Since when a visit waits.
+    #[serde(default)]
+    since: Option<Timestamp>,
+    /// The waits that are over.
+    #[serde(default)]
+    over_ms: u64,
+}
+
+impl WaitingTime {
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// From now on a visit waits, or none does.
+    pub(crate) fn note(&mut self, waits: bool, at: Timestamp) {
+        if waits {
+            self.since.get_or_insert(at);
+        } else {
+            *self = Self { since: None, over_ms: self.up_to(at) };
+        }
+    }
+
+    /// In milliseconds, the wait that is under way included.
+    pub(crate) fn up_to(&self, now: Timestamp) -> u64 {
+        let of_this = self.since.map_or(0, |since| now.as_millis().saturating_sub(since.as_millis()));
+        self.over_ms.saturating_add(u64::try_from(of_this).unwrap_or(0))
+    }
+}
+
 /// The account is closed until then, for this decision too.
 pub(crate) fn close(standings: &mut Standings, account: &str, standing: Standing) {
     standings.insert(account.to_owned(), standing);
