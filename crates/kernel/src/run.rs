@@ -319,13 +319,15 @@ impl Run {
     }
 
     fn check_phase(&self, input: &Input) -> Result<(), Refusal> {
+        let has_started = self.control.phase.started().is_some();
+        if matches!(input, Input::Start(_) | Input::Fork(_)) {
+            return if has_started { Err(Refusal::AlreadyStarted) } else { Ok(()) };
+        }
+        if !has_started {
+            return Err(Refusal::NotStarted);
+        }
         let status = self.status();
         match (input, &status) {
-            (Input::Start(_) | Input::Fork(_), _) if self.control.phase.started().is_some() => {
-                Err(Refusal::AlreadyStarted)
-            }
-            (Input::Start(_) | Input::Fork(_), _) => Ok(()),
-            _ if self.control.phase.started().is_none() => Err(Refusal::NotStarted),
             (
                 Input::Correct(_)
                 | Input::Reopen { .. }

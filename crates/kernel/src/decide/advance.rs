@@ -147,9 +147,10 @@ fn enter(draft: &mut Draft<'_>, scope: String, step: StepId) -> Result<(), Refus
     let flow = draft.control.flow(draft.flow, &scope);
     let flow_state = draft.control.flow_state(&scope);
     let Some(step) = flow.step(&step) else { return Ok(()) };
+    // A step that is left out is not done itself, so it abandons nothing.
+    let is_left_out = draft.control.leaves_out(flow, &scope, &step.id);
     let losers: Vec<StepId> = match step.join {
-        // It is not done itself, so it gives nothing up.
-        _ if draft.control.leaves_out(flow, &scope, &step.id) => Vec::new(),
+        Join::Any | Join::Quorum(_) if is_left_out => Vec::new(),
         Join::Any | Join::Quorum(_) => {
             let lost = graph::losers(flow, flow_state, step, |step| is_open(draft, &scope, step));
             lost.into_iter().cloned().collect()
@@ -253,6 +254,7 @@ fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
     let decided = if at.item.is_some() { None } else { entered(draft, at) };
     match (decided, &step.for_each, &step.kind) {
         (Some(decided), ..) => decided,
+        // An item has the same step with the same `for_each`. Only the whole is made into items.
         (None, Some(plan), _) if at.item.is_none() => Entry::FanOut(plan),
         (None, _, StepKind::Ask(plan)) => Entry::Ask(plan),
         (None, _, StepKind::Flow(plan)) => match doubt(draft, visit, step) {
@@ -305,11 +307,14 @@ fn entered<'a>(draft: &Draft<'_>, at: &At<'_>) -> Option<Entry<'a>> {
     if no_goals && rounds::is_of_a_round(draft.flow, at) {
         return Some(Entry::Skip("There are no goals"));
     }
+    // Such a step runs after a failure too. One that joins `any` or a quorum has enough with what succeeded.
     let content = step.regardless || step.join != Join::All;
-    let after_failure = match &step.condition {
-        None if content => false,
-        _ if at.flow.graph => graph::has_failed_before(at.flow, flow_state, at.id()),
-        _ => flow_state.failing.is_some(),
+    let after_failure = if step.condition.is_none() && content {
+        false
+    } else if at.flow.graph {
+        graph::has_failed_before(at.flow, flow_state, at.id())
+    } else {
+        flow_state.failing.is_some()
     };
     if after_failure && !content {
         return Some(Entry::Skip("An earlier step failed"));
@@ -346,6 +351,7 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
         }
     }
     let merges = draft.control.open.get(visit).is_some_and(|open| open.for_each.is_some());
+    // A merge resumes no session of an agent, so it waits for a slot alone.
     if draft.slot.is_none() || (!merges && bounds::waits_for_session(&draft.control, visit, at.step)) {
         return Ok(false);
     }
@@ -357,6 +363,7 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
     };
     match attempt {
         Ok(started) => {
+            // A slot is for one attempt. Another visit of this decision has to wait for the next one.
             draft.slot = None;
             draft.emit(Event::AttemptStarted(Box::new(started)))?;
         }

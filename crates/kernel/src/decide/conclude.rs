@@ -108,6 +108,7 @@ pub(crate) fn leave(
     let decided = within_the_run(draft, &draft.at(visit)?, decided).naming_next();
     let text = visit_result.text.trim_ascii().to_owned();
     let handoff = write_handoff(draft, visit, visit_result, &decided)?;
+    // The summary is cut; an expression that reads `text` needs all of it. Flows without one do not pay for that.
     let is_a_part = handoff.summary != text || size::is_shortened(&handoff.summary);
     let is_kept = draft.flow.reads_text && is_a_part && text.len() <= size::MAX_VALUE_BYTES;
     close(draft, visit, decided, Some(Written { handoff, text: Some(text).filter(|_| is_kept) }))
@@ -133,9 +134,11 @@ pub(crate) fn close(
         abandon::repeated(draft, at, visit, target)?;
     }
     let Decided { signal, course, audit, hold, end, answer, into, instead, .. } = decided;
+    // An end at a bound of the run ends all of the run, also from within a subflow.
     let of_the_run = end.as_ref().is_some_and(|end| Bound::that_ended(end.terminal_reason).is_some());
     let complete = course == Course::Complete;
     let stops = course == Course::Stop;
+    // The hand-off has the audit. It is not stored twice.
     let audit = if written.is_some() { Value::Null } else { audit };
     let routed =
         Routed { visit: visit.clone(), signal, course, audit, answer, end: end.clone().map(Box::new) };

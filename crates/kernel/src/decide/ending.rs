@@ -30,6 +30,7 @@ pub(crate) fn placed(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
         return decided;
     }
     let of_the_run = |end: &RunEnded| Bound::that_ended(end.terminal_reason).is_some();
+    // The whole run ends, so no step of this flow is entered any more, not even one that runs after a failure.
     if draft.control.winds_down() || decided.end.as_ref().is_some_and(of_the_run) {
         return decided;
     }
@@ -39,6 +40,7 @@ pub(crate) fn placed(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
         }
         return decided;
     }
+    // The first failure is the reason of the end, also if a later step fails as well.
     let Some(end) = draft.flow_state(at).failing.clone().or_else(|| decided.end.clone()) else {
         return decided;
     };

@@ -121,6 +121,7 @@ fn put_off(
     let message = format!("the others are merged, and these items do not fit: {}{more}", named.join(", "));
     let error = SkillError::new(Code::MergeConflict, message);
     let fan = draft.control.open.get(visit).and_then(|open| open.for_each.as_ref());
+    // The step fails because of other items in any case, so nobody is asked and nothing is done again.
     if fan.is_some_and(|fan| fan.failed().next().is_some()) {
         return conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text));
     }

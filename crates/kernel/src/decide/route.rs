@@ -107,9 +107,13 @@ impl Decided {
 /// What follows by default: the next step, or the end; in a graph, and after an item, that is seen from what
 /// there is.
 pub(crate) fn onward(at: &At<'_>) -> Course {
+    if at.item.is_some() {
+        return Course::Gathered;
+    }
+    if at.flow.graph {
+        return Course::Done(Done::Passed);
+    }
     match at.flow.after(at.id()) {
-        _ if at.item.is_some() => Course::Gathered,
-        _ if at.flow.graph => Course::Done(Done::Passed),
         Some(next) => Course::Enter(next.id.clone()),
         None => Course::Complete,
     }
@@ -238,6 +242,7 @@ fn branch(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
         (None, Some(target)) if plan.branches.contains(&target) => go(draft, at, &target, decided),
         (Some(flow), Some(target)) => {
             let known = plan.flow_branches.iter().find(|(id, step)| id.as_str() == flow && *step == target);
+            // A hint to a step that this one may not enter: a person decides.
             let Some(into) = known else { return review(at, decided) };
             (decided.course, decided.into) = (Course::Hold, Some(into.clone()));
             decided
@@ -251,6 +256,7 @@ fn branch(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
 pub(crate) fn go(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
     if !graph::is_back(at.flow, at.id(), target) {
         if at.flow.graph {
+            // In a graph all dependents would be ready now. Those that the hint did not choose are left out.
             let others = graph::dependents(at.flow, at.id()).map(|step| &step.id);
             let not_taken = |id: &&StepId| *id != target && at.step.routing.branches.contains(*id);
             decided.instead = others.filter(not_taken).cloned().collect();
@@ -261,6 +267,7 @@ pub(crate) fn go(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: D
         return decided;
     }
     let max = at.step.routing.max_iterations;
+    // A hint to an earlier step closes a loop, so it counts and has the bound of one.
     if iteration(draft, at) < max {
         return go_back(draft, at, target, decided);
     }

@@ -28,10 +28,11 @@ pub(crate) fn of_next(
     let wanted = open.filter(wants).filter(|open| open.files.is_done_again);
     let Some(open) = wanted else { return Ok(None) };
     let refuse = |code, why: &str| Err(SkillError::new(code, format!("`files: restore`: {why}")));
+    // Without a tree of its own a run would overwrite files of the user.
+    if draft.control.phase.started().is_none_or(|started| started.isolated.is_none()) {
+        return refuse(Code::NotIsolated, "the run has no tree of its own");
+    }
     match open.files.state {
-        _ if draft.control.phase.started().is_none_or(|started| started.isolated.is_none()) => {
-            refuse(Code::NotIsolated, "the run has no tree of its own")
-        }
         Began::NotYet => Ok(None),
         Began::Unknown => refuse(
             Code::FilesNotKept,

@@ -125,6 +125,7 @@ pub(crate) fn take_over(
     match &from {
         Some(from) => {
             let reason = format!("Given up: the corrected flow goes on from `{from}`");
+            // A graph repeats only `from` and what depends on it. A list has one place, so every open visit is abandoned.
             match new.graph {
                 true => {
                     give_up_gone(draft, new)?;
@@ -135,6 +136,8 @@ pub(crate) fn take_over(
         }
         None => give_up_gone(draft, new)?,
     }
+    // Questions of the old flow are withdrawn before the event that changes the flow, and put again after it: each event is read with the flow
+    // of its moment.
     let questions = out_of_date(draft, old, new);
     let about_the_old = about_the_flow(draft, old, new, &questions);
     for raised in questions.iter().chain(&about_the_old) {

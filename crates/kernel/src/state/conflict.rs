@@ -31,33 +31,41 @@ pub(crate) fn may_be_edited(evidence: &Value) -> bool {
     evidence.get("edit").and_then(Value::as_str).is_some()
 }
 
+/// Why an answer does not say what becomes of each file in conflict.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum NotEdited {
+    #[error("`{path}` in `files` is not in conflict")]
+    NotInConflict { path: String },
+    #[error("`files` says by path what becomes of each file in conflict, and `{path}` is missing")]
+    Missing { path: String },
+    #[error("`{path}` in `files` is neither null nor the digest of an attachment of this answer")]
+    NotAttached { path: String },
+}
+
 /// What becomes of each file in conflict.
 ///
 /// # Errors
-/// What of the answer is missing or wrong.
+/// [`NotEdited`]: what of the answer is missing or wrong.
 pub(crate) fn edited(
     evidence: &Value,
     data: &Value,
     attachments: &[AttachmentRef],
-) -> Result<Vec<EditedFile>, String> {
+) -> Result<Vec<EditedFile>, NotEdited> {
     let in_conflict = in_conflict(evidence);
     let no_files = Object::default();
     let files = data.get("files").and_then(Value::as_object).unwrap_or(&no_files);
     let other = files.iter().find(|(path, _)| !in_conflict.contains_key(*path));
     if let Some((path, _)) = other {
-        return Err(format!("`{path}` in `files` is not in conflict"));
+        return Err(NotEdited::NotInConflict { path: path.to_owned() });
     }
     let of = |(path, instead_of): (&str, Option<Digest>)| {
         let content = match files.get(path) {
-            None => {
-                return Err(format!(
-                    "`files` says by path what becomes of each file in conflict, and `{path}` is missing"
-                ));
-            }
+            None => return Err(NotEdited::Missing { path: path.to_owned() }),
             Some(Value::Null) => None,
-            Some(digest) => Some(attached(digest, attachments).ok_or_else(|| {
-                format!("`{path}` in `files` is neither null nor the digest of an attachment of this answer")
-            })?),
+            Some(digest) => {
+                let attached = attached(digest, attachments);
+                Some(attached.ok_or_else(|| NotEdited::NotAttached { path: path.to_owned() })?)
+            }
         };
         Ok(EditedFile { path: path.to_owned(), content, instead_of })
     };

@@ -65,12 +65,14 @@ pub(crate) fn joined(flow_state: &FlowState, step: &Step) -> Joined {
         Join::Any => 1,
         Join::Quorum(wanted) => usize::try_from(wanted).unwrap_or(usize::MAX),
     };
-    match over {
-        _ if passed >= wanted => Joined::Met,
-        false => Joined::Waits,
-        true if content >= wanted => Joined::Met,
-        true => Joined::Missed,
+    if passed >= wanted {
+        return Joined::Met;
     }
+    if !over {
+        return Joined::Waits;
+    }
+    // Steps that were left out count only when nothing more can pass.
+    if content >= wanted { Joined::Met } else { Joined::Missed }
 }
 
 /// Whether what the step needs is there.

@@ -128,8 +128,12 @@ impl DerefMut for Changing<'_> {
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         match (self.was_ready, is_ready(self.visit)) {
-            (false, true) => drop(self.ready.insert(InTurn(self.id.clone()))),
-            (true, false) => drop(self.ready.remove(&InTurn(self.id.clone()))),
+            (false, true) => {
+                self.ready.insert(InTurn(self.id.clone()));
+            }
+            (true, false) => {
+                self.ready.remove(&InTurn(self.id.clone()));
+            }
             (false, false) | (true, true) => {}
         }
     }

@@ -130,6 +130,7 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
     if let Some(plan) = plan.filter(|_| answered.choice == Choice::Approve)
         && missing(draft, plan, &answered) > 0
     {
+        // Approvals are missing: the vote is recorded, and the question stays open.
         return draft.emit(Event::VoteCast(Box::new(answered)));
     }
     let answered = with_votes(draft, plan, answered);
@@ -138,6 +139,7 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
         _ if raised.about == About::Ask => verdict::conclude(draft, &raised, &answered),
         // The next attempt tells the agent.
         _ if raised.about == About::Agent => Ok(()),
+        // The event itself makes the visit ready again.
         Choice::Rerun => Ok(()),
         Choice::Raise => {
             raise(draft, &raised, at, &answered)?;
@@ -219,8 +221,8 @@ fn check_content(
     let edits = answer.choice == Choice::Edit;
     if edits {
         let data = answer.data.as_ref().unwrap_or(&Value::Null);
-        if let Err(reason) = conflict::edited(&raised.evidence, data, &answer.attachments) {
-            return misfit(reason);
+        if let Err(error) = conflict::edited(&raised.evidence, data, &answer.attachments) {
+            return misfit(error.to_string());
         }
     }
     if answer.data.is_some() && !(may_have_data && says_yes || edits) {

@@ -38,6 +38,7 @@ pub(crate) fn raise(
     let mut answers = Vec::new();
     for bound in &named {
         let part = bound.part(&more);
+        // A question about this bound is answered with its part. The rest is raised without a question.
         match question_about(&draft, *bound) {
             Some(interrupt) => answers.push(Answer {
                 raise: Some(part),

@@ -316,6 +316,7 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         return Verdict { ok: false, error: Some(error), report: None, filled: Vec::new() };
     }
     let (exit, signal) = match result.outcome {
+        // A code that the flow maps to a status is an answer of the step, not a failure.
         Outcome::Exited { code } if own && step.routing.status_from_exit.contains_key(&code) => {
             (Some(0), None)
         }
@@ -337,6 +338,7 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         skill: step.skill.as_deref(),
         fill: Fill { skill_name: step.id.as_str(), generated_at: &ended.to_string() },
     });
+    // These make a success a failure. An attempt that failed otherwise keeps the reason that it has.
     match (&result.excess, &result.misfit) {
         (Some(message), _) if verdict.ok => {
             let error = SkillError::new(Code::ValueTooLarge, message.clone());

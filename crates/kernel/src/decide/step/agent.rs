@@ -94,6 +94,7 @@ pub(crate) fn follow(
     let error = error.unwrap_or_else(|| {
         SkillError::new(Code::AgentUnanswered, "the agent asks, and the run does not go on".to_owned())
     });
+    // A run that is ending puts no question.
     if draft.control.winds_down() || (asks.is_none() && step.on_in_doubt == InDoubtPolicy::Fail) {
         return conclude::conclude(draft, visit, Conclusion::Failed(error));
     }
