@@ -129,21 +129,22 @@ impl Flow {
     /// The step of this id.
     #[must_use]
     pub fn step(&self, id: &StepId) -> Option<&Step> {
-        self.steps.iter().find(|step| step.id == *id)
+        self.steps.get(self.position(id)?)
     }
 
-    /// The place of a step in the listed order, from 0.
+    /// The place of a step in the listed order, from 0. The places are looked up at the first call: the steps are not changed after it.
     #[must_use]
     pub fn position(&self, id: &StepId) -> Option<usize> {
-        self.steps.iter().position(|step| step.id == *id)
+        self.known_structure.place(self, id)
     }
 
     /// Whether a denial or an expiry leads on to this step, and no `next` says where from there: the run then ends with it.
     #[must_use]
     pub fn is_last_resort(&self, id: &StepId) -> bool {
-        let undecided = self.step(id).is_some_and(|step| step.routing.next.is_none());
-        let earlier = self.steps.iter().take_while(|step| step.id != *id);
-        undecided && earlier.filter_map(Step::asks).any(|plan| plan.diverts_to(id))
+        let Some(place) = self.position(id) else { return false };
+        let (earlier, from) = self.steps.split_at(place);
+        let is_undecided = from.first().is_some_and(|step| step.routing.next.is_none());
+        is_undecided && earlier.iter().filter_map(Step::asks).any(|plan| plan.diverts_to(id))
     }
 
     /// The step that follows `id` by default: `routing.next`, else the next one listed.

@@ -108,7 +108,7 @@ fn around<'a>(
     step: &StepId,
 ) -> impl Iterator<Item = (usize, &'a Step)> {
     let steps = if loops.is_empty() { &[] } else { flow.steps.as_slice() };
-    let position = steps.iter().position(|other| other.id == *step);
+    let position = flow.position(step);
     steps.iter().enumerate().filter_map(move |(place, closing)| {
         if flow.structure().closed_by(place).is_none() && !loops.contains_key(&closing.id) {
             return None;

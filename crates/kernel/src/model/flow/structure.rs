@@ -259,14 +259,24 @@ pub fn reached(ways: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> Pl
     found
 }
 
-/// Where a flow keeps its structure after the first use. A copy of the flow computes its own: it may be changed before it
-/// is used. Says nothing in a comparison, because it follows from the steps.
+/// Where a flow keeps its structure, and the places of its steps, after the first use. A copy of the flow computes its own: it may be
+/// changed before it is used. Says nothing in a comparison, because it follows from the steps.
 #[derive(Debug, Default)]
-pub struct KnownStructure(OnceLock<Structure>);
+pub struct KnownStructure {
+    structure: OnceLock<Structure>,
+    places: OnceLock<BTreeMap<StepId, usize>>,
+}
 
 impl KnownStructure {
     pub(super) fn of(&self, flow: &Flow) -> &Structure {
-        self.0.get_or_init(|| Structure::of(flow))
+        self.structure.get_or_init(|| Structure::of(flow))
+    }
+
+    /// The place of the first step of this id.
+    pub(super) fn place(&self, flow: &Flow, id: &StepId) -> Option<usize> {
+        // From the last to the first, so that the first of two steps of one id stays.
+        let all = || flow.steps.iter().enumerate().rev().map(|(place, step)| (step.id.clone(), place)).collect();
+        self.places.get_or_init(all).get(id).copied()
     }
 }
 
