@@ -23,6 +23,10 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|commits|steady RUNS ALL|memory RUNS|bytes|files COUNT|filters|spawn|start|asked|\
 fsyncs RUNS STEPS|asked-fsyncs RUNS|store RUNS STEPS|grow VISITS|shown VISITS|killed RUNS|finished RUNS";
 
+/// What one thread has allocated is often freed by another one, at which the allocator of the C library is slow (docs/figures.md).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

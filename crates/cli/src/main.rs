@@ -15,7 +15,7 @@ mod text;
 mod view;
 
 use crate::{
-    process::{args, failure::Failure, file_size_limit, log, output, usage},
+    process::{allocator, args, failure::Failure, file_size_limit, log, output, usage},
     session::{agent, background, model, program, zygote},
     store::home,
     text::location,
@@ -25,6 +25,7 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    allocator::leave_huge_pages_to_children();
     // Each attempt starts this program once more: nothing is made ready that a supervisor does not need.
     if args::is_supervisor(std::env::args_os()) {
         return envoi_step::run_supervisor(process::failpoint::supervised);

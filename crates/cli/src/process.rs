@@ -1,5 +1,6 @@
 //! This process: its arguments and environment, signals, terminal, log, output and failures.
 
+pub(crate) mod allocator;
 pub(crate) mod args;
 pub(crate) mod clock;
 pub(crate) mod environment;
