@@ -7,6 +7,7 @@ pub(crate) mod attachments;
 pub(crate) mod commit_watch;
 pub(crate) mod contexts;
 pub(crate) mod digest_cache;
+pub(crate) mod head_cache;
 pub(crate) mod request_counts;
 pub(crate) mod settings;
 pub(crate) mod shown_events;

@@ -82,7 +82,7 @@ pub(crate) fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Pro
         let row = run_row(app.layout(), reader, run)?;
         // That of the events that the row counts. A run whose events cannot be read is shown without it.
         let last = row.next_seq.checked_sub(1).filter(|_| row.ended.is_some());
-        let head = last.and_then(|last| reader.head_at(run, last).ok());
+        let head = last.and_then(|last| app.heads.of_run(reader, run, last).ok());
         Ok::<_, Problem>(Run { head: head.map(|head| head.to_string()), ..Run::from(&row) })
     })?;
     rows::answer(status, &row)

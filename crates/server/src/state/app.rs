@@ -1,8 +1,9 @@
 //! What all requests share: the store, the engine's desk, and the limits.
 
 use super::{
-    commit_watch::CommitWatch, digest_cache::DigestCache, request_counts::RequestCounts, settings::Settings,
-    shown_events::ShownEvents, so_far::SoFarCache, step_rows::StepRowCache,
+    commit_watch::CommitWatch, digest_cache::DigestCache, head_cache::HeadCache,
+    request_counts::RequestCounts, settings::Settings, shown_events::ShownEvents, so_far::SoFarCache,
+    step_rows::StepRowCache,
 };
 use crate::{
     auth::token::Bearer,
@@ -60,6 +61,7 @@ pub(crate) struct App {
     pub(crate) key_locks: KeyLocks,
     pub(crate) request_counts: RequestCounts,
     pub(crate) checked_digests: DigestCache,
+    pub(crate) heads: HeadCache,
     pub(crate) step_rows: StepRowCache,
     pub(crate) so_far: SoFarCache,
     pub(crate) shown_events: ShownEvents,
@@ -133,6 +135,7 @@ impl App {
             request_counts: RequestCounts::default(),
             shown_events: ShownEvents::default(),
             checked_digests: DigestCache::default(),
+            heads: HeadCache::default(),
             step_rows: StepRowCache::default(),
             so_far: SoFarCache::default(),
             started_at: envoi_engine::now(),
