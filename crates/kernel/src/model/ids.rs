@@ -7,6 +7,7 @@ use core::fmt;
 use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
 
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,9 +22,11 @@ pub struct BadId {
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $expected:literal, $valid:expr) => {
         $(#[$doc])*
+        ///
+        /// A copy shares the text: a run in flight holds each of its ids many times.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
         #[serde(try_from = "String")]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -38,7 +41,7 @@ macro_rules! text_id {
             /// [`BadId`] says what was expected.
             pub fn new(text: impl Into<String>) -> Result<Self, BadId> {
                 let text = text.into();
-                if $valid(&text) { Ok(Self(text)) } else { Err(BadId { text, expected: $expected }) }
+                if $valid(&text) { Ok(Self(text.into())) } else { Err(BadId { text, expected: $expected }) }
             }
 
             /// The id as text.
@@ -63,7 +66,7 @@ macro_rules! text_id {
 
         impl From<$name> for String {
             fn from(id: $name) -> String {
-                id.0
+                id.as_str().to_owned()
             }
         }
     };

@@ -275,7 +275,8 @@ impl KnownStructure {
     /// The place of the first step of this id.
     pub(super) fn place(&self, flow: &Flow, id: &StepId) -> Option<usize> {
         // From the last to the first, so that the first of two steps of one id stays.
-        let all = || flow.steps.iter().enumerate().rev().map(|(place, step)| (step.id.clone(), place)).collect();
+        let all =
+            || flow.steps.iter().enumerate().rev().map(|(place, step)| (step.id.clone(), place)).collect();
         self.places.get_or_init(all).get(id).copied()
     }
 }
