@@ -147,8 +147,9 @@ fn waiting(whole: &Whole<'_>, limits: &Limits) -> Option<String> {
     let have_accounts = steps.filter(|step| matches!(step.kind, StepKind::Agent(_) | StepKind::Model(_)));
     let names: Vec<String> = have_accounts.map(|step| format!("`{}`", step.id)).collect();
     let (named, _) = some(&names)?;
+    let longer = if limits.on_reached == OnReached::Ask { ", longer if a person decides so" } else { "" };
     Some(format!(
-        "{named}: the run waits for closed accounts {most} at most, its steps together (`limits.waiting`); that is not in the time"
+        "{named}: the run waits for closed accounts {most} at most{longer}, its steps together (`limits.waiting`); that is not in the time"
     ))
 }
 

@@ -342,6 +342,29 @@ fn at_the_limit_of_the_run_the_other_program_goes_on_or_a_person_decides() {
 }
 
 #[test]
+fn who_decides_to_wait_for_the_account_of_the_other_program_is_not_asked_again() {
+    for own_ms in [5 * HOUR, 30 * HOUR] {
+        let mut driver = Driver::new(&waiting(bounded("a", 24 * HOUR, codex()), 10 * 60_000, OnReached::Ask));
+        let accounts = || {
+            let [mut slot, other] =
+                [closed("claude", at(own_ms)), closed("codex", at(HOUR / 2))].map(Option::unwrap);
+            Arc::make_mut(&mut slot.accounts)
+                .extend(other.accounts.iter().map(|(name, of)| (name.clone(), of.clone())));
+            Some(slot)
+        };
+        let start = driver.start();
+        driver.feed_with(start, accounts()).unwrap();
+        let asked = driver.question().question.clone();
+        assert!(asked.contains("the account `codex` is closed"), "{own_ms}: {asked}");
+        let answer = driver.answer(Choice::Rerun, "ada");
+        driver.feed_with(Input::Answer(Box::new(answer)), accounts()).unwrap();
+        assert_eq!((driver.run.interrupts().count(), due(&driver)), (0, at(HOUR / 2)), "{own_ms}");
+        driver.timer_due();
+        assert_eq!(driver.run.wants().attempts.len(), 1, "{own_ms}");
+    }
+}
+
+#[test]
 fn without_a_time_the_last_try_is_made_at_the_bound() {
     let mut driver = Driver::started(&flow([bounded("a", 7 * 60_000, AfterWait::Fail)]));
     driver.ok(refused("a.1.1", None));

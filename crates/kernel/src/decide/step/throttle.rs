@@ -91,6 +91,10 @@ fn next<'p>(
         true => (DEFAULT_WAIT_MS, &AfterWait::Fail),
         false => (longest(policy.wait_ms), &policy.then),
     };
+    // A flow that names another program asks only about that one's account: who decided to wait has decided to go on with it.
+    if let (true, AfterWait::Use(other)) = (waited.patient && !waited.other, then) {
+        return Next::Use(other);
+    }
     let own = waited.since.unwrap_or(now).saturating_add_ms(wait_ms);
     let wait_to = |deadline: Timestamp| {
         // Without a stated time the last moment is as good as any other one.
@@ -264,7 +268,7 @@ pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Re
             Next::Use(other) if !is_tried => {
                 // What the first one was waited for does not count; what came after that does.
                 let since = waited.since.map(|at| at.saturating_add_ms(policy.wait_ms));
-                waited = Waited { other: true, since, ..Waited::default() };
+                waited = Waited { other: true, since, patient: waited.patient, ..Waited::default() };
                 used = Some(other);
             }
             next => {
