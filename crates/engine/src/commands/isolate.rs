@@ -137,7 +137,12 @@ impl Commands {
             let laid = laid.map_err(|error| refused(&error, names))?;
             for path in &laid.left {
                 let path = Path::new(std::ffi::OsStr::from_bytes(path));
-                let left = bring_readable(root, place, path);
+                // A file that git has and the tree has not counts there as deleted: a commit of the run would delete it.
+                let is_needed = source.repository.is_some() && !root.join(path).is_dir();
+                let left = match is_needed {
+                    true => bring(root, place, path).map(|()| Vec::new()),
+                    false => bring_readable(root, place, path),
+                };
                 closed.extend(left.map_err(|error| failed(&root.join(path), &error))?);
             }
             if source.repository.is_some() {
@@ -149,8 +154,7 @@ impl Commands {
             None => Vec::new(),
         };
         for path in included.iter().filter(|path| !is_of_a_store(root, Path::new(path))) {
-            let left = bring_readable(root, place, Path::new(path));
-            closed.extend(left.map_err(|error| failed(&root.join(path), &error))?);
+            bring(root, place, Path::new(path)).map_err(|error| failed(&root.join(path), &error))?;
         }
         let below = source.workspace.strip_prefix(root).unwrap_or(Path::new(""));
         let is_there = |path: &&PathBuf| fs::symlink_metadata(source.workspace.join(path)).is_ok();
