@@ -25,9 +25,9 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    allocator::leave_huge_pages_to_children();
     // Each attempt starts this program once more: nothing is made ready that a supervisor does not need.
     if args::is_supervisor(std::env::args_os()) {
+        allocator::allow_huge_pages();
         return envoi_step::run_supervisor(process::failpoint::supervised);
     }
     let cli = Cli::try_parse().unwrap_or_else(|error| {
@@ -35,6 +35,9 @@ fn main() -> ExitCode {
             std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         usage::explained(error, &words).exit()
     });
+    if matches!(cli.command, Some(Command::Attempt | Command::Agent)) {
+        allocator::allow_huge_pages();
+    }
     match cli.command {
         Some(Command::Attempt) => return envoi_step::run_supervisor(process::failpoint::supervised),
         Some(Command::A2a) => return agent::run_attempt(),

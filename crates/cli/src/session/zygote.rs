@@ -4,6 +4,7 @@
 //! supervisors are started as programs; nothing else differs.
 
 use crate::process::{
+    allocator,
     args::{Cli, Command, SUPERVISOR},
     failpoint,
 };
@@ -17,6 +18,7 @@ const PROGRAM: Program =
     Program { main: supervise, copy: &["envoi", SUPERVISOR], zygote: &["envoi", "__zygote"] };
 
 fn supervise() {
+    allocator::allow_huge_pages();
     // What it comes to stands in the folder of the attempt; nothing looks at the exit code.
     envoi_step::run_supervisor(failpoint::supervised);
 }

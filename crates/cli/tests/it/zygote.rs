@@ -82,3 +82,16 @@ fn a_step_that_runs_envoi_leaves_no_process_behind() {
     assert_eq!(zygotes(&stage), [] as [u32; 0]);
     assert_eq!(text(&stage.runs()[0]["status"]), "succeeded");
 }
+
+/// The allocator of `envoi` keeps huge pages from the engine, which programs would inherit.
+#[test]
+fn a_step_may_use_huge_pages_as_any_other_program() {
+    let status =
+        |command: &mut std::process::Command| String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let outside = status(std::process::Command::new("grep").args(["THP_enabled", "/proc/self/status"]));
+    let stage = Stage::with_flow(
+        "flow: pages\nsteps:\n  - id: look\n    run: 'grep THP_enabled /proc/self/status > did || true'\n",
+    );
+    assert_eq!(stage.start(&["run", "flow.yaml"]).done().code, Some(0));
+    assert_eq!(stage.lines("did"), outside.lines().collect::<Vec<_>>());
+}
