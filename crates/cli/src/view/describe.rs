@@ -179,14 +179,18 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
     }
 }
 
-/// Content that was written into a file when others had come in its place.
+/// Content that was written into a file when another one had come, or was coming, in its place.
 fn late_file(late: &LateFile) -> String {
     let path = printable(&late.path);
     match late.digest {
         Some(digest) => {
-            format!("`{path}` was written to while the files were set back; that content is kept: {digest}")
+            format!(
+                "`{path}` was written to while other files came in place of those of the workspace; that content is kept: {digest}"
+            )
         }
-        None => format!("`{path}` was written to while the files were set back, and is too large to be kept"),
+        None => format!(
+            "`{path}` was written to while other files came in place of those of the workspace, and is too large to be kept"
+        ),
     }
 }
 

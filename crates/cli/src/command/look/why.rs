@@ -4,7 +4,11 @@
 use crate::{
     process::{clock, failure::Failure, invocation, output, stderr, terminal},
     store::{home::Home, select, standing::waiting_for},
-    text::{columns::prose, diff, location::Location},
+    text::{
+        columns::prose,
+        diff::{self, printable},
+        location::Location,
+    },
     view::{
         describe::{self, flow_of, goals, has_items, model_call, stopping},
         questions::open,
@@ -294,9 +298,14 @@ fn cached(settled: &AttemptSettled) -> String {
 /// What a program has written to files that had been put aside.
 fn written_late(late: &[LateFile]) -> String {
     let line = |file: &LateFile| match file.digest {
-        Some(digest) => format!("    written to `{}` when it had been put aside: {digest}\n", file.path),
+        Some(digest) => {
+            format!("    written to `{}` when it had been put aside: {digest}\n", printable(&file.path))
+        }
         None => {
-            format!("    written to `{}` when it had been put aside; it is too large to be kept\n", file.path)
+            format!(
+                "    written to `{}` when it had been put aside; it is too large to be kept\n",
+                printable(&file.path)
+            )
         }
     };
     late.iter().map(line).collect()
