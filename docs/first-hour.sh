@@ -118,7 +118,7 @@ envoi runs --limit 1
 touch go; envoi resume
 cat done.txt'
 printf '\n## A broken step, corrected\n'
-say 'The second step has a typo. What the first one did took hours; it is not done again.'
+say 'The second step has a typo. The first one took hours; it is not done again.'
 file late.yaml 'flow: late
 steps:
   - id: hours
