@@ -183,7 +183,9 @@ def call_of_a_killed_server_is_in_doubt(store, server, endless):
     engine = subprocess.Popen([store.envoi, "run", "flow.yaml"], cwd=store.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     until = time.monotonic() + PATIENCE_S
     while not endless.is_answering():
-        assert engine.poll() is None and time.monotonic() < until, f"it does not answer: {engine.communicate()}"
+        if engine.poll() is not None or time.monotonic() >= until:
+            engine.kill()
+            raise AssertionError(f"it does not answer: {engine.communicate()[0]}")
         time.sleep(0.02)
     endless.kill()
     said, _ = engine.communicate(timeout=PATIENCE_S)

@@ -12,7 +12,7 @@ use envoi_preset::Preset;
 pub(super) fn of(whole: &Whole<'_>, steps: &[StepPlan], attempts: u128, used: &Used) -> Vec<String> {
     let mut notes = Vec::new();
     let limits = whole.flow(0).map(|flow| flow.limits.clone()).unwrap_or_default();
-    // The time of waiting is one that nobody raises.
+    // `envoi raise` cannot raise the time of waiting.
     let limited = Limits { on_reached: OnReached::Ask, waiting_ms: None, ..limits.clone() }
         != Limits { on_reached: OnReached::Ask, ..Limits::default() };
     if limits.on_reached == OnReached::Ask && limited {

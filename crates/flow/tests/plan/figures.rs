@@ -230,7 +230,7 @@ fn a_plan_says_how_long_a_run_waits_for_accounts() {
     let said = "`a`: the run waits for closed accounts 1h 30m at most, its steps together (`limits.waiting`); that is not in the time";
     assert_eq!(notes("waiting: 90m", agent), [said]);
     let longer = said.replace("at most,", "at most, longer if a person decides so,");
-    assert_eq!(notes("waiting: 90m, on_reached: ask", agent), [longer], "nobody raises it");
+    assert_eq!(notes("waiting: 90m, on_reached: ask", agent), [longer], "it cannot be raised");
     assert_eq!(notes("waiting: 90m", "run: x"), [""; 0]);
 }
 

@@ -507,7 +507,7 @@ pub(crate) fn what_was_displaced_is_known_also_where_no_result_comes_in_the_end(
     let exit = cancelled.again(&cancelled.spec(BUILD));
     assert_eq!(exit.outcome, Outcome::Cancelled);
     lib_of(&cache(&exit).displaced.stood, "cancelled");
-    // Whoever gives up to start supervisors asks the folder.
+    // An engine that can start no supervisor any more reads it from the folder.
     let given_up = killed_with_files(&place, "given up");
     lib_of(&envoi_step::displaced(&given_up.dir()).stood, "given up");
     // The result is gone, the command is started after all, and its supervisor is killed.
