@@ -107,7 +107,7 @@ random_tests() {
 
 step "tools" tools
 step "format" cargo fmt --all --check
-step "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+step "clippy" cargo clippy --workspace --all-targets --features envoi-restate/node --locked --quiet -- -D warnings
 step "tidy" cargo run --locked --quiet --package xtask -- tidy
 step "contract without std" contract_stands_alone
 # Some tests start the binary: it is there before them.
@@ -126,6 +126,7 @@ step "operations by their document" spec/fuzz/rest.sh
 step "generated clients" tests/generated-clients/check.sh
 step "clients of A2A" tests/a2a-clients/check.sh
 step "real agent programs" tests/programs/check.sh
+step "a node of Restate" tests/restate/check.sh
 step "examples of the typescript library" typescript_examples
 step "spans for a collector" crates/cli/otel.sh
 if "$heavy"; then step "random tests" random_tests; fi

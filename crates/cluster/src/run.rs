@@ -34,11 +34,27 @@ use std::{
 pub struct State {
     /// [`Run::control_snapshot`]; nothing before the run begins.
     control: Option<Vec<u8>>,
-    /// Offers of each worker that were used.
-    offers: BTreeMap<WorkerId, Seen>,
+    offers: Offers,
 }
 
+/// Offers of each worker that a run has used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Offers(BTreeMap<WorkerId, Seen>);
+
 impl State {
+    /// Of the parts that a platform keeps apart: what decides, as bytes, and the rest.
+    #[must_use]
+    pub const fn of(control: Option<Vec<u8>>, offers: Offers) -> Self {
+        Self { control, offers }
+    }
+
+    /// The parts of [`State::of`]. A run that has not begun has no bytes.
+    #[must_use]
+    pub fn into_parts(self) -> (Option<Vec<u8>>, Offers) {
+        (self.control, self.offers)
+    }
+
     /// The run, without its view.
     ///
     /// # Errors
@@ -207,7 +223,7 @@ impl Turn<'_> {
     fn slot_free(&mut self, slot: FreeSlot) -> Result<Reply, ReplayError> {
         let FreeSlot { place, offer, floor, accounts } = slot;
         self.announces = true;
-        if !self.state.offers.entry(place.worker.clone()).or_default().take(offer, floor) {
+        if !self.state.offers.0.entry(place.worker.clone()).or_default().take(offer, floor) {
             return Ok(Reply::Taken);
         }
         let kernel_slot = Slot { boot_id: place.to_string(), accounts };

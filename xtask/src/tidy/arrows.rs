@@ -133,6 +133,12 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
     // Who may start what on many machines; it knows no platform. Its tests simulate one, with flows as people write them.
     Row { name: "envoi-cluster", uses: &["envoi-contract", "envoi-kernel"], tests_use: &["envoi-flow"] },
+    // The same objects on a platform. Its stories load flows as people write them.
+    Row {
+        name: "envoi-restate",
+        uses: &["envoi-contract", "envoi-kernel", "envoi-http", "envoi-cluster"],
+        tests_use: &["envoi-flow"],
+    },
     // A run as one file; the engine knows how a run is loaded.
     Row {
         name: "envoi-bundle",
@@ -188,16 +194,25 @@ const HOMES: &[Home] = &[
     // posts spans.
     Home {
         dependency: "ureq",
-        homes: &["envoi-http", "envoi-notify", "envoi-agent", "envoi"],
-        why: "only `notify`, `agent` and `cli` know HTTP as clients",
+        homes: &["envoi-http", "envoi-notify", "envoi-agent", "envoi-restate", "envoi"],
+        why: "only `notify`, `agent`, `restate` and `cli` know HTTP as clients",
     },
-    Home { dependency: "tokio", homes: &["envoi-server"], why: "only `server` is asynchronous" },
-    Home { dependency: "hyper", homes: &["envoi-server"], why: "only `server` answers HTTP" },
+    Home { dependency: "restate-sdk", homes: &["envoi-restate"], why: "only `restate` knows Restate" },
+    Home {
+        dependency: "tokio",
+        homes: &["envoi-server", "envoi-restate"],
+        why: "only `server` and `restate` are asynchronous",
+    },
+    Home {
+        dependency: "hyper",
+        homes: &["envoi-server", "envoi-restate"],
+        why: "only `server` and `restate` answer HTTP",
+    },
     Home { dependency: "axum", homes: &["envoi-server"], why: "only `server` answers HTTP" },
     Home {
         dependency: "reqwest",
         homes: &[],
-        why: "only `notify`, `agent` and `cli` know HTTP as clients, and have one",
+        why: "only `notify`, `agent`, `restate` and `cli` know HTTP as clients, and have one",
     },
     Home {
         dependency: "tracing",
@@ -325,7 +340,9 @@ mod tests {
     #[test]
     fn sql_yaml_http_and_the_log_have_one_home() {
         assert!(found("envoi-engine", &["ureq"], &[]).contains("know HTTP as clients"));
-        assert!(found("envoi-engine", &["tokio"], &[]).contains("only `server` is asynchronous"));
+        assert!(
+            found("envoi-engine", &["tokio"], &[]).contains("only `server` and `restate` are asynchronous")
+        );
         assert_eq!(found("envoi-server", &["tokio", "axum"], &[]), "");
         assert_eq!(found("envoi-notify", &["ureq"], &[]), "");
         assert!(found("envoi-kernel", &["tracing"], &[]).contains("tells nobody"));

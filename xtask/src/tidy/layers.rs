@@ -70,6 +70,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("program", &["files limit order prompt used", "hook", "process", "report"]),
+    ("restate", &["contents names reply", "turn", "objects", "admin endpoint ingress"]),
     (
         "server",
         &[

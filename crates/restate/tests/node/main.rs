@@ -1,0 +1,44 @@
+//! Stories with a real node of Restate, on the loopback, with ports and a folder of their own: tests/restate/check.sh.
+//!
+//! [`cluster`] starts, kills and starts again a node and an endpoint; [`worker`] is a worker without commands; [`journal`] is what those who show
+//! runs have. This program is the endpoint too ([`endpoint`]), in a process of its own, so that it can be killed.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at what it did not expect"
+)]
+
+mod cluster;
+mod endpoint;
+mod journal;
+mod stories;
+mod worker;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, port, flow, commits] = &arguments[..]
+        && first == "endpoint"
+    {
+        endpoint::serve(port.parse().expect("a port"), flow, commits);
+        return;
+    }
+    let wanted = arguments.iter().find(|argument| !argument.starts_with('-'));
+    let mut failed = Vec::new();
+    let mut count = 0;
+    for (name, story) in stories::ALL {
+        if wanted.is_some_and(|wanted| !name.contains(wanted.as_str())) {
+            continue;
+        }
+        count += 1;
+        let is_fine = catch_unwind(AssertUnwindSafe(story)).is_ok();
+        println!("test {name} ... {}", if is_fine { "ok" } else { "FAILED" });
+        failed.extend((!is_fine).then_some(*name));
+    }
+    assert!(count > 0, "there is no story with {wanted:?} in its name");
+    assert!(failed.is_empty(), "failed: {}", failed.join(", "));
+}
