@@ -20,7 +20,7 @@ use envoi_kernel::{
     event::AttemptStarted,
     flow::Versions,
     ids::{AttemptId, RunId, Seq},
-    input::Slot,
+    input::{AttemptResult, Slot},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -37,10 +37,18 @@ pub struct State {
     offers: Offers,
 }
 
-/// Offers of each worker that a run has used.
+/// Which slots of workers a run has used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Offers(BTreeMap<WorkerId, Seen>);
+#[serde(deny_unknown_fields)]
+pub struct Offers {
+    /// Offers of each worker that were used.
+    used: BTreeMap<WorkerId, Seen>,
+    /// How many attempts in a row the run has begun there with a slot of its own.
+    in_a_row: BTreeMap<WorkerId, u32>,
+}
+
+/// A run keeps a slot for so many attempts after the one that it was granted for; then another run has its turn, if one waits.
+const IN_A_ROW: u32 = 8;
 
 impl State {
     /// Of the parts that a platform keeps apart: what decides, as bytes, and the rest.
@@ -175,7 +183,7 @@ impl Turn<'_> {
             ToRun::Input(input) => self.decide(*input, None),
             ToRun::SlotFree(slot) => self.slot_free(*slot),
             ToRun::Settled { caller, result } if self.is_there(&result.attempt, &caller.place) => {
-                self.decide(Input::Settled(result), None)
+                self.settle(&caller.place, result)
             }
             ToRun::InDoubt { caller, attempt, evidence } if self.is_there(&attempt, &caller.place) => {
                 self.decide(Input::InDoubt { attempt, evidence }, None)
@@ -223,7 +231,7 @@ impl Turn<'_> {
     fn slot_free(&mut self, slot: FreeSlot) -> Result<Reply, ReplayError> {
         let FreeSlot { place, offer, floor, accounts } = slot;
         self.announces = true;
-        if !self.state.offers.0.entry(place.worker.clone()).or_default().take(offer, floor) {
+        if !self.state.offers.used.entry(place.worker.clone()).or_default().take(offer, floor) {
             return Ok(Reply::Taken);
         }
         let kernel_slot = Slot { boot_id: place.to_string(), accounts };
@@ -231,12 +239,38 @@ impl Turn<'_> {
         let is_used = self.records.iter().any(|record| matches!(record.event, Event::AttemptStarted(_)));
         let told = match (is_used, self.last_seq()) {
             (true, Some(seq)) => {
+                self.state.offers.in_a_row.remove(&place.worker);
                 ToWorkerSlot::Granted { run: self.id.clone(), seq, place: place.clone(), offer }
             }
             _ => ToWorkerSlot::Unused { offer },
         };
         self.send(Message::WorkerSlot(place.worker, told));
         Ok(reply)
+    }
+
+    /// An attempt is over, and the next one may begin in its slot, in the same commit. The worker learns of it from the answer.
+    ///
+    /// Only the end of a live attempt frees a slot. While it was live, nobody had said that its worker is lost; so whoever says it later
+    /// finds the next attempt too.
+    fn settle(&mut self, place: &Place, result: Box<AttemptResult>) -> Result<Reply, ReplayError> {
+        let is_live = self.run.is_live(&result.attempt)
+            && place_of(&self.run, &result.attempt).is_some_and(|known| known.worker == place.worker);
+        let in_a_row = self.state.offers.in_a_row.get(&place.worker).copied().unwrap_or(0);
+        if !is_live || in_a_row >= IN_A_ROW {
+            return self.decide(Input::Settled(result), None);
+        }
+        let slot = Slot::new(place.to_string());
+        let tried = self.run.decide(Input::Settled(result.clone()), Some(slot.clone()), self.at);
+        let next = tried.into_iter().flatten().find_map(|record| match record.event {
+            Event::AttemptStarted(started) => Some(started),
+            _ => None,
+        });
+        // How its account stands comes with a slot of the dispatcher.
+        let slot = next.filter(|next| next.command.account().is_none()).map(|_| slot);
+        if slot.is_some() {
+            self.state.offers.in_a_row.insert(place.worker.clone(), in_a_row.saturating_add(1));
+        }
+        self.decide(Input::Settled(result), slot)
     }
 
     /// What was given to these lives of a worker is in doubt: whether it was started there nobody can know.

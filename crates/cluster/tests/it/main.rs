@@ -17,6 +17,7 @@ mod fence;
 mod flows;
 mod join;
 mod machine;
+mod next;
 mod objects;
 mod wire;
 mod world;

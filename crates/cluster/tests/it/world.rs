@@ -403,7 +403,8 @@ impl World {
         let beat = Call::Beat {
             incarnation: caller.place.incarnation,
             number: process.beats,
-            free: u32::try_from(JOBS - running).unwrap(),
+            // The slot of an attempt whose end is not taken may have been given to the next one.
+            free: u32::try_from(JOBS.saturating_sub(running + unreported.len())).unwrap(),
             read: process.read(),
             sent_at: self.now,
         };
@@ -460,9 +461,10 @@ impl World {
                 }
             }
             (Call::Report { key, caller }, Said::Run(wanted)) => {
-                self.machines[machine].becomes(&key, Command::Reported);
-                if self.caller(machine).as_ref() == Some(&caller) {
-                    self.does(machine, &key.0, &caller, wanted);
+                // What is not begun now is not in any mail: the same report asks for it again.
+                let is_mine = self.caller(machine).as_ref() == Some(&caller);
+                if !is_mine || self.does(machine, &key.0, &caller, wanted) {
+                    self.machines[machine].becomes(&key, Command::Reported);
                 }
             }
             _ => panic!("an answer to another call"),

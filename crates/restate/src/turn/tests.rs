@@ -184,35 +184,25 @@ fn a_handler_that_is_called_again_says_the_same_and_a_run_of_two_steps_ends() {
     };
     platform.ask(to_run(start()), 2).unwrap();
     let caller = Caller { place, lost };
-    let mut started = 0;
-    let (mut read, mut number) = (0, 0);
-    while started < 2 {
-        number += 1;
-        let beat = ToWorkerSlot::Beat { incarnation: 1, number, free: 1, read };
-        platform.ask(to_worker(beat.clone()), 3).unwrap();
+    let beat = ToWorkerSlot::Beat { incarnation: 1, number: 1, free: 1, read: 0 };
+    platform.ask(to_worker(beat.clone()), 3).unwrap();
+    platform.delivers();
+    let again = platform.ask(to_worker(beat), 3).unwrap();
+    let Reply::Answer(Answer::WorkerSlot(worker_slot::Reply::Lives { mail })) = again else {
+        panic!("it lives: {again:?}")
+    };
+    assert_eq!(mail, [(1, run_id())]);
+    let mut answer = platform.ask(to_run(ToRun::Look { caller: caller.clone() }), 4).unwrap();
+    for step in ["one.1.1", "two.1.1"] {
+        let Reply::Answer(Answer::Run { said: Said::Taken, wanted }) = answer else { panic!("{answer:?}") };
+        let [attempt] = &wanted.run[..] else { panic!("{wanted:?}") };
+        assert_eq!(attempt.attempt.to_string(), step);
+        let result = AttemptResult::empty(attempt.attempt.clone(), Outcome::Exited { code: 0 }, time(4));
+        let settled = ToRun::Settled { caller: caller.clone(), result: Box::new(result) };
+        answer = platform.ask(to_run(settled.clone()), 5).unwrap();
+        let twice = platform.ask(to_run(settled), 6).unwrap();
+        assert!(matches!(twice, Reply::Answer(Answer::Run { said: Said::Refused { .. }, .. })), "{twice:?}");
         platform.delivers();
-        let again = platform.ask(to_worker(beat), 3).unwrap();
-        let Reply::Answer(Answer::WorkerSlot(worker_slot::Reply::Lives { mail })) = again else {
-            panic!("it lives: {again:?}")
-        };
-        let Some((last, run)) = mail.last().cloned() else { continue };
-        let looked = platform.ask(Message::Run(run, ToRun::Look { caller: caller.clone() }), 4).unwrap();
-        let Reply::Answer(Answer::Run { said: Said::Taken, wanted }) = looked else { panic!("{looked:?}") };
-        for attempt in wanted.run {
-            let over = Outcome::Exited { code: 0 };
-            let result = AttemptResult::empty(attempt.attempt.clone(), over, time(4));
-            let settled = ToRun::Settled { caller: caller.clone(), result: Box::new(result) };
-            platform.ask(to_run(settled.clone()), 5).unwrap();
-            let twice = platform.ask(to_run(settled), 6).unwrap();
-            assert!(
-                matches!(twice, Reply::Answer(Answer::Run { said: Said::Refused { .. }, .. })),
-                "{twice:?}"
-            );
-            started += 1;
-        }
-        platform.delivers();
-        read = last;
-        assert!(number < 20, "the run does not go on");
     }
     let started: Vec<String> = platform.started().iter().map(ToString::to_string).collect();
     assert_eq!(started, ["one.1.1", "two.1.1"]);
@@ -227,19 +217,25 @@ fn a_handler_that_is_called_again_says_the_same_and_a_run_of_two_steps_ends() {
 #[test]
 fn what_is_not_as_it_must_be_is_unfit_and_what_may_pass_is_not() {
     let mut platform = Platform::new();
-    let unfit = |platform: &mut Platform, text: &str, door| {
-        let taken = platform.take(names::RUN, "run_0two", text, door);
-        assert!(matches!(&taken, Err(Fault::Unfit(_))), "{taken:?}");
-        assert!(platform.kept.values().all(Kept::is_empty) && platform.sent.is_empty());
-    };
     let begin = written(to_run(start()), 1);
-    unfit(&mut platform, &begin, Door::Ask);
-    unfit(&mut platform, &"x".repeat(envoi_cluster::wire::MAX_BYTES + 1), Door::Ask);
-    unfit(&mut platform, &begin.replacen("\"version\":1", "\"version\":2", 1), Door::Tell);
-    unfit(&mut platform, &written(Message::Run(RunId::new("run_0other").unwrap(), start()), 1), Door::Ask);
-    unfit(&mut platform, &written(to_worker(ToWorkerSlot::Unused { offer: 1 }), 1), Door::Ask);
-    let lost = ToRun::Lost { worker: worker_id(), incarnation: 1 };
-    unfit(&mut platform, &written(to_run(lost), 1), Door::Ask);
+    let rows = [
+        (begin.clone(), "its flow", "the flow of"),
+        ("x".repeat(envoi_cluster::wire::MAX_BYTES + 1), "its size", "at most"),
+        (begin.replacen("\"version\":1", "\"version\":2", 1), "its version", "upgrade its reader"),
+        (written(Message::Run(RunId::new("run_0other").unwrap(), start()), 1), "its run", "to this run"),
+        (written(to_worker(ToWorkerSlot::Unused { offer: 1 }), 1), "its object", "to a run"),
+        (
+            written(to_run(ToRun::Lost { worker: worker_id(), incarnation: 1 }), 1),
+            "its sender",
+            "another object alone",
+        ),
+    ];
+    for (text, what, expected) in rows {
+        let taken = platform.take(names::RUN, "run_0two", &text, Door::Ask);
+        let Err(Fault::Unfit(reason)) = taken else { panic!("{what}: {taken:?}") };
+        assert!(reason.contains(expected), "{what}: {reason}");
+        assert!(platform.kept.values().all(Kept::is_empty) && platform.sent.is_empty());
+    }
     let slot = written(to_worker(ToWorkerSlot::Unused { offer: 1 }), 1);
     assert!(matches!(platform.take(names::WORKER, "w1", &slot, Door::Ask), Err(Fault::Unfit(_))));
     let ready = ToDispatcher::Ready { run: run_id(), tenant: "red".to_owned() };
