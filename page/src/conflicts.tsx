@@ -7,11 +7,11 @@
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import { diff, type Change } from "./diff.js";
-import { Differences, content, type Content } from "./files.js";
+import { diffOfFiles, type Change } from "./diff.js";
+import { Differences, content } from "./files.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
-import { marked } from "./marked.js";
+import { marked, type Version } from "./marked.js";
 import { Shown } from "./parts.js";
 import { short } from "./words.js";
 
@@ -77,7 +77,7 @@ function Versions({ run, file }: { run: string; file: ConflictFile }): JSX.Eleme
   const loaded = useLoaded<{ changes: Change[] | undefined }>(
     async (signal) => {
       const [ours, theirs] = await Promise.all([content(run, file.ours, signal), content(run, file.theirs, signal)]);
-      return { changes: ours?.text === undefined || theirs?.text === undefined ? undefined : diff(ours.text, theirs.text) };
+      return { changes: ours?.text === undefined || theirs?.text === undefined ? undefined : diffOfFiles(ours.text, theirs.text) };
     },
     [run, file.ours, file.theirs],
     () => false,
@@ -97,17 +97,30 @@ const MOST_EDITED = 262_144;
 
 /** What stands in the files at first: both versions of the lines in conflict, between markers. Undefined: one cannot be edited here. */
 async function begun(run: string, conflicts: readonly Conflict[], signal: AbortSignal): Promise<Edits | undefined> {
-  const found: Record<string, string | null> = {};
+  // Several items can have changed one file; what stands there is the same for all of them.
+  const versions = new Map<string, { ours: string | null; items: { name: string; theirs: string | null }[] }>();
   for (const { item, files } of conflicts) {
     for (const { path, ours, theirs } of files) {
-      // What an earlier item has brought there stays: this one comes beside it.
-      const before = path in found ? { text: found[path] ?? "" } : await content(run, ours, signal);
-      const [own, others]: (Pick<Content, "text"> | undefined)[] = [await content(run, theirs, signal), before];
-      if (own?.text === undefined || others?.text === undefined || own.text.length + others.text.length > MOST_EDITED) return undefined;
-      const both = marked(others.text, own.text, `item ${item}${theirs === null ? " (deleted)" : ""}`);
-      if (both === undefined) return undefined;
-      found[path] = both;
+      const of = versions.get(path) ?? { ours, items: [] };
+      of.items.push({ name: `item ${item}${theirs === null ? " (deleted)" : ""}`, theirs });
+      versions.set(path, of);
     }
+  }
+  const found: Record<string, string | null> = {};
+  for (const [path, { ours, items }] of versions) {
+    const before = await content(run, ours, signal);
+    let size = before?.text?.length ?? 0;
+    const others: Version[] = [];
+    for (const { name, theirs } of items) {
+      const own = await content(run, theirs, signal);
+      if (own?.text === undefined) return undefined;
+      size += own.text.length;
+      others.push([name, own.text]);
+    }
+    if (before?.text === undefined || size > MOST_EDITED) return undefined;
+    const all = marked(before.text, others);
+    if (all === undefined) return undefined;
+    found[path] = all;
   }
   return found;
 }

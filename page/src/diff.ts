@@ -3,7 +3,12 @@
 export interface Change {
   kind: "same" | "added" | "removed" | "left out";
   text: string;
+  /** It is the last line of its text, and no line feed follows it. */
+  isUnended?: true;
 }
+
+/** Stands after such a line while it is compared: no line has one. */
+const UNENDED = "\n";
 
 /** With more lines, or more that differ, there is no use in it: the files are offered as they are. */
 const MOST_LINES = 20_000;
@@ -18,9 +23,15 @@ export function diff(before: string, after: string): Change[] | undefined {
   return all === undefined ? undefined : folded(all);
 }
 
+/** As `diff`, of files: whether the last line is ended is a part of it. */
+export function diffOfFiles(before: string, after: string): Change[] | undefined {
+  const all = whole(before, after, true);
+  return all === undefined ? undefined : folded(all).map((change) => (change.kind !== "left out" && change.text.endsWith(UNENDED) ? { ...change, text: change.text.slice(0, -1), isUnended: true } : change));
+}
+
 /** All lines of both; undefined if the texts differ too much. */
-export function whole(before: string, after: string): Change[] | undefined {
-  const [a, b] = [lines(before), lines(after)];
+export function whole(before: string, after: string, isEndKept = false): Change[] | undefined {
+  const [a, b] = [lines(before, isEndKept), lines(after, isEndKept)];
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
   let end = 0;
@@ -33,9 +44,10 @@ export function whole(before: string, after: string): Change[] | undefined {
   return [...same(a.slice(0, start)), ...edits, ...same(a.slice(a.length - end))];
 }
 
-function lines(text: string): string[] {
+function lines(text: string, isEndKept: boolean): string[] {
   const all = text.split("\n");
-  if (all.at(-1) === "") all.pop();
+  const last = all.pop() ?? "";
+  if (last !== "") all.push(isEndKept ? last + UNENDED : last);
   return all;
 }
 

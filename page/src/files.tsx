@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { ChangedFile, ChangedFiles } from "./api.js";
-import { counted, diff, type Change } from "./diff.js";
+import { counted, diffOfFiles, type Change } from "./diff.js";
 import { Download } from "./download.js";
 import { Line, named, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
@@ -42,7 +42,7 @@ export async function content(run: string, digest: string | null, signal?: Abort
 function asText(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;
   }
@@ -82,7 +82,7 @@ function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone:
     const load = async (): Promise<Look> => {
       const [before, after] = await Promise.all([content(run, file.before), content(run, file.after)]);
       const isText = before?.text !== undefined && after?.text !== undefined && isKnown;
-      return { before, after, changes: isText ? diff(before?.text ?? "", after?.text ?? "") : undefined };
+      return { before, after, changes: isText ? diffOfFiles(before?.text ?? "", after?.text ?? "") : undefined };
     };
     load().then(setLook, (error: unknown) => {
       if (error instanceof Refused || error instanceof Offline) setLook(error);
@@ -141,8 +141,8 @@ function Looked({ look: { before, after, changes }, isKnown, run, file }: { look
           {modes.map((each) => <button key={each} class={each === mode ? "chosen" : ""} aria-pressed={each === mode} onClick={() => setMode(each)}>{MODES[each]}</button>)}
         </p>
       )}
-      {mode === "shown" && kind === "markdown" && <Markdown text={text} />}
-      {mode === "shown" && kind === "table" && <Values text={text} path={file.path} />}
+      {mode === "shown" && kind === "markdown" && <Markdown text={unmarked(text)} />}
+      {mode === "shown" && kind === "table" && <Values text={unmarked(text)} path={file.path} />}
       {mode === "text" && <Lines text={text} name={file.path} />}
       {mode === "difference" &&
         (changes === undefined ? (
@@ -156,14 +156,17 @@ function Looked({ look: { before, after, changes }, isKnown, run, file }: { look
   );
 }
 
+/** Without a byte order mark: it is shown where what differs is shown, and is no part of what a file says. */
+const unmarked = (text: string): string => text.replace(/^\ufeff/, "");
+
 export function Differences({ changes }: { changes: readonly Change[] }): JSX.Element {
   return (
     <>
       <div class="diff" role="table" aria-label="what has changed" tabIndex={0}>
-        {changes.slice(0, MOST_SHOWN).map(({ kind, text }, nth) => (
+        {changes.slice(0, MOST_SHOWN).map(({ kind, text, isUnended }, nth) => (
           <div role="row" key={nth} class={kind.replace(" ", "-")}>
             <span role="cell" class="mark"><span class="hidden">{kind === "same" ? "" : kind}</span><span aria-hidden="true">{MARKS[kind]}</span></span>
-            <span role="cell" class="text">{plain(text)}</span>
+            <span role="cell" class="text">{plain(text)}{isUnended === true && kind !== "same" && <span class="odd" title="the file does not end with a line feed">no newline at the end</span>}</span>
           </div>
         ))}
       </div>

@@ -11,7 +11,8 @@ async function module(name) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
-const { diff, counted } = await module("diff.ts");
+const { diff, diffOfFiles, counted } = await module("diff.ts");
+const { marked } = await module("marked.ts");
 const { fieldsOf, read } = await module("form.tsx");
 const { treeOf, flat, every, above } = await module("tree.ts");
 const { axisOf } = await module("axis.ts");
@@ -64,6 +65,60 @@ test("a difference turns the old text into the new one", () => {
     }
   }
 });
+
+test("what cannot be seen at the end and at the beginning of a file is a difference", () => {
+  const shown = (before, after) => diffOfFiles(before, after).map(({ kind, text, isUnended }) => `${kind} ${JSON.stringify(text)}${isUnended ? " unended" : ""}`);
+  assert.deepEqual(shown("a\nb", "a\nb\n"), ['same "a"', 'removed "b" unended', 'added "b"']);
+  assert.deepEqual(shown("a\n", "b"), ['removed "a"', 'added "b" unended']);
+  assert.deepEqual(shown("a\nb", "c\nb"), ['removed "a"', 'added "c"', 'same "b" unended']);
+  assert.deepEqual(shown("a\r\n", "a\n"), ['removed "a\\r"', 'added "a"']);
+  assert.deepEqual(shown("\ufeffa\n", "a\n"), ['removed "\ufeffa"', 'added "a"']);
+  assert.deepEqual(shown("", "\n"), ['added ""']);
+  // Words and outputs have no such end.
+  assert.deepEqual(counted(diff("a", "a\n")), [0, 0]);
+  assert.equal(marked("a", [["item 1", "b\n"]]), "<<<<<<< ours\na\n=======\nb\n>>>>>>> item 1\n");
+});
+
+test("several versions of a file stand beside each other between markers, and each of them can be taken from there", () => {
+  const text = (...lines) => lines.map((line) => `${line}\n`).join("");
+  const [ours, first, second] = [text("1", "two", "3", "4", "5", "6"), text("1", "TWO", "3", "4", "5", "six"), text("0", "1", "2", "3", "4", "5", "6")];
+  assert.equal(
+    marked(ours, [["item 1", first], ["item 2", second]]),
+    text("<<<<<<< ours", "=======", "0", ">>>>>>> item 2", "1", "<<<<<<< ours", "two", "======= item 1", "TWO", "======= item 2", "2", ">>>>>>> item 1, item 2", "3", "4", "5", "<<<<<<< ours", "6", "=======", "six", ">>>>>>> item 1"),
+  );
+  assert.equal(marked("", [["item 1", "a\n"], ["item 2", "a\n"]]), text("<<<<<<< ours", "======= item 1", "a", "======= item 2", "a", ">>>>>>> item 1, item 2"));
+  assert.equal(marked(ours, [["item 1", ours]]), ours);
+  // Whatever the versions are: without the markers and the others, each is there as it was.
+  const words = ["a", "b", "c"];
+  for (let seed = 1; seed <= 200; seed += 1) {
+    const of = (by) => Array.from({ length: (seed * by) % 11 }, (_, nth) => words[(seed * 7 + nth * nth * by + nth) % 3]);
+    const all = { ours: of(3), "item 1": of(5), "item 2": of(7) };
+    const both = marked(text(...all.ours), [["item 1", text(...all["item 1"])], ["item 2", text(...all["item 2"])]]);
+    for (const [name, lines] of Object.entries(all)) assert.deepEqual(version(both, name), lines, `${seed} ${name}\n${both}`);
+  }
+});
+
+/** One version of a marked text. Where it has no lines of its own between markers, it has those of `ours`. */
+function version(both, name) {
+  const found = [];
+  const lines = both.split("\n").slice(0, -1);
+  for (let at = 0; at < lines.length; at += 1) {
+    if (lines[at] !== "<<<<<<< ours") found.push(lines[at]);
+    else {
+      const end = lines.findIndex((line, nth) => nth > at && line.startsWith(">>>>>>> "));
+      const parts = new Map();
+      let part = "ours";
+      parts.set(part, []);
+      for (const line of lines.slice(at + 1, end)) {
+        if (line.startsWith("=======")) parts.set((part = line.slice(8) || lines[end].slice(8)), []);
+        else parts.get(part).push(line);
+      }
+      found.push(...(parts.get(name) ?? parts.get("ours")));
+      at = end;
+    }
+  }
+  return found;
+}
 
 test("lines that are the same are left out, and what differs too much is not compared", () => {
   const many = Array.from({ length: 100 }, (_, nth) => `line ${nth}`);

@@ -139,8 +139,23 @@ test("with forced colours, what is chosen is seen", async () => {
   const page = await person.tab(stage.link());
   await page.goto(`${stage.url}/#/q/${question}`);
   await page.getByText("Approve", { exact: true }).click();
-  const outline = await page.locator("label.choice.chosen").evaluate((each) => getComputedStyle(each).outlineStyle);
-  assert.equal(outline, "solid");
+  const seen = async (what) => {
+    const style = await page.locator(what).first().evaluate((each) => getComputedStyle(each).outlineStyle);
+    assert.match(style, /solid|dashed/, `${what}: ${style}`);
+  };
+  await seen("label.choice.chosen");
+  // On the other screens too: which list, which part of a run, which row, which lines.
+  await seen(".bar nav a[aria-current]");
+  const talks = await stage.run("flow: talks\nsteps:\n  - { id: a, run: seq 1 50 }\n");
+  await stage.until(talks, "succeeded");
+  await page.goto(`${stage.url}/#/r/${talks}`);
+  await page.getByRole("row", { name: /a/ }).first().waitFor();
+  await page.getByRole("treegrid").focus();
+  await page.keyboard.press("j");
+  for (const what of [".tabs a[aria-current]", "button.chosen"]) await seen(what);
+  await page.goto(`${stage.url}/#/r/${talks}/at/a.1?log=stdout&line=3-5`);
+  await page.locator(".ln.marked").first().waitFor();
+  for (const what of [".ln.marked", ".line.chosen"]) await seen(what);
   await person.done();
   await stage.close();
 });

@@ -123,3 +123,28 @@ test("files of a step: Markdown, a table, a picture, each harmless; and as they 
   await person.done();
   await stage.close();
 });
+
+test("a difference shows ends of lines, a byte order mark, and a last line that is not ended", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: ends\nsteps:\n  - { id: make, run: \"for f in crlf mark end; do printf 'a\\\\nb\\\\n' > $f.txt; done\", artifacts: ['*.txt'] }\n  - { id: change, run: \"printf 'a\\\\r\\\\nb\\\\n' > crlf.txt; printf '\\\\357\\\\273\\\\277a\\\\nb\\\\n' > mark.txt; printf 'a\\\\nb' > end.txt\", artifacts: ['*.txt'] }\n");
+  await stage.until(run, "succeeded");
+  const person = await Person.at(stage, DESK);
+  // An output with nothing in it has no end that could be asked for.
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/at/change.1`);
+  for (const [name, rows] of [
+    ["crlf.txt", ["removed − a", "added + aU+000D", "b"]],
+    ["end.txt", ["a", "removed − b", "added + bno newline at the end"]],
+    ["mark.txt", ["removed − a", "added + U+FEFFa", "b"]],
+  ]) {
+    const file = page.getByRole("listitem").filter({ hasText: name });
+    await file.getByRole("button", { name: new RegExp(name) }).first().click();
+    const table = file.getByRole("table", { name: "what has changed" });
+    await table.waitFor();
+    assert.deepEqual((await table.getByRole("row").allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim()), rows, name);
+  }
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});

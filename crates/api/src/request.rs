@@ -136,6 +136,9 @@ pub struct Start {
     /// The part of the flow that is run; all of it by default.
     #[schemars(with = "Part", default)]
     pub part: Option<Part>,
+    /// Whether all its commands are run, also those whose results are in the cache.
+    #[serde(default)]
+    pub no_cache: bool,
 }
 
 /// The part of a flow that a run does. To go past a step that asks takes the scope `admin`.

@@ -96,7 +96,7 @@ impl ChangesError {
         match self {
             Self::NoSnapshot | Self::NoState { .. } | Self::Gone { .. } => Code::FilesNotKept,
             Self::OneState { .. } | Self::NowIsElsewhere => Code::RequestInvalid,
-            Self::TooLarge { .. } => Code::FilesNotKept,
+            Self::TooLarge { .. } => Code::PatchTooLarge,
             Self::NotKept(NotKept::TooWide { .. }) => Code::WorkspaceTooWide,
             Self::NotKept(
                 NotKept::TooManyFiles { .. }
@@ -124,7 +124,7 @@ impl ChangesError {
             Self::OneState { state } => return Some(format!("such as `start..{state}`")),
             Self::NowIsElsewhere => "compare with `end`, the last snapshot",
             Self::TooLarge { .. } => {
-                "`listDifferences` shows one path at a time; where the store is, `envoi apply --patch FILE` has no such bound"
+                "`listDifferences` shows what differs, a page at a time or below one path; where the store is, a patch has no such bound"
             }
             Self::NoGit(_) => "install git; `envoi diff` needs none",
             Self::NoArtifact { .. } => "`envoi artifacts list RUN --all` lists all versions",

@@ -16,4 +16,4 @@ pub mod versions;
 
 pub use comparison::{Comparison, Folder, tree_of};
 pub use error::ChangesError;
-pub use patch::{Fits, Patch};
+pub use patch::{Fits, Lack, Patch};

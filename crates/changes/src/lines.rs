@@ -86,7 +86,8 @@ pub fn lines(text: &str) -> String {
 
 fn is_shown(scalar: char) -> bool {
     let turns_or_breaks = matches!(scalar, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    scalar == '\t' || !(scalar.is_control() || turns_or_breaks)
+    // A byte order mark has no width: a line that begins with one would look like the line without it.
+    scalar == '\t' || !(scalar.is_control() || turns_or_breaks || scalar == '\u{feff}')
 }
 
 fn text(side: Option<&[u8]>) -> Option<&str> {
@@ -269,6 +270,11 @@ mod tests {
     #[test]
     fn ends_of_lines_of_two_kinds_are_distinguished() {
         assert_eq!(body("a\r\n", "a\n"), "@@ -1 +1 @@\n-a\\r\n+a\n");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_seen() {
+        assert_eq!(body("\u{feff}a\n", "a\n"), "@@ -1 +1 @@\n-\\u{feff}a\n+a\n");
     }
 
     #[test]

@@ -7,11 +7,14 @@ use crate::{
     comparison::tree_of,
     error::ChangesError,
     git::{self, At},
+    lines::printable,
     states::{self, Point},
 };
 use envoi_engine::snapshots;
 use envoi_kernel::{Record, event::RunStarted};
-use envoi_tree::{Entry, Later, Order, Stop, Tree, What, differences, git::check_readable};
+use envoi_tree::{
+    Difference, Entry, Later, Order, Shelf, Stop, Tree, What, differences, git::check_readable,
+};
 use std::path::Path;
 
 /// Where a patch is to fit.
@@ -27,12 +30,23 @@ pub enum Fits {
 /// A patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// As git writes it; empty if no file was changed.
+    /// As git writes it; empty if git sees no change.
     pub bytes: Vec<u8>,
     /// How many files it changes.
     pub files: u64,
     /// Files whose content is not kept: they are not in it.
     pub left: Vec<Vec<u8>>,
+    /// What has changed, and is not in it.
+    pub lacks: Vec<Lack>,
+}
+
+/// A change that is not in a patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// Of the file or the folder.
+    pub path: Vec<u8>,
+    /// Why not, in words.
+    pub why: String,
 }
 
 impl Patch {
@@ -50,21 +64,17 @@ impl Patch {
         most_bytes: u64,
     ) -> Result<Self, ChangesError> {
         let (before, mut after) = ends(records, started, order)?;
+        let shelf = order.contents.shelf()?;
         // A patch would delete them in the folder.
         if fits == Fits::Checkout {
-            let shelf = order.contents.shelf()?;
             (after, _) = envoi_tree::with_ignored(&shelf, &before, &after, Later::Snapshot)?;
         }
+        let lacks = differences(&before, &after).iter().filter_map(|found| lack(&shelf, found)).collect();
         // Git knows no empty folder.
         let before = without_folders(&before)?;
         let after = without_folders(&after)?;
         let found = differences(&before, &after);
-        let sides = || found.iter().flat_map(|found| [found.before, found.after]).flatten();
-        let bytes =
-            sides().filter_map(Entry::content).fold(0, |sum: u64, (_, size)| sum.saturating_add(size));
-        if bytes > most_bytes {
-            return Err(ChangesError::TooLarge { bytes, most: most_bytes });
-        }
+        check_size(&found, most_bytes)?;
         // The name says whose it is: what a killed process has left is removed.
         let prefix = format!(".new-{}-patch-", std::process::id());
         let made_in = tempfile::Builder::new().prefix(&prefix).tempdir_in(within)?;
@@ -77,7 +87,103 @@ impl Patch {
         let mut left = lay(&side("a"), order, found.iter().filter_map(|found| found.before))?;
         left.extend(lay(&side("b"), order, found.iter().filter_map(|found| found.after))?);
         let bytes = git::difference(scratch, ["a", "b"], &order.stop)?;
-        Ok(Self { bytes, files: u64::try_from(found.len()).unwrap_or(u64::MAX), left })
+        Ok(Self { files: Self::files_in(&bytes), bytes, left, lacks })
+    }
+
+    /// How many files a patch of git changes. No line of a content begins like this.
+    #[must_use]
+    pub fn files_in(patch: &[u8]) -> u64 {
+        let lines = patch.split(|byte| *byte == b'\n');
+        u64::try_from(lines.filter(|line| line.starts_with(b"diff --git ")).count()).unwrap_or(u64::MAX)
+    }
+
+    /// The patch, and before it what it lacks: git skips the lines before the first file.
+    #[must_use]
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        if !self.lacks.is_empty() {
+            text.extend_from_slice(LACKING.as_bytes());
+        }
+        for Lack { path, why } in &self.lacks {
+            let path = printable(&String::from_utf8_lossy(path));
+            text.extend_from_slice(format!("# {path}: {why}\n").as_bytes());
+        }
+        text.extend_from_slice(&self.bytes);
+        text
+    }
+
+    /// The lines of [`Self::text`] that say what it lacks, one for each change.
+    #[must_use]
+    pub fn lacks_in(text: &[u8]) -> Vec<String> {
+        let Some(rest) = text.strip_prefix(LACKING.as_bytes()) else { return Vec::new() };
+        let lines = rest.split(|byte| *byte == b'\n').map_while(|line| line.strip_prefix(b"# "));
+        lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    }
+}
+
+fn check_size(found: &[Difference<'_>], most: u64) -> Result<(), ChangesError> {
+    let sides = found.iter().flat_map(|found| [found.before, found.after]).flatten();
+    let bytes = sides.filter_map(Entry::content).fold(0, |sum: u64, (_, size)| sum.saturating_add(size));
+    match bytes > most {
+        true => Err(ChangesError::TooLarge { bytes, most }),
+        false => Ok(()),
+    }
+}
+
+/// The first line of a patch that lacks something.
+const LACKING: &str = "# Not in this patch, because git cannot carry it or the run has not kept it:\n";
+
+/// What of a difference does not come into a patch.
+fn lack(shelf: &Shelf, found: &Difference<'_>) -> Option<Lack> {
+    let sides = || [found.before, found.after].into_iter().flatten();
+    let why = if sides().any(|entry| matches!(entry.what, What::LeftOut { .. })) {
+        "its content was not kept: it was too large, or could not be read".to_owned()
+    } else if sides().filter_map(Entry::content).any(|(digest, _)| !shelf.has(&digest)) {
+        "its content is not in the store".to_owned()
+    } else {
+        match (found.before.map(state), found.after.map(state)) {
+            (None | Some(State::Other), Some(State::Folder)) => "it is an empty folder now".to_owned(),
+            (Some(State::Folder), None) => "the empty folder is gone".to_owned(),
+            (before, Some(State::File(mode))) => {
+                let has_changed = match before {
+                    // Git leaves them as they were.
+                    Some(State::File(before)) if (before ^ mode) & OWNER_RUNS == 0 => before != mode,
+                    // Git makes them anew.
+                    _ => (mode ^ made_by_git(mode)) & !OTHERS_WRITE != 0,
+                };
+                if !has_changed {
+                    return None;
+                }
+                format!("its permissions are {mode:03o}")
+            }
+            _ => return None,
+        }
+    };
+    Some(Lack { path: found.path().to_vec(), why })
+}
+
+/// The permission that git keeps.
+const OWNER_RUNS: u32 = 0o100;
+
+/// What the umask of a person decides, and no run.
+const OTHERS_WRITE: u32 = 0o022;
+
+fn made_by_git(mode: u32) -> u32 {
+    if mode & OWNER_RUNS != 0 { 0o755 } else { 0o644 }
+}
+
+/// What stands at a path, as far as a patch is concerned.
+enum State {
+    File(u32),
+    Folder,
+    Other,
+}
+
+fn state(entry: &Entry) -> State {
+    match entry.what {
+        What::File { .. } => State::File(entry.mode),
+        What::EmptyFolder => State::Folder,
+        What::Link { .. } | What::LeftOut { .. } => State::Other,
     }
 }
 
@@ -136,11 +242,40 @@ fn lay<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_contract::{code::Code, digest::Digest};
     use std::{
         fs,
         process::Command,
         sync::atomic::{AtomicUsize, Ordering},
     };
+
+    fn file(path: &str, size: u64) -> Entry {
+        let digest = Digest::of(format!("{path} {size}").as_bytes());
+        Entry { path: path.into(), mode: 0o644, what: What::File { digest, size } }
+    }
+
+    #[test]
+    fn what_both_sides_have_is_counted_and_past_the_bound_it_is_a_patch_that_is_too_large() {
+        let before = Tree::new(vec![file("same", 900), file("changed", 40)]).unwrap();
+        let after = Tree::new(vec![file("same", 900), file("changed", 50), file("new", 10)]).unwrap();
+        let found = differences(&before, &after);
+        assert!(check_size(&found, 100).is_ok());
+        let error = check_size(&found, 99).unwrap_err();
+        assert_eq!(error.code(), Code::PatchTooLarge);
+        assert!(error.to_string().contains("100 bytes, and at most 99"), "{error}");
+    }
+
+    #[test]
+    fn what_a_patch_lacks_stands_before_it_and_is_read_from_there() {
+        let lack = |path: &str| Lack { path: path.into(), why: "its permissions are 600".into() };
+        let bytes = b"diff --git a/x b/x\n# no lack\n".to_vec();
+        let patch = Patch { bytes: bytes.clone(), files: 1, left: Vec::new(), lacks: Vec::new() };
+        assert_eq!((patch.text(), Patch::lacks_in(&bytes)), (bytes, Vec::new()));
+        let patch = Patch { lacks: vec![lack("key"), lack("a\nb")], ..patch };
+        let expected = ["key: its permissions are 600", "a\\nb: its permissions are 600"];
+        assert_eq!(Patch::lacks_in(&patch.text()), expected);
+        assert_eq!(Patch::files_in(&patch.text()), 1);
+    }
 
     #[test]
     fn git_is_not_asked_where_it_would_wait_for_a_pipe() {

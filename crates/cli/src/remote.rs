@@ -90,9 +90,6 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             if args.keep_files {
                 return Err(not_here("--keep-files"));
             }
-            if args.no_cache {
-                return Err(not_here("--no-cache"));
-            }
             if args.isolation.isolate {
                 return Err(not_here("--isolate"));
             }
@@ -157,14 +154,13 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Apply(args::ApplyArgs { run, patch: Some(file), .. }) => {
             files::patch(&remote()?, run.as_deref(), &file)
         }
-        Command::Apply(_) => Err(not_here("apply").hint(
-            "`--patch FILE` writes what the run has changed as a patch; `git apply FILE` brings it into a checkout",
-        )),
+        Command::Apply(args) => Err(not_here(if args.branch.is_some() { "apply --branch" } else { "apply" })
+            .hint("`--patch FILE` writes what the run has changed as a patch; `git apply FILE` brings it into a checkout")),
         Command::Gc(_) => Err(not_here("gc")),
         Command::Export(args::ExportArgs { sign: Some(_), .. }) => Err(not_here("export --sign")),
         Command::Export(args) => files::export(&remote()?, &args),
-        Command::Backtest(_) => Err(not_here("backtest")),
-        Command::Restore(_) => Err(not_here("restore")),
+        Command::Backtest(_) => Err(not_here("backtest").hint(BROUGHT_HERE)),
+        Command::Restore(_) => Err(not_here("restore").hint(BROUGHT_HERE)),
         Command::Artifacts(command) => files::artifacts(&remote()?, &command),
         Command::Init(_) => Err(not_here("init")),
         Command::Serve(_) => Err(not_here("serve")),
@@ -198,6 +194,10 @@ pub(crate) fn concerns(command: &Command) -> bool {
             | Command::Engine { .. }
     )
 }
+
+/// What works with a run that is in a store here.
+const BROUGHT_HERE: &str = "`envoi export RUN` fetches the run, and `envoi import FILE` takes it into a store here; there `backtest` and \
+                            `restore RUN --at STEP --into FOLDER` work, without --server and with ENVOI_SERVER unset";
 
 fn not_here(command: &str) -> Failure {
     let message = format!("`{command}` cannot be done at a server; nothing was done");

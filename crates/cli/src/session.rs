@@ -6,6 +6,7 @@ pub(crate) mod attempt_order;
 pub(crate) mod background;
 pub(crate) mod caller;
 pub(crate) mod configured_models;
+pub(crate) mod edited;
 pub(crate) mod engine_client;
 pub(crate) mod interactive;
 pub(crate) mod model;

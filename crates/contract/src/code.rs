@@ -185,6 +185,7 @@ codes! {
     PartIncomplete, "PART_INCOMPLETE", Input, 422;
     PartInvalid, "PART_INVALID", Input, 422;
     PastBound, "PAST_BOUND", Refused, 409;
+    PatchTooLarge, "PATCH_TOO_LARGE", Refused, 409;
     PathNotUnicode, "PATH_NOT_UNICODE", Input, 422;
     PlanPastMaximum, "PLAN_PAST_MAXIMUM", Exhausted, 422;
     ProviderFailed, "PROVIDER_FAILED", Machine, 502;

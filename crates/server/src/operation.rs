@@ -437,6 +437,7 @@ pub const ALL: &[Operation] = &[
             query("path", "string", "Only this file, or what is below this folder"),
             query("lines", "boolean", "Also the lines that differ"),
             query("authors", "boolean", "Also who changed each file; it takes longer"),
+            query("outside", "boolean", "Also what the run has changed in its tree outside of its workspace"),
             LIMIT,
             CURSOR,
         ],
@@ -445,7 +446,7 @@ pub const ALL: &[Operation] = &[
     get(
         "getPatch",
         "/v1/runs/{run}/patch",
-        "What a run has changed from its start to its last snapshot, as a patch for `git apply`; empty if it has changed no file",
+        "What a run has changed from its start to its last snapshot, as a patch for `git apply`, which names first what it lacks; empty if nothing was changed",
         &[RUN_ID],
         &[ok(Content::Bytes), NO_RUN, NOT_KEPT],
     ),

@@ -36,7 +36,7 @@ use axum::{
 use envoi_contract::code::Code;
 use std::{sync::Arc, time::Duration};
 
-/// How long a patch or a bundle may take to be made.
+/// How long a comparison, a patch or a bundle may take to be made.
 const LONGEST_READING: Duration = Duration::from_secs(15 * 60);
 
 type Work = fn(&App, &ApiRequest) -> Result<Response, Problem>;
@@ -48,8 +48,10 @@ enum Handling {
     Blocking(Work),
     /// As `Blocking`, in turns: it starts a run, which may take long.
     Beginning(Work),
-    /// As `Blocking`, in turns and for longer: it reads many files.
+    /// As `Blocking`, in turns and for longer: it makes a file of many files.
     Reading(Work),
+    /// As `Reading`, in turns of its own: it compares many files.
+    Comparing(Work),
     /// As a stream of events.
     FollowRun,
     FollowQuestions,
@@ -91,11 +93,11 @@ fn handling(id: &str) -> Option<Handling> {
         "explainRun" => runs::why,
         "cancelRun" => runs::cancel,
         "resumeRun" => runs::resume,
-        "compareRun" => return Some(Handling::Reading(correct::compare)),
+        "compareRun" => return Some(Handling::Comparing(correct::compare)),
         "correctRun" => correct::correct,
         "raiseRun" => runs::raise,
         "listArtifacts" => files::artifacts,
-        "listDifferences" => return Some(Handling::Reading(files::differences)),
+        "listDifferences" => return Some(Handling::Comparing(files::differences)),
         "getPatch" => return Some(Handling::Reading(files::patch)),
         "exportRun" => return Some(Handling::Reading(files::bundle)),
         "listLogs" => logs::list,
@@ -316,14 +318,15 @@ async fn work(
         Handling::FollowRun => in_time(limits.request, event_stream::run(app, request)).await,
         Handling::FollowQuestions => in_time(limits.request, event_stream::questions(app, request)).await,
         Handling::FollowTenant => in_time(limits.request, event_stream::tenant(app, request)).await,
-        Handling::Reading(work) => {
+        Handling::Reading(work) | Handling::Comparing(work) => {
             let reading = read_whole(app, operation, &mut request, body);
             in_time(limits.request, reading).await?;
             let tenant = &request.bearer.tenant;
-            let places = async {
-                let sending = app.file_bodies.acquire(tenant).await;
-                Ok::<_, Problem>((sending, app.file_turns.acquire(tenant).await))
+            let places = match way {
+                Handling::Comparing(_) => &app.comparisons,
+                _ => &app.files,
             };
+            let places = async { Ok::<_, Problem>(places.acquire(tenant).await) };
             let (sending, turn) = in_time(limits.request, places).await?;
             let given_up = GivenUp::default();
             request.stop = given_up.stop();

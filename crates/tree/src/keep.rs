@@ -177,19 +177,23 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
         cache: Cache::load(&place),
         entries: Vec::new(),
         seen: Vec::new(),
+        known: 0,
     };
     look.entries.extend(unlisted.iter().map(|path| Entry::unlisted(path.to_vec())));
     for (path, stat) in &found {
         look.take(path, *stat)?;
     }
-    let Look { mut intake, entries, seen, .. } = look;
+    let Look { mut intake, cache, entries, seen, known, .. } = look;
     let tree = Tree::new(entries).map_err(|error| failed(io::Error::other(error)))?;
     let digest = intake.take(&tree.encode()).map_err(in_store)?;
     let new_bytes = intake.bytes();
     intake.finish().map_err(in_store)?;
-    // Only now: an entry of the cache stands for a content that the store has.
-    let seen: Vec<_> = seen.iter().map(|(path, stat, seen)| (path.as_slice(), *stat, *seen)).collect();
-    Cache::save(&place, &order.contents.temporary, began, &seen).map_err(in_store)?;
+    // Of a folder in which nothing has changed the cache says the same.
+    if [seen.len(), cache.len()] != [known; 2] {
+        // Only now: an entry of the cache stands for a content that the store has.
+        let seen: Vec<_> = seen.iter().map(|(path, stat, seen)| (path.as_slice(), *stat, *seen)).collect();
+        Cache::save(&place, &order.contents.temporary, began, &seen).map_err(in_store)?;
+    }
     let unlisted = unlisted.iter().map(|path| PathBuf::from(OsStr::from_bytes(path))).collect();
     Ok(Kept { digest, tree, new_bytes, unlisted })
 }
@@ -209,6 +213,8 @@ struct Look<'o> {
     cache: Cache,
     entries: Vec<Entry>,
     seen: Vec<(Vec<u8>, Stat, Seen)>,
+    /// How many of them the cache has.
+    known: usize,
 }
 
 impl Look<'_> {
@@ -219,7 +225,10 @@ impl Look<'_> {
                 return Ok(());
             }
             Kind::File | Kind::Link => match self.known(path, &stat) {
-                Some(seen) => Some((stat, seen)),
+                Some(seen) => {
+                    self.known = self.known.saturating_add(1);
+                    Some((stat, seen))
+                }
                 None => self.read(path, stat)?,
             },
         };

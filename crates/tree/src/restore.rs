@@ -164,6 +164,11 @@ pub fn lay_over(
     let there = now.tree.entries().iter().filter(|entry| files.get(&entry.path).is_some()).cloned().collect();
     let from = Tree::new(there).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })?;
     if from == *files {
+        // Nothing comes, but what an earlier change has put aside may have been written to since.
+        let place = aside::place_if_there(folder, order).map_err(|source| staged(folder, source))?;
+        if let Some(place) = place {
+            late.extend(aside::sweep(&place, order).map_err(|source| staged(&place, source))?);
+        }
         return Ok(Restored::default());
     }
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;

@@ -238,7 +238,7 @@ export class Client {
     for await (const page of this.cursorPages({ signal }, ["runs", run, "diff"], query, true)) yield* rows<ComparedFile>(page, "files");
   }
 
-  /** What a run has changed, as a patch for `git apply`; empty if it has changed no file. */
+  /** What a run has changed, as a patch for `git apply`. Its first lines name what it lacks. Empty if nothing was changed. */
   async getPatch(run: string, call: Call = {}): Promise<Uint8Array> {
     return (await this.get(call, ["runs", run, "patch"], {}, true)).body;
   }

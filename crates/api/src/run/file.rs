@@ -60,6 +60,9 @@ pub struct Differences {
     pub total: u64,
     /// The `cursor` of the next page; null on the last.
     pub next: Option<String>,
+    /// With `outside`, a sentence about the files that the run has changed in its tree, but not in its workspace; null if there are none.
+    #[serde(default)]
+    pub outside: Option<String>,
 }
 
 /// What stands at a path.

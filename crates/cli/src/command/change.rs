@@ -3,7 +3,6 @@
 pub(crate) mod answer;
 pub(crate) mod cancel;
 pub(crate) mod correct;
-pub(crate) mod edited;
 pub(crate) mod fork;
 pub(crate) mod raise;
 pub(crate) mod resume;

@@ -31,6 +31,12 @@ pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
 }
 
+/// The command of the editor of this user, for a shell.
+pub(crate) fn editor() -> String {
+    let named = ["VISUAL", "EDITOR"].into_iter().filter_map(|name| env::var(name).ok());
+    named.into_iter().find(|command| !command.trim().is_empty()).unwrap_or_else(|| "vi".to_owned())
+}
+
 /// A prefix and a UUIDv7 of now and of random bytes.
 pub(crate) fn random_id(prefix: &str) -> Result<String, Failure> {
     let mut seed = [0_u8; 32];

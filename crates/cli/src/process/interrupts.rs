@@ -48,6 +48,11 @@ pub(crate) enum Mode {
         /// What the command exits with.
         code: u8,
     },
+    /// A program at the terminal has the keyboard: Ctrl-C is for that one, and the end of this process is as with `Asking`.
+    Editing {
+        /// What the command exits with.
+        code: u8,
+    },
     /// It answers over the network; the first signal ends that.
     Serving(Box<dyn Fn() + Send>),
     /// It is the engine; the first signal starts nothing new.
@@ -108,9 +113,13 @@ fn install() -> std::io::Result<()> {
     is_incomplete.store(false, Ordering::SeqCst);
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut is_first = true;
-        for _ in signals.forever() {
-            obey(&lock(), is_first);
-            is_first = false;
+        for signal in signals.forever() {
+            let mode = lock();
+            if !(signal == SIGINT && matches!(*mode, Mode::Editing { .. })) {
+                obey(&mode, is_first);
+                is_first = false;
+            }
+            drop(mode);
             // The next one is obeyed here too, with its last words.
             once.store(false, Ordering::SeqCst);
         }
@@ -199,7 +208,7 @@ fn obey(mode: &Mode, is_first: bool) {
             ));
             leave(STOPPED);
         }
-        Mode::Asking { code } => {
+        Mode::Asking { code } | Mode::Editing { code } => {
             // Whatever else has been locked, this gets out.
             let _ = rustix::io::write(io::stderr(), STAYS_OPEN);
             terminal::discard();

@@ -21,7 +21,10 @@ use crate::{
     text,
 };
 use envoi_api::file::{ComparedFile, Differences};
-use envoi_changes::versions::{self, Version};
+use envoi_changes::{
+    lines::printable,
+    versions::{self, Version},
+};
 use envoi_contract::digest::Digest;
 use envoi_journal::RunStatus;
 use envoi_kernel::{Event, ids::RunId};
@@ -38,15 +41,24 @@ pub(crate) fn diff(remote: &Remote, args: &DiffArgs) -> Result<u8, Failure> {
     let mut query = vec![("limit", "200"), if is_rows { ("authors", "true") } else { ("lines", "true") }];
     query.extend(args.range.as_deref().map(|states| ("states", states)));
     query.extend(args.path.as_deref().map(|path| ("path", path)));
+    // One page is enough to know it.
+    let mut asks_outside = true;
     let mut files: Vec<ComparedFile> = Vec::new();
     let mut cursor: Option<String> = None;
     let server = remote.server.for_files();
     loop {
         let mut page = query.clone();
+        if core::mem::take(&mut asks_outside) {
+            page.push(("outside", "true"));
+        }
         page.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let body = server.get(&format!("/v1/runs/{}/diff?{}", segment(id.as_str()), encoded(&page)))?;
         let found: Differences = read(&body)?;
         files.extend(found.files);
+        found
+            .outside
+            .into_iter()
+            .for_each(|outside| messages::say(&format!("note: {}", printable(&outside))));
         match found.next {
             Some(next) if cursor.as_deref() != Some(next.as_str()) => cursor = Some(next),
             Some(_) => return Err(not_understood("its pages do not end")),
@@ -74,7 +86,7 @@ pub(crate) fn patch(remote: &Remote, run: Option<&str>, file: &Path) -> Result<u
     if !matches!(remote.row(&id)?.status(), RunStatus::Ended(_)) {
         messages::say(patch::NOT_OVER);
     }
-    patch::write(remote.json, file, &bytes, patch::files_in(&bytes))
+    patch::write(remote.json, file, &bytes)
 }
 
 /// `envoi artifacts`.

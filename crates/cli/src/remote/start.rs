@@ -59,6 +59,9 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
     if !metadata.is_empty() {
         body.insert("metadata".to_owned(), Value::Object(metadata));
     }
+    if args.no_cache {
+        body.insert("no_cache".to_owned(), Value::Bool(true));
+    }
     let run = begun(remote, "/v1/runs", (body, false))?;
     match args.engine.detach {
         true => background::print_run(&run.run, remote.json),

@@ -10,7 +10,8 @@ use crate::{
         failure::Failure,
         interrupts::{self, Mode},
     },
-    session::{caller, outcome::End},
+    session::{caller, edited, outcome::End},
+    store::attachment,
     view::{
         form,
         keyboard::{Keyboard, Screen},
@@ -21,7 +22,7 @@ use crate::{
     },
 };
 use envoi_api::preview;
-use envoi_contract::{code::Code, json::Value};
+use envoi_contract::{code::Code, json::Value, user_envelope::AttachmentRef};
 use envoi_engine::{
     load_run,
     protocol::{AnswerRequest, Request, ResumeRequest},
@@ -32,7 +33,10 @@ use envoi_kernel::{
     event::{Choice, InterruptRaised},
     ids::{Principal, RunId},
 };
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::Path,
+};
 
 /// Exit codes of a run that waits: for an answer, or for a word about an attempt in doubt.
 const WAITING: [u8; 2] = [WAITS, 5];
@@ -143,13 +147,32 @@ impl Conversation {
         let by = self.by.clone();
         let mut output = Screen;
         let mut input = Keyboard::new(&reader, &self.run, &raised.interrupt);
+        let folder = edited::folder(&store.layout().run(&self.run), raised).filter(|folder| folder.is_dir());
         self.has_shown_question = true;
         let failed = |error: io::Error| Failure::machine("the terminal", error);
         loop {
             let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;
             write!(output, "\n{brief}").map_err(failed)?;
-            let outcome = put(&run, raised, &by, &mut input, &mut output).map_err(failed)?;
+            let mut outcome =
+                put(&run, raised, (&by, folder.is_some()), &mut input, &mut output).map_err(failed)?;
+            if outcome == Reply::Edit {
+                let edited = match self.edit(store, raised, folder.as_deref()) {
+                    Ok(edited) => edited,
+                    Err(failure) => {
+                        failure.say(false);
+                        continue;
+                    }
+                };
+                input.begin();
+                outcome = prompt::finish(&run, raised, Choice::Edit, by.clone(), &mut input, &mut output)
+                    .map_err(failed)?;
+                if let Reply::Answer(answer) = &mut outcome {
+                    (answer.data, answer.attachments) = (Some(edited.0), edited.1);
+                }
+            }
             match outcome {
+                // The files were edited above.
+                Reply::Edit => {}
                 Reply::Show => {
                     let all = question::overview(&reader, &self.run, &raised.interrupt, &self.by)?;
                     writeln!(output, "\n{all}").map_err(failed)?;
@@ -174,6 +197,20 @@ impl Conversation {
     }
 }
 
+impl Conversation {
+    /// The files in conflict, when the person has edited them: the data of the answer, and its attachments.
+    fn edit(
+        &self,
+        store: &Store,
+        raised: &InterruptRaised,
+        folder: Option<&Path>,
+    ) -> Result<(Value, Vec<AttachmentRef>), Failure> {
+        interrupts::meanwhile(Mode::Editing { code: WAITS }, || edited::in_editor(folder, raised))??;
+        let mut attach = |path: &Path| attachment::attach(store, &self.by, path);
+        edited::data(&store.layout().run(&self.run), raised, &mut attach)
+    }
+}
+
 /// What is to be done about the questions of a run.
 enum Next {
     /// This one is put to the person.
@@ -187,13 +224,13 @@ enum Next {
 fn put(
     run: &Run,
     raised: &InterruptRaised,
-    by: &Principal,
+    (by, can_edit): (&Principal, bool),
     input: &mut Keyboard<'_>,
     output: &mut Screen,
 ) -> io::Result<Reply> {
     let mut choices = preview::choices(run, raised, by);
-    // Files are edited elsewhere, and answered with a command.
-    choices.retain(|(choice, _)| *choice != Choice::Edit);
+    // The files lie where the store is.
+    choices.retain(|(choice, _)| *choice != Choice::Edit || can_edit);
     prompt::put(&choices, output)?;
     input.begin();
     prompt::ask(run, raised, &choices, by.clone(), input, output)

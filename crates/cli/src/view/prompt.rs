@@ -19,6 +19,8 @@ use std::io::{self, BufRead, Write};
 pub(crate) enum Reply {
     /// An answer.
     Answer(Box<Answer>),
+    /// Files are edited before the answer is given: [`finish`] asks for the rest of it.
+    Edit,
     /// Everything is to be shown.
     Show,
     /// Not now, or the input has ended.
@@ -57,7 +59,8 @@ pub(crate) fn ask(
             continue;
         };
         match choices.iter().map(|(choice, _)| *choice).find(|choice| choice.word() == word) {
-            Some(choice) => return answer(run, raised, choice, by, input, output),
+            Some(Choice::Edit) => return Ok(Reply::Edit),
+            Some(choice) => return finish(run, raised, choice, by, input, output),
             None if word == "show" => return Ok(Reply::Show),
             None => return Ok(Reply::Later),
         }
@@ -81,8 +84,8 @@ fn meant<'w>(words: &[&'w str], line: &str) -> Option<&'w str> {
     }
 }
 
-/// What belongs to a choice: a form, words, or an amount.
-fn answer(
+/// Asks for what belongs to a choice: a form, words, or an amount.
+pub(crate) fn finish(
     run: &Run,
     raised: &InterruptRaised,
     choice: Choice,

@@ -37,12 +37,12 @@ steps:
     )
 }
 
-fn waits_for(terminal: &Terminal, text: &str) {
+pub(crate) fn waits_for(terminal: &Terminal, text: &str) {
     wait_until(text, || terminal.shows().contains(text));
 }
 
 /// The prompt is the last thing on the screen.
-fn prompts(terminal: &Terminal, prompt: &str) {
+pub(crate) fn prompts(terminal: &Terminal, prompt: &str) {
     wait_until(prompt, || terminal.shows().trim_end().ends_with(prompt));
 }
 

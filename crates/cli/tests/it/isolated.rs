@@ -1014,6 +1014,11 @@ inputs: { elsewhere: { default: '' } }
         let done = stage.expect(0, arguments);
         assert!(done.err.contains(said) || done.out.contains(said), "{arguments:?}: {done:?}");
     }
+    // A server says the same.
+    let (_served, afar) = crate::remote::served(&stage);
+    let (here, there) = (stage.expect(0, &["diff", &id]), afar.expect(0, &["diff", &id]));
+    assert_eq!((&there.out, &there.err), (&here.out, &here.err));
+    assert!(there.err.contains(said), "{there:?}");
     // The paths are those of the repository, so that `git apply` finds the file wherever it is called.
     stage.expect(0, &["apply", &id, "--undo"]);
     git(&stage, &["-C", "part", "apply", "../../changes.patch"]);

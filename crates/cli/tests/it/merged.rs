@@ -1,10 +1,12 @@
 //! `isolate: true`: the items of a step work in trees of their own, and what they have changed is merged in their order.
 
 use crate::{
+    asking::{prompts, waits_for},
     files::stage,
     full::{can_mount, script_of},
     isolated::{git, in_git, untouched},
     stage::{Stage, signal, text, wait_until},
+    terminal::Terminal,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -272,6 +274,53 @@ fn a_person_edits_the_files_in_conflict_and_a_marker_that_is_left_is_refused() {
     assert_eq!(trees_of_items(&stage, &id), 0);
     assert_eq!(stage.read("work/shared.txt"), "first\n\n\n\n\nlast\n");
     stage.assert_nothing_left();
+}
+
+/// An editor that does what a file beside it says.
+const EDITOR: &str = r#"
+case $(cat "$(dirname "$0")/does") in
+    fail) exit 3;;
+    leave) ;;
+    write) for file; do case $file in */gone.txt) rm "$file";; *) printf 'first by all\nlast\n' > "$file";; esac; done;;
+esac
+"#;
+
+#[test]
+fn files_in_conflict_are_edited_at_the_prompt_and_an_editor_that_fails_or_leaves_markers_answers_nothing() {
+    let (stage, id, _, _) = to_be_edited();
+    stage.write("editor", EDITOR);
+    let editor = format!("sh '{}'", stage.path("editor").display());
+    for [name, other] in [["VISUAL", "EDITOR"], ["EDITOR", "VISUAL"]] {
+        let answered = || count(&stage, &id, "interrupt_answered", None);
+        stage.write("does", "fail");
+        let is_last = name == "EDITOR";
+        let terminal = Terminal::start(&stage, &["resume", &id], 200, &[(name, &editor), (other, "")]);
+        prompts(&terminal, "show, later?");
+        assert!(terminal.shows().contains("edit, "), "{}", terminal.shows());
+        for (does, said) in
+            [("fail", "failed: exit status: 3"), ("leave", "markers of the conflict still stand")]
+        {
+            stage.write("does", does);
+            terminal.types("edit\n");
+            waits_for(&terminal, said);
+            prompts(&terminal, "show, later?");
+            assert_eq!(answered(), 0);
+        }
+        if !is_last {
+            terminal.types("later\n");
+            assert_eq!(terminal.done().1, Some(3));
+            continue;
+        }
+        stage.write("does", "write");
+        terminal.types("edit\n");
+        prompts(&terminal, "note (Enter for none):");
+        terminal.types("by hand\n");
+        let (text, code, _) = terminal.done();
+        assert_eq!(code, Some(0), "{text}");
+    }
+    let found = result(&stage, &id);
+    assert_eq!(content(&found, "shared.txt"), "first by all\nlast\n");
+    assert!(found.iter().all(|(name, _)| name != "gone.txt"), "{found:?}");
 }
 
 #[test]

@@ -59,7 +59,9 @@ fn bring_with(
             if path != Path::new("") && is_store_file(&source.join(STORE_FILE)) {
                 continue;
             }
-            let entries = match fs::read_dir(&source) {
+            // The names in a folder may be readable, and nothing that they name: then it is the folder that is closed.
+            let searched = |entries| fs::symlink_metadata(source.join(".")).map(|_| entries);
+            let entries = match fs::read_dir(&source).and_then(searched) {
                 Ok(entries) => entries,
                 Err(error) => {
                     unless_closed(&path, error)?;
@@ -145,7 +147,7 @@ mod tests {
     fn what_may_not_be_read_is_left_out_and_named_unless_it_was_asked_for() {
         let root = tempfile::tempdir().unwrap();
         let (from, to, all) = (root.path().join("from"), root.path().join("to"), root.path().join("all"));
-        for path in ["shut/in", "mute", "near", "deep/shut/in", "deep/near"] {
+        for path in ["shut/in", "mute", "near", "deep/shut/in", "deep/near", "names/one", "names/two"] {
             let path = from.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "1").unwrap();
@@ -154,7 +156,9 @@ mod tests {
             fs::create_dir(folder).unwrap();
         }
         let close = |mode| {
-            for path in ["shut", "mute", "deep/shut"] {
+            for path in ["shut", "mute", "deep/shut", "names"] {
+                // The names of the files in it can be read, and no more.
+                let mode = if path == "names" && mode == 0 { 0o400 } else { mode };
                 fs::set_permissions(from.join(path), fs::Permissions::from_mode(mode)).unwrap();
             }
         };
@@ -165,9 +169,9 @@ mod tests {
         });
         close(0o700);
         closed.sort();
-        assert_eq!(closed, ["deep/shut", "mute", "shut"].map(PathBuf::from));
+        assert_eq!(closed, ["deep/shut", "mute", "names", "shut"].map(PathBuf::from));
         assert!(to.join("near").is_file() && to.join("deep/near").is_file());
-        for path in ["shut", "mute", "deep/shut"] {
+        for path in ["shut", "mute", "deep/shut", "names"] {
             assert!(!to.join(path).exists(), "{path}");
         }
         assert_eq!(asked.unwrap_err().kind(), io::ErrorKind::PermissionDenied);

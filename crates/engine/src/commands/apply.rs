@@ -78,7 +78,7 @@ impl Commands {
                 note(client, not_deleted(&ignored, &names));
                 note(client, outside(&run, &names, &self.stop));
                 closed = closed_by_the_run(&base, &result);
-                note(client, closed.iter().take(MOST_NAMED).map(|path| not_known(path, &names)).collect());
+                note(client, not_known(&closed, |path| names.shown(path)));
                 (base, result)
             }
         };
@@ -221,11 +221,19 @@ fn closed_by_the_run(base: &Tree, result: &Tree) -> Vec<Vec<u8>> {
     cannot_be_listed.map(|entry| entry.path.clone()).filter(|path| was_listed(path)).collect()
 }
 
-fn not_known(path: &[u8], names: &Names) -> String {
-    format!(
-        "warning: what the run changed in `{}` is not applied: in its tree that folder cannot be listed",
-        names.shown(path)
-    )
+fn not_known(closed: &[Vec<u8>], shown: impl Fn(&[u8]) -> String) -> Vec<String> {
+    let named = |path: &Vec<u8>| {
+        format!(
+            "warning: what the run changed in `{}` is not applied: in its tree that folder cannot be listed",
+            shown(path)
+        )
+    };
+    let mut notes: Vec<String> = closed.iter().take(MOST_NAMED).map(named).collect();
+    if let Some(more @ 1..) = closed.len().checked_sub(MOST_NAMED) {
+        let folders = if more == 1 { "folder" } else { "folders" };
+        notes.push(format!("warning: nor what it changed in {more} more such {folders}"));
+    }
+    notes
 }
 
 /// Says what the run has changed outside of its workspace, which is not brought.
@@ -312,5 +320,21 @@ mod tests {
             tree(&["040000 unlisted 0\talways", "040000 unlisted 0\tmade", "040000 unlisted 0\topen"]);
         assert_eq!(closed_by_the_run(&base, &result), [b"made".to_vec(), b"open".to_vec()]);
         assert!(closed_by_the_run(&base, &base).is_empty());
+    }
+
+    #[test]
+    fn of_many_closed_folders_the_first_are_named_and_the_others_counted() {
+        let shown = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+        let of = |count: usize| {
+            let closed: Vec<Vec<u8>> = (0..count).map(|nth| format!("shut{nth}").into_bytes()).collect();
+            not_known(&closed, shown)
+        };
+        assert_eq!(of(MOST_NAMED).len(), MOST_NAMED);
+        assert!(of(MOST_NAMED).iter().all(|note| note.contains("`shut")));
+        let one_more = of(MOST_NAMED + 1);
+        assert_eq!(one_more.last().unwrap(), "warning: nor what it changed in 1 more such folder");
+        let many = of(MOST_NAMED + 21);
+        assert_eq!(many.last().unwrap(), "warning: nor what it changed in 21 more such folders");
+        assert_eq!(many.len(), MOST_NAMED + 1);
     }
 }

@@ -1,15 +1,30 @@
-//! Long work for a request. It is told when its client has gone, and it keeps its place until the whole body is sent.
+//! Long work for a request. It is told when its client has gone, and it keeps its place until the whole body is sent, or its client has
+//! stopped to read.
 
 use axum::{
     body::{Body, HttpBody as _},
+    http::{HeaderValue, header},
     response::Response,
 };
+use bytes::Bytes;
 use envoi_tree::Stop;
-use futures_util::StreamExt as _;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use futures_util::{StreamExt as _, stream};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
+use tokio::sync::mpsc;
+
+/// Bytes that a client gets at a time.
+const PIECE: usize = 64 * 1024;
+
+/// How long a client may take to read a piece before its place is given to another one: 64 KiB in a minute are 1 KiB a second, as for a
+/// body that is sent here, and half a minute may pass without any.
+const LONGEST_UNREAD: Duration = Duration::from_secs(90);
 
 /// Dropped with the request: when it is answered, when it takes too long, and when its client goes away.
 #[derive(Debug, Default)]
@@ -29,37 +44,144 @@ impl Drop for GivenUp {
     }
 }
 
-/// Keeps `place` until the body is sent, or given up. A body that is in memory does not need one.
+/// What comes on the way to the client.
+enum Passed {
+    Piece(Result<Bytes, axum::Error>),
+    End,
+}
+
+/// Keeps `place` until the body is sent, or given up, or not read for too long. Then the rest is dropped, and the response breaks off. A
+/// body of one piece does not need its place any more.
 pub(crate) fn until_sent(response: Response, place: impl Send + Sync + 'static) -> Response {
-    if response.body().size_hint().exact().is_some() {
-        return response;
+    sent_within(LONGEST_UNREAD, response, place)
+}
+
+fn sent_within(longest: Duration, mut response: Response, place: impl Send + Sync + 'static) -> Response {
+    if let Some(size) = response.body().size_hint().exact() {
+        if usize::try_from(size).is_ok_and(|size| size <= PIECE) {
+            return response;
+        }
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(size));
     }
     response.map(|body| {
-        let pieces = body.into_data_stream().map(move |piece| {
-            let _held = &place;
-            piece
-        });
-        Body::from_stream(pieces)
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(pass_on(longest, body, sender, place));
+        Body::from_stream(stream::unfold(Some(receiver), move |receiver| async move {
+            let mut receiver = receiver?;
+            match receiver.recv().await {
+                Some(Passed::Piece(piece)) => Some((piece, Some(receiver))),
+                Some(Passed::End) => None,
+                None => Some((Err(not_read(longest)), None)),
+            }
+        }))
     })
+}
+
+fn not_read(longest: Duration) -> axum::Error {
+    let message = format!("no piece of it was read for {} s", longest.as_secs());
+    axum::Error::new(io::Error::new(io::ErrorKind::TimedOut, message))
+}
+
+/// A body is asked for its next piece only while its client reads. So this waits beside it, and can give it up.
+async fn pass_on(longest: Duration, body: Body, client: mpsc::Sender<Passed>, _place: impl Send + Sync) {
+    let give = |passed| client.send_timeout(passed, longest);
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let mut piece = match piece {
+            Ok(piece) => piece,
+            Err(error) => {
+                give(Passed::Piece(Err(error))).await.ok();
+                return;
+            }
+        };
+        while !piece.is_empty() {
+            let next = piece.split_to(piece.len().min(PIECE));
+            if give(Passed::Piece(Ok(next))).await.is_err() {
+                return;
+            }
+        }
+    }
+    give(Passed::End).await.ok();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
-    use futures_util::stream;
+    use http_body_util::BodyExt as _;
+
+    const SIZE: usize = 5 * PIECE + 1;
+
+    /// As a file is sent: its size is not known from the body.
+    fn stream_of(size: usize) -> Body {
+        let pieces = (0..size).step_by(PIECE).map(move |at| vec![b'x'; PIECE.min(size - at)]);
+        Body::from_stream(stream::iter(pieces.map(|piece| Ok::<_, io::Error>(Bytes::from(piece)))))
+    }
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
+    }
+
+    /// Waits until nothing but this holds the place.
+    async fn is_given_back(place: &Arc<()>) {
+        while Arc::strong_count(place) > 1 {
+            tokio::task::yield_now().await;
+        }
+    }
 
     #[test]
-    fn a_place_is_held_as_long_as_a_stream_is_sent_and_not_for_a_body_in_memory() {
-        let place = Arc::new(());
-        let sent = until_sent(Response::new(Body::from("in memory")), Arc::clone(&place));
-        assert_eq!(Arc::strong_count(&place), 1);
-        drop(sent);
-        let pieces = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"piece"))]);
-        let sent = until_sent(Response::new(Body::from_stream(pieces)), Arc::clone(&place));
-        assert_eq!(Arc::strong_count(&place), 2);
-        drop(sent);
-        assert_eq!(Arc::strong_count(&place), 1);
+    fn a_place_is_held_until_the_body_is_read_whatever_it_is_made_of() {
+        for body in [|| Body::from(vec![b'x'; SIZE]), || stream_of(SIZE)] {
+            block_on(async {
+                let place = Arc::new(());
+                let mut sent = until_sent(Response::new(body()), Arc::clone(&place)).into_body();
+                let mut read = 0;
+                while read < SIZE - PIECE {
+                    read += sent.frame().await.unwrap().unwrap().into_data().unwrap().len();
+                    assert_eq!(Arc::strong_count(&place), 2, "after {read} bytes");
+                }
+                read += sent.collect().await.unwrap().to_bytes().len();
+                assert_eq!(read, SIZE);
+                is_given_back(&place).await;
+            });
+        }
+    }
+
+    #[test]
+    fn a_small_body_in_memory_has_no_place_and_a_large_one_says_how_long_it_is() {
+        block_on(async {
+            let place = Arc::new(());
+            let _small = until_sent(Response::new(Body::from("in memory")), Arc::clone(&place));
+            assert_eq!(Arc::strong_count(&place), 1);
+            let large = until_sent(Response::new(Body::from(vec![0; SIZE])), Arc::clone(&place));
+            assert_eq!(large.headers()[header::CONTENT_LENGTH], SIZE.to_string());
+        });
+    }
+
+    #[test]
+    fn a_client_that_goes_away_gives_its_place_back() {
+        block_on(async {
+            let place = Arc::new(());
+            drop(until_sent(Response::new(stream_of(SIZE)), Arc::clone(&place)));
+            is_given_back(&place).await;
+        });
+    }
+
+    #[test]
+    fn a_client_that_stops_to_read_gives_its_place_back_and_its_body_breaks_off() {
+        block_on(async {
+            let place = Arc::new(());
+            // It may not wait at all.
+            let response = Response::new(stream_of(SIZE));
+            let sent = sent_within(Duration::ZERO, response, Arc::clone(&place));
+            is_given_back(&place).await;
+            let mut rest = sent.into_body();
+            assert_eq!(rest.frame().await.unwrap().unwrap().into_data().unwrap().len(), PIECE);
+            let broken = rest.collect().await.unwrap_err();
+            assert!(
+                broken.to_string().contains("no piece of it was read"),
+                "it does not look whole: {broken}"
+            );
+        });
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
         submit::{caller_of_run, submit},
     },
     http::problem::Problem,
-    request::{ApiRequest, text, word},
+    request::{ApiRequest, flag, text, word},
     state::app::App,
 };
 use axum::response::Response;
@@ -35,8 +35,18 @@ use envoi_kernel::{
 };
 
 /// Members of the body of `startRun`.
-const START_MEMBERS: [&str; 9] =
-    ["flow", "inputs", "workspace", "yes_to", "user_id", "session_id", "metadata", "raw_input", "part"];
+const START_MEMBERS: [&str; 10] = [
+    "flow",
+    "inputs",
+    "workspace",
+    "yes_to",
+    "user_id",
+    "session_id",
+    "metadata",
+    "raw_input",
+    "part",
+    "no_cache",
+];
 
 /// Members of its `part`.
 const PART_MEMBERS: [&str; 5] = ["only", "from", "until", "skip", "with"];
@@ -64,6 +74,7 @@ pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem
             trace: request.traceparent().map(str::to_owned),
             requester: wanted.requester,
             part: wanted.part,
+            no_cache: wanted.no_cache,
             ..of_flow(app, run, flow, request.principal())?
         })))
     })?;
@@ -200,6 +211,7 @@ struct StartBody<'m> {
     yes_to: Vec<StepId>,
     requester: Requester,
     part: Option<PartRequest>,
+    no_cache: bool,
 }
 
 impl<'m> StartBody<'m> {
@@ -213,7 +225,8 @@ impl<'m> StartBody<'m> {
         let workspace = workspace(members)?;
         let yes_to = yes_to(members)?;
         let requester = requester(members)?;
-        Ok(Self { flow, inputs, workspace, yes_to, requester, part: part(members)? })
+        let no_cache = flag(members, "no_cache")?;
+        Ok(Self { flow, inputs, workspace, yes_to, requester, part: part(members)?, no_cache })
     }
 }
 

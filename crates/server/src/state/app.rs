@@ -12,7 +12,7 @@ use crate::{
         byte_limit::ByteLimit,
         concurrency_limit::{ConcurrencyLimit, Permit},
         connection_limit::ConnectionLimit,
-        fair_semaphore::FairSemaphore,
+        fair_semaphore::{FairPermit, FairSemaphore},
         key_lock::KeyLocks,
         rate_limit::RateLimit,
     },
@@ -47,9 +47,10 @@ pub(crate) struct App {
     pub(crate) same_key_turns: FairSemaphore,
     /// Turns of large bodies that are parsed, by tenant.
     pub(crate) parse_turns: FairSemaphore,
-    /// Turns of requests that read many files, by tenant.
-    pub(crate) file_turns: FairSemaphore,
-    pub(crate) file_bodies: FairSemaphore,
+    /// Patches and bundles, by tenant.
+    pub(crate) files: ReadingPlaces,
+    /// Comparisons, by tenant: who waits for a patch can look at differences meanwhile.
+    pub(crate) comparisons: ReadingPlaces,
     /// Calls of models under way, by one token or attempt.
     pub(crate) model_calls: ConcurrencyLimit,
     /// Bytes of requests for models that are kept, by tenant and token.
@@ -90,11 +91,35 @@ const MAX_READINGS: usize = 4;
 /// Large bodies that are parsed at once: 16 MB of JSON take hundreds of megabytes meanwhile.
 const MAX_PARSINGS: usize = 2;
 
-/// Comparisons, patches and bundles that are made at once: each may read all files of a run.
-const MAX_FILE_TURNS: usize = 4;
+/// Answers of one kind that are made at once, and of those of one tenant: each may read all files of a run.
+const MAX_READINGS_OF_FILES: usize = 4;
+const MAX_READINGS_OF_FILES_A_TENANT: usize = 2;
 
-/// Patches and bundles that are made or sent at once: each is a file without a name, as long as a slow client reads it.
+/// Such answers that are made or sent at once, and of those of one tenant: each is a file without a name, or megabytes of memory, as long as
+/// a slow client reads it.
 const MAX_FILE_BODIES: usize = 32;
+const MAX_FILE_BODIES_A_TENANT: usize = 8;
+
+/// The bounds of requests that read many files.
+pub(crate) struct ReadingPlaces {
+    turns: FairSemaphore,
+    bodies: FairSemaphore,
+}
+
+impl ReadingPlaces {
+    fn new() -> Self {
+        Self {
+            turns: FairSemaphore::new(MAX_READINGS_OF_FILES, MAX_READINGS_OF_FILES_A_TENANT),
+            bodies: FairSemaphore::new(MAX_FILE_BODIES, MAX_FILE_BODIES_A_TENANT),
+        }
+    }
+
+    /// Waits for a place of an answer that is made or sent, and for a turn to make it.
+    pub(crate) async fn acquire(&self, tenant: &str) -> (FairPermit, FairPermit) {
+        let body = self.bodies.acquire(tenant).await;
+        (body, self.turns.acquire(tenant).await)
+    }
+}
 
 /// Database connections that are kept open; more are opened while they are needed.
 const MAX_IDLE_READERS: usize = 16;
@@ -125,8 +150,8 @@ impl App {
             start_turns: FairSemaphore::new(MAX_STARTS, MAX_STARTS_A_TENANT),
             same_key_turns: FairSemaphore::new(Semaphore::MAX_PERMITS, 1),
             parse_turns: FairSemaphore::new(MAX_PARSINGS, 1),
-            file_turns: FairSemaphore::new(MAX_FILE_TURNS, 2),
-            file_bodies: FairSemaphore::new(MAX_FILE_BODIES, 8),
+            files: ReadingPlaces::new(),
+            comparisons: ReadingPlaces::new(),
             model_calls: ConcurrencyLimit::new(MAX_CALLS),
             model_bodies: ByteLimit::new(MAX_MODEL_BYTES),
             file_reads: Semaphore::new(MAX_READINGS),

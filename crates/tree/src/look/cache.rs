@@ -54,6 +54,11 @@ impl Cache {
         read_regular(path, MOST_BYTES).ok().and_then(|bytes| Self::parse(&bytes)).unwrap_or_default()
     }
 
+    /// How many files it has.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// What the file held, if it cannot have changed since.
     pub(crate) fn get(&self, path: &[u8], stat: &Stat) -> Option<Seen> {
         self.entries.get(path).filter(|(known, _)| known == stat).map(|(_, seen)| *seen)

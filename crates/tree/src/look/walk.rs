@@ -236,29 +236,41 @@ impl Walk<'_> {
     /// Empty folders directly in one whose files git has listed, and in those that hold nothing but folders. One that cannot be read is
     /// an error: without its files the snapshot would say that they were deleted.
     fn find_empty(&mut self, folder: &[u8]) -> Result<(), WalkError> {
-        for name in self.names(folder)? {
+        // What kind each entry is stands in the list of the folder: its files were looked at before.
+        for (name, is_folder) in self.entries(folder)? {
             let path = below(folder, &name);
-            if self.folders.contains_key(&path) || is_never(&name) {
+            if !is_folder || self.folders.contains_key(&path) || is_never(&name) {
                 continue;
             }
             let Ok(found) = fs::symlink_metadata(full(self.root, &path)) else { continue };
             if !found.is_dir() || !self.is_entered(&path) {
                 continue;
             }
-            let Ok(inside) = self.names(&path) else { continue };
+            let Ok(inside) = self.entries(&path) else { continue };
             if inside.is_empty() {
                 self.take(path, Some(Stat::with(&found, Kind::EmptyFolder)))?;
                 continue;
             }
-            let is_folder = |name: &Vec<u8>| {
-                fs::symlink_metadata(full(self.root, &below(&path, name))).is_ok_and(|found| found.is_dir())
-            };
             // A folder with files that git does not list is ignored.
-            if inside.iter().all(is_folder) {
+            if inside.iter().all(|(_, is_folder)| *is_folder) {
                 self.find_empty(&path)?;
             }
         }
         Ok(())
+    }
+
+    /// The names in a folder, and whether each is that of a folder.
+    fn entries(&self, folder: &[u8]) -> Result<Vec<(Vec<u8>, bool)>, WalkError> {
+        let read = || {
+            fs::read_dir(full(self.root, folder))?
+                .map(|entry| {
+                    let entry = entry?;
+                    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                    Ok((entry.file_name().into_vec(), is_folder))
+                })
+                .collect::<io::Result<Vec<_>>>()
+        };
+        read().map_err(|error| self.failed(folder, error))
     }
 
     fn names(&self, folder: &[u8]) -> Result<Vec<Vec<u8>>, WalkError> {

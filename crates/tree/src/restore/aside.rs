@@ -28,15 +28,28 @@ pub struct Late {
 
 /// The place for displaced files of `folder`, on the same file system. It is made.
 pub(crate) fn place(folder: &Path, order: &Order) -> io::Result<PathBuf> {
-    let found = fs::metadata(folder)?;
-    let in_store = order.aside();
-    fs::create_dir_all(&in_store)?;
-    let place = match fs::metadata(&in_store)?.dev() == found.dev() {
-        true => in_store.join(format!("{:x}-{:x}", found.dev(), found.ino())),
-        false => folder.join(ASIDE),
-    };
+    fs::create_dir_all(order.aside())?;
+    let place = path(folder, order)?;
     fs::create_dir_all(&place)?;
     Ok(place)
+}
+
+/// The place, if a restore has made one.
+pub(crate) fn place_if_there(folder: &Path, order: &Order) -> io::Result<Option<PathBuf>> {
+    let found = path(folder, order).and_then(|place| fs::symlink_metadata(&place).map(|_| place));
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn path(folder: &Path, order: &Order) -> io::Result<PathBuf> {
+    let found = fs::metadata(folder)?;
+    let in_store = order.aside();
+    Ok(match fs::metadata(&in_store)?.dev() == found.dev() {
+        true => in_store.join(format!("{:x}-{:x}", found.dev(), found.ino())),
+        false => folder.join(ASIDE),
+    })
 }
 
 /// Empties the place: what the store does not have is put into it and named. A file that cannot be stored stays.

@@ -576,3 +576,24 @@ fn what_was_written_to_files_aside_is_named_also_where_nothing_can_be_laid_over(
     let named: Vec<_> = late.iter().map(|late| (late.path.as_slice(), late.digest)).collect();
     assert_eq!(named, [(b"a".as_slice(), Some(Digest::of(b"mine and more")))]);
 }
+
+#[test]
+fn what_was_written_to_files_aside_is_named_also_where_all_files_are_there() {
+    let place = Place::new();
+    place.write("a", "mine");
+    let files = made(&place, &[("a", 0o644, "made")]);
+    let mut late = Vec::new();
+    let mut editor = fs::OpenOptions::new().append(true).open(place.path("a")).unwrap();
+    envoi_tree::lay_over(&place.root, &place.order, &files, &mut late, |_, _| Ok(())).unwrap();
+    editor.write_all(b" and more").unwrap();
+    for _ in 0..2 {
+        let again = envoi_tree::lay_over(&place.root, &place.order, &files, &mut late, |_, _| {
+            panic!("nothing changes")
+        });
+        assert_eq!(again.unwrap(), envoi_tree::Restored::default());
+        // It is named once: from then on the store has it.
+        let named: Vec<_> = late.iter().map(|late| (late.path.as_slice(), late.digest)).collect();
+        assert_eq!(named, [(b"a".as_slice(), Some(Digest::of(b"mine and more")))]);
+    }
+    assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "made");
+}

@@ -388,3 +388,33 @@ fn a_path_that_the_system_cannot_open_is_reported_and_never_left_out() {
         }
     }
 }
+
+#[test]
+fn of_a_folder_in_which_nothing_has_changed_nothing_is_written() {
+    let place = Place::new();
+    for name in ["a", "sub/b", "sub/deep/c"] {
+        place.write(name, name);
+    }
+    fs::create_dir_all(place.path("empty")).unwrap();
+    let cache = || {
+        let file = fs::read_dir(&place.order.caches).unwrap().next().unwrap().unwrap();
+        file.metadata().unwrap().ino()
+    };
+    let kept = place.keep();
+    // What has just been written could change without another time: it is looked at again for a moment.
+    let is_same = |_: &u32| {
+        let before = cache();
+        assert_eq!(place.keep().tree, kept.tree);
+        cache() == before
+    };
+    assert!((0..20_000).any(|nth| is_same(&nth)), "the same list is written again and again");
+    for change in [
+        |place: &Place| place.write("a", "other"),
+        |place: &Place| fs::remove_file(place.path("sub/b")).unwrap(),
+    ] {
+        let before = cache();
+        change(&place);
+        assert_ne!(place.keep().tree, kept.tree);
+        assert_ne!(cache(), before);
+    }
+}

@@ -258,6 +258,8 @@ export interface Differences {
   files: ComparedFile[];
   /** The `cursor` of the next page; null on the last. */
   next: string | null;
+  /** With `outside`, a sentence about the files that the run has changed in its tree, but not in its workspace; null if there are none. */
+  outside: string | null;
   /** How many there are on all pages. */
   total: number;
 }
@@ -975,6 +977,8 @@ export interface Start {
   inputs?: object | undefined;
   /** Stands in the run's envelope; at most 64 KiB, and no name that Envoi writes there itself (`run_id`, `flow`, …). */
   metadata?: object | undefined;
+  /** Whether all its commands are run, also those whose results are in the cache. */
+  no_cache?: boolean | undefined;
   /** The part of the flow that is run; all of it by default. */
   part?: {
     /** This step and what follows it: all later ones, or in a graph those that need it. */

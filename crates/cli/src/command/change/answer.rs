@@ -1,7 +1,6 @@
 //! `envoi approve`, `deny` and `answer`: a person decides, and the run goes on.
 
 use crate::{
-    command::change::edited,
     process::{
         args::{AnswerArgs, ApproveArgs, Decision, DenyArgs, Form, Reply},
         environment,
@@ -9,7 +8,7 @@ use crate::{
         files,
     },
     session::{
-        background, engine_client,
+        background, edited, engine_client,
         interactive::{self, Conversation},
     },
     store::{attachment, home::Home, select},

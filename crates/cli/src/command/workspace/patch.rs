@@ -3,7 +3,10 @@
 //! Both are made of what the run began with and of its last snapshot (`envoi_changes`). For a branch the patch is applied to the commit that
 //! the tree of the run was made from, in an index of its own; all of it fits, or there is no branch.
 
-use super::{diff::say_what_is_outside, restore::say_not_there};
+use super::{
+    diff::say_what_is_outside,
+    restore::{MOST_NAMED, say_not_there},
+};
 use crate::{
     process::{environment, failure::Failure, files, interrupts, messages, output},
     store::{home::Home, select},
@@ -48,13 +51,15 @@ pub(crate) fn patch(
         Form::Branch(_) => Fits::Workspace,
     };
     let made = Patch::of(&records, started, &order, &within, fits, u64::MAX)?;
-    say_not_there(&reader, &id, &made.left);
+    if matches!(form, Form::Branch(_)) {
+        say_not_there(&reader, &id, &made.left);
+    }
     say_what_is_outside(&records);
     if !matches!(loaded.status(), Status::Ended(_)) {
         messages::say(NOT_OVER);
     }
     let name = match form {
-        Form::Patch(file) => return write(home.json, file, &made.bytes, made.files),
+        Form::Patch(file) => return write(home.json, file, &made.text()),
         Form::Branch(_) if made.bytes.is_empty() => return Ok(say_no_file()),
         Form::Branch(name) => *name,
     };
@@ -71,27 +76,32 @@ pub(crate) fn patch(
     print(home.json, &row, &format!("{name} ({})", row.commit), row.files).map(|()| 0)
 }
 
-/// Writes a patch into a new file, or with `-` to standard output.
-pub(crate) fn write(json: bool, file: &Path, patch: &[u8], changed: u64) -> Result<u8, Failure> {
-    if patch.is_empty() {
+/// Writes a patch into a new file, or with `-` to standard output, and says what it lacks.
+pub(crate) fn write(json: bool, file: &Path, patch: &[u8]) -> Result<u8, Failure> {
+    say_lacks(&Patch::lacks_in(patch));
+    let files = Patch::files_in(patch);
+    if files == 0 {
         return Ok(say_no_file());
     }
     if file == Path::new("-") {
         return output::bytes(patch).map(|()| 0);
     }
     files::write_new(file, patch, "name another file, or `-` for standard output")?;
-    let row = WrittenPatch { patch: file.display().to_string(), files: changed };
+    let row = WrittenPatch { patch: file.display().to_string(), files };
     print(json, &row, &printable(&row.patch), row.files).map(|()| 0)
 }
 
-/// How many files a patch of git changes. No line of a content begins like this.
-pub(crate) fn files_in(patch: &[u8]) -> u64 {
-    let lines = patch.split(|byte| *byte == b'\n');
-    u64::try_from(lines.filter(|line| line.starts_with(b"diff --git ")).count()).unwrap_or(u64::MAX)
+fn say_lacks(lacks: &[String]) {
+    for lack in lacks.iter().take(MOST_NAMED) {
+        messages::say(&format!("note: not in the patch: {}", printable(lack)));
+    }
+    if let Some(more @ 1..) = lacks.len().checked_sub(MOST_NAMED) {
+        messages::say(&format!("note: the first lines of the patch name {more} more"));
+    }
 }
 
 fn say_no_file() -> u8 {
-    messages::say("note: the run has changed no file, and nothing was written");
+    messages::say("note: the run has changed no file that a patch can carry, and nothing was written");
     0
 }
 

@@ -37,7 +37,7 @@ use envoi_tree::NotRestored;
 use std::path::Path;
 
 /// Paths that are named; the others are counted.
-const MOST_NAMED: usize = 20;
+pub(super) const MOST_NAMED: usize = 20;
 
 pub(crate) fn into(home: &Home, run: Option<&str>, at: &str, into: &Path) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;

@@ -2,7 +2,7 @@
 
 use super::{Afar, served};
 use crate::stage::{Stage, text};
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 const FLOW: &str = "
 flow: files
@@ -82,6 +82,57 @@ fn a_patch_from_a_server_fits_the_files_that_the_run_began_with() {
     assert!(refused.err.contains("error[NOT_REMOTE]") && refused.err.contains("--patch FILE"), "{refused:?}");
 }
 
+/// Git makes files with 644 or 755, and has no empty folders; a snapshot has no file that is too large.
+const LACKING: &str = "
+flow: lacking
+workspace: work
+steps:
+  - id: make
+    run: |
+      echo more >> old.sh; chmod 750 old.sh; chmod 640 mode; mkdir empty; truncate -s 65M large
+      echo new > new; chmod 644 new; echo run > run; chmod 755 run; echo key > key; chmod 600 key; ln -s key link; printf '\\0' > bytes
+";
+
+#[test]
+fn a_patch_names_what_git_cannot_carry_and_what_was_not_kept_before_its_first_file() {
+    let stage = Stage::with_flow(LACKING);
+    for (path, mode) in [("work/old.sh", 0o644), ("work/mode", 0o644)] {
+        stage.write(path, "#!/bin/sh\n");
+        fs::set_permissions(stage.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let (_served, afar) = served(&stage);
+    let here = stage.expect(0, &["apply", "--patch", "here.patch"]);
+    let there = afar.expect(0, &["apply", "--patch", "there.patch"]);
+    assert_eq!(here.err, there.err);
+    let patch = stage.read("there.patch");
+    assert_eq!(patch, stage.read("here.patch"));
+    let lines: Vec<&str> = patch.lines().take_while(|line| line.starts_with('#')).skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "# empty: it is an empty folder now",
+            "# key: its permissions are 600",
+            "# large: its content was not kept: it was too large, or could not be read",
+            "# mode: its permissions are 640",
+            "# old.sh: its permissions are 750",
+        ]
+    );
+    for line in lines {
+        assert!(there.err.contains(&format!("note: not in the patch: {}", &line[2..])), "{line}: {there:?}");
+    }
+    assert_eq!(there.out, "there.patch: 6 files\n", "bytes, key, link, new, old.sh and run");
+    stage.write("fresh/old.sh", "#!/bin/sh\n");
+    let git = std::process::Command::new("git")
+        .args(["apply", "../there.patch"])
+        .current_dir(stage.path("fresh"))
+        .env("GIT_CEILING_DIRECTORIES", stage.path("."))
+        .output()
+        .unwrap();
+    assert!(git.status.success(), "{}", String::from_utf8_lossy(&git.stderr));
+    assert_eq!(stage.read("fresh/old.sh"), "#!/bin/sh\nmore\n");
+}
+
 #[test]
 fn an_artifact_from_a_server_is_written_into_a_new_file_and_nothing_is_overwritten() {
     let stage = stage();
@@ -147,4 +198,45 @@ fn a_run_whose_files_are_not_in_the_store_says_so_and_a_deleted_one_is_not_there
         );
     }
     assert!(text(&afar.expect(0, &["artifacts", "cat", &run, "made.txt"]).out.into()).contains("two"));
+}
+
+#[test]
+fn what_works_only_with_a_store_here_works_with_a_run_that_was_fetched() {
+    let stage = stage();
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let (_served, afar) = served(&stage);
+    let run = stage.run_id();
+    // As the refusal says.
+    for arguments in [&["restore", &run, "--at", "make", "--into", "there"][..], &["backtest", "flow.yaml"]] {
+        let refused = afar.expect(2, arguments);
+        assert!(refused.err.contains("`envoi export RUN` fetches the run"), "{refused:?}");
+    }
+    afar.expect(0, &["export", &run, "-o", "fetched"]);
+    let here = Stage::with_flow(FLOW);
+    fs::copy(stage.path("fetched"), here.path("fetched")).unwrap();
+    here.expect(0, &["import", "fetched"]);
+    here.expect(0, &["restore", &run, "--at", "make", "--into", "there"]);
+    assert_eq!(here.read("there/made.txt"), "one\n");
+    let tried = here.expect(0, &["backtest", "flow.yaml"]);
+    assert!(tried.out.contains(&run), "{tried:?}");
+}
+
+const CACHED: &str = "
+flow: cached
+workspace: { folder: work, isolate: tree }
+steps:
+  - { id: build, run: 'echo build >> $HOME/starts; cat src.txt > app', artifacts: [app], cache: true }
+";
+
+#[test]
+fn no_cache_runs_at_a_server_what_its_cache_has() {
+    let stage = Stage::with_flow(CACHED);
+    stage.write("work/src.txt", "1\n");
+    let (_served, afar) = served(&stage);
+    for (arguments, starts) in
+        [(&["run", "flow.yaml"][..], 1), (&["run", "flow.yaml"], 1), (&["run", "flow.yaml", "--no-cache"], 2)]
+    {
+        afar.expect(0, arguments);
+        assert_eq!(stage.lines("starts").len(), starts, "{arguments:?}");
+    }
 }

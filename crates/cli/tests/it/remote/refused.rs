@@ -54,9 +54,35 @@ fn what_cannot_be_done_at_a_server_is_refused_before_anything_is_done() {
         &["run", "flow.yaml", "--take-over"],
         &["resume", "--jobs", "2"],
         &["approve", "--take-over"],
+        &["gc"],
+        &["store", "adopt"],
+        &["page"],
+        &["export", "--sign", "key"],
+        &["run", "flow.yaml", "--isolate"],
+        &["run", "flow.yaml", "--keep-files"],
+        &["run", "flow.yaml", "--web"],
+        &["fork", "--files", "then"],
+        &["resume", "--in-doubt", "rerun", "--files", "then"],
     ] {
         let done = afar.expect(2, arguments);
         assert!(done.err.contains("error[NOT_REMOTE]"), "{arguments:?}: {done:?}");
+        assert!(done.err.contains("nothing was done"), "{arguments:?}: {done:?}");
+    }
+    // These say what to do instead.
+    for (arguments, instead) in [
+        (&["apply"][..], "`git apply FILE`"),
+        (&["apply", "--ours"], "`git apply FILE`"),
+        (&["apply", "--branch", "result"], "`git apply FILE`"),
+        (&["restore", "--at", "draft", "--here"], "`envoi import FILE`"),
+        (&["restore", "--at", "draft", "--into", "there"], "`envoi import FILE`"),
+        (&["restore", "--undo"], "`envoi import FILE`"),
+        (&["backtest", "flow.yaml"], "`envoi import FILE`"),
+    ] {
+        let done = afar.expect(2, arguments);
+        assert!(
+            done.err.contains("error[NOT_REMOTE]") && done.err.contains(instead),
+            "{arguments:?}: {done:?}"
+        );
     }
     assert!(!stage.store().exists());
     for arguments in

@@ -120,11 +120,14 @@ class Client:
         metadata: Optional[Mapping[str, Any]] = None,
         raw_input: Optional[str] = None,
         part: Optional[Mapping[str, Any]] = None,
+        no_cache: bool = False,
         idempotency_key: Optional[str] = None,
     ) -> Run:
         """Starts a run of a registered flow, by its digest or its id.
 
         `part` does a part of the flow: `{"only": ["publish"], "with": run}`, or `from`, `until` and `skip`.
+
+        With `no_cache`, all its commands are run, also those whose results are in the cache.
 
         `user_id`, `session_id`, `metadata` and `raw_input` name the origin of the run; they stand in its envelope.
 
@@ -141,6 +144,7 @@ class Client:
             "metadata": metadata or None,
             "raw_input": raw_input,
             "part": dict(part) if part else None,
+            "no_cache": no_cache or None,
         }
         return cast(Run, self._post(body, idempotency_key, "runs"))
 
@@ -238,7 +242,7 @@ class Client:
             yield from page["files"]
 
     def get_patch(self, run: str) -> bytes:
-        """What a run has changed, as a patch for `git apply`; empty if it has changed no file."""
+        """What a run has changed, as a patch for `git apply`. Its first lines name what it lacks. Empty if nothing was changed."""
         return self._get_long("runs", run, "patch").body
 
     def list_artifacts(self, run: str, *, all: bool = False) -> Iterator[ArtifactVersion]:

@@ -175,6 +175,8 @@ class Differences(TypedDict):
     """The files, sorted by their paths."""
     next: Optional[str]
     """The `cursor` of the next page; null on the last."""
+    outside: Optional[str]
+    """With `outside`, a sentence about the files that the run has changed in its tree, but not in its workspace; null if there are none."""
     total: int
     """How many there are on all pages."""
 

@@ -2,7 +2,10 @@
 //!
 //! A file that is gone there is deleted by the merge. One in which markers still stand is refused: it was forgotten.
 
-use crate::process::{failure::Failure, files};
+use crate::{
+    process::{environment, failure::Failure, files},
+    text::diff::printable,
+};
 use envoi_contract::{
     code::Code,
     json::{Object, Value},
@@ -13,6 +16,7 @@ use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// Where the files in conflict of a question lie, below the folder of its run. `None`: they cannot be edited.
@@ -21,7 +25,7 @@ pub(crate) fn folder(run_base: &Path, raised: &InterruptRaised) -> Option<PathBu
 }
 
 /// The data of the answer; what became of each file is attached.
-pub(super) fn data(
+pub(crate) fn data(
     run_base: &Path,
     raised: &InterruptRaised,
     attach: &mut dyn FnMut(&Path) -> Result<AttachmentRef, Failure>,
@@ -56,6 +60,26 @@ pub(super) fn data(
         attached.push(file);
     }
     Ok((Value::Object(Object::from([("files", Value::Object(members))])), attached))
+}
+
+/// Opens the files in the editor of this user, and waits until it ends.
+pub(super) fn in_editor(folder: Option<&Path>, raised: &InterruptRaised) -> Result<(), Failure> {
+    let again = "nothing was answered; choose `edit` to try again, or `later` to leave the question open";
+    let not_edited = |message: String| {
+        Failure::new(Code::AnswerInvalid, message).hint(format!("VISUAL or EDITOR names the editor; {again}"))
+    };
+    let folder =
+        folder.ok_or_else(|| not_edited("the folder with the files in conflict is gone".to_owned()))?;
+    let editor = environment::editor();
+    // A file that is gone was deleted by this person, and the editor would make it anew.
+    let files = paths(raised).into_iter().map(|path| folder.join(path)).filter(|file| file.exists());
+    let ended =
+        Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).args(files).status();
+    match ended {
+        Ok(ended) if ended.success() => Ok(()),
+        Ok(ended) => Err(not_edited(format!("the editor `{}` failed: {ended}", printable(&editor)))),
+        Err(error) => Err(not_edited(format!("the editor cannot be started: {error}"))),
+    }
 }
 
 fn paths(raised: &InterruptRaised) -> BTreeSet<&str> {
