@@ -140,6 +140,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         ok: true,
         error: None,
         text: None,
+        text_cut: false,
         report: None,
         data: Value::Null,
         data_kept: None,

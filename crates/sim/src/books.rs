@@ -419,7 +419,7 @@ impl Books {
     pub(crate) fn holds(&self, errand: &Errand) -> bool {
         match errand {
             Errand::Begin => self.replayed.started().is_some(),
-            Errand::Adopt => true,
+            Errand::Adopt | Errand::TakeUp(_) => true,
             Errand::Answer(interrupt, by) => self.answered.contains(&(interrupt.clone(), by.clone())),
             Errand::ModelCall(call) => self.uses.has_begun(call),
             Errand::ModelCalled(call) => !self.uses.is_under_way(call),

@@ -11,6 +11,7 @@ use crate::{
     questions::{self, Who},
 };
 use envoi_contract::{envelope::TerminalReason, time::Timestamp};
+use envoi_journal::Aside;
 use envoi_kernel::{
     Input, Run, Status,
     ids::{InterruptId, RunId},
@@ -32,18 +33,18 @@ pub(crate) struct Call {
     /// The run as it was when the call was made; taken when it is handed over.
     pub(crate) loaded: Option<Box<Run>>,
     pub(crate) request: Option<Request>,
-    /// It was set aside when the call was made, and is to be tried again.
-    pub(crate) again: bool,
+    /// Why it was set aside when the call was made, if it was: it is to be tried again.
+    pub(crate) again: Option<Aside>,
     /// It has been made, and the answer is awaited.
     pub(crate) awaits: Option<Errand>,
 }
 
 impl Call {
     pub(crate) fn new(run: &RunId, loaded: Run, request: Option<Request>) -> Self {
-        Self { run: run.clone(), loaded: Some(Box::new(loaded)), request, again: false, awaits: None }
+        Self { run: run.clone(), loaded: Some(Box::new(loaded)), request, again: None, awaits: None }
     }
 
-    pub(crate) fn again(self, again: bool) -> Self {
+    pub(crate) fn again(self, again: Option<Aside>) -> Self {
         Self { again, ..self }
     }
 }

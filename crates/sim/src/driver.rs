@@ -417,13 +417,13 @@ impl<'p> Driver<'p> {
             })
             .flatten();
         let loaded = self.load(run)?;
-        let again = self.store.is_aside(run);
+        let again = self.store.why_aside(run);
         let errand = request.as_ref().map(|request| &request.errand);
         self.note(format!("{run}: a call for {errand:?}"));
         // Another person, or the same one, calls at the same time.
         if let Some(beside) = beside.filter(|_| self.dice.permille(300)) {
             self.note(format!("{run}: another call at the same time for {:?}", beside.errand));
-            self.calls.push(Call::new(run, loaded.clone(), Some(beside)).again(again));
+            self.calls.push(Call::new(run, loaded.clone(), Some(beside)).again(again.clone()));
         }
         self.calls.push(Call::new(run, loaded, request).again(again));
         Ok(())
@@ -474,7 +474,14 @@ impl<'p> Driver<'p> {
         if let Some(loaded) = call.loaded.take() {
             // What corrects a run is decided as it is handed over.
             let corrects = call.request.take_if(|request| request.errand == Errand::Correct);
-            let errand = corrects.as_ref().map_or(Errand::Adopt, |_| Errand::Correct);
+            let request =
+                call.again.as_ref().map(|why| format!("after {} at {}", why.code, loaded.next_seq()));
+            let request = request.filter(|_| corrects.is_none());
+            let errand = match (&corrects, &request) {
+                (Some(_), _) => Errand::Correct,
+                (None, Some(id)) => Errand::TakeUp(id.clone()),
+                (None, None) => Errand::Adopt,
+            };
             let planned = self.plan.run(&run).filter(|_| corrects.is_some());
             let corrected = planned.and_then(|planned| planned.correction.as_ref()).map(|correction| {
                 Corrected { flow: Arc::clone(&correction.flow), pinned: correction.pinned.clone() }
@@ -486,9 +493,9 @@ impl<'p> Driver<'p> {
                 run: *loaded,
                 inputs: corrects.into_iter().map(|request| request.input).collect(),
                 purpose: envoi_engine::Purpose::GoOn,
-                again: call.again,
+                again: call.again.take(),
                 is_inside: true,
-                request: None,
+                request,
                 tail_bytes: 0,
                 caller: Arc::new(Caller::default()),
                 reply,
@@ -520,7 +527,11 @@ impl<'p> Driver<'p> {
     fn take_answers(&mut self) -> Result<(), Violation> {
         while let Some(answer) = self.engine.as_ref().and_then(Instance::next_answer) {
             let Some(books) = self.books.get(&answer.run) else { continue };
-            let kept = answer.result.is_err() || books.holds(&answer.errand);
+            let is_done = match &answer.errand {
+                Errand::TakeUp(id) => self.store.is_done(&answer.run, id),
+                _ => true,
+            };
+            let kept = answer.result.is_err() || (is_done && books.holds(&answer.errand));
             holds(kept, "what was acknowledged is durable", || {
                 format!("{}: {:?}", answer.run, answer.errand)
             })?;
@@ -545,7 +556,8 @@ impl<'p> Driver<'p> {
             let ours = |call: &Call| call.run == answer.run && call.awaits.as_ref() == Some(&answer.errand);
             if let Some(place) = self.calls.iter().position(ours) {
                 self.calls.get_mut(place).into_iter().for_each(|call| call.awaits = None);
-                let done = answer.result.is_err() || answer.errand != Errand::Adopt;
+                let done =
+                    answer.result.is_err() || !matches!(answer.errand, Errand::Adopt | Errand::TakeUp(_));
                 if done {
                     self.calls.swap_remove(place);
                 }

@@ -42,6 +42,8 @@ pub(crate) enum Effect {
 pub(crate) enum Errand {
     Begin,
     Adopt,
+    /// To try it again, after it was set aside, by the id of the request.
+    TakeUp(String),
     /// Of a question, by this person.
     Answer(InterruptId, String),
     ModelCall(CallId),

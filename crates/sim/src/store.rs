@@ -7,8 +7,8 @@ mod listing;
 
 use envoi_contract::digest::Digest;
 use envoi_journal::{
-    BlobError, ClosedAccount, Commit, CommitError, Done, INLINE_MAX_BYTES, InboxFilter, InboxRow, Journal,
-    Loaded, Note, PinnedFlow, ReadError, Receipt, RunFilter, RunRow, Snapshot,
+    Aside, BlobError, ClosedAccount, Commit, CommitError, Done, INLINE_MAX_BYTES, InboxFilter, InboxRow,
+    Journal, Loaded, Note, PinnedFlow, ReadError, Receipt, RunFilter, RunRow, Snapshot,
 };
 use envoi_kernel::{Event, Record, ids::RunId};
 use std::{
@@ -51,9 +51,11 @@ struct State {
     order: Vec<RunId>,
     blobs: BTreeMap<Digest, Vec<u8>>,
     /// Runs that are set aside.
-    aside: BTreeSet<RunId>,
+    aside: BTreeMap<RunId, Aside>,
     /// Runs that ever were.
     ever_aside: BTreeSet<RunId>,
+    /// Requests that are done without an event that says so, by their runs.
+    done: BTreeSet<(RunId, String)>,
     pending: VecDeque<Pending>,
 }
 
@@ -149,7 +151,19 @@ impl SimStore {
     /// Whether it is durable that the run is set aside.
     #[must_use]
     pub fn is_aside(&self, run: &RunId) -> bool {
-        lock(&self.state).aside.contains(run)
+        lock(&self.state).aside.contains_key(run)
+    }
+
+    /// Why it is.
+    #[must_use]
+    pub fn why_aside(&self, run: &RunId) -> Option<Aside> {
+        lock(&self.state).aside.get(run).cloned()
+    }
+
+    /// Whether this request has found nothing more to do, durably.
+    #[must_use]
+    pub fn is_done(&self, run: &RunId, request: &str) -> bool {
+        lock(&self.state).done.contains(&(run.clone(), request.to_owned()))
     }
 
     /// Whether it ever was.
@@ -213,14 +227,18 @@ impl State {
 
     fn keep(&mut self, note: &Note) {
         match note {
-            Note::SetAside { run, .. } if self.runs.contains_key(run) => {
-                self.aside.insert(run.clone());
+            Note::SetAside { run, aside } if self.runs.contains_key(run) => {
+                self.aside.insert(run.clone(), aside.clone());
                 self.ever_aside.insert(run.clone());
             }
-            Note::TakeUp { run, .. } => {
+            Note::TakeUp { run, requests, .. } => {
                 self.aside.remove(run);
+                self.done.extend(requests.iter().map(|request| (run.clone(), request.clone())));
             }
-            Note::SetAside { .. } | Note::Hold { .. } | Note::Done { .. } => {}
+            Note::Done { run, request, .. } => {
+                self.done.insert((run.clone(), request.clone()));
+            }
+            Note::SetAside { .. } | Note::Hold { .. } => {}
         }
     }
 

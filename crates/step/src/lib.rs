@@ -43,12 +43,12 @@ pub use attempt::{
 };
 pub use control::{
     at_work::is_at_work,
-    cancel::{Cancelled, cancel, remind, started},
+    cancel::{Cancelled, cancel, living_supervisor, remind, started},
     launch::{Launcher, SpawnError, Supervisor},
     leftovers::end_leftovers,
     lost::{MaskedLost, drop_unmasked, mask_lost},
     presence::{Entrance, Presence, occupied_below},
-    probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, displaced, evidence, probe, set_back},
+    probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, Unseen, displaced, evidence, probe, set_back},
 };
 pub use disk::plain;
 pub use mask::{MIN_SECRET_BYTES, Secrets};

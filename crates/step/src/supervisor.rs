@@ -25,6 +25,7 @@ use crate::attempt::spec::{Order, Spec};
 use crate::control::cancel;
 use crate::control::presence::Presence;
 use crate::control::probe::unix_ms;
+use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::workspace::{artifacts::PatternError, before::Before};
 
@@ -86,6 +87,7 @@ fn supervise(reached: fn(CrashPoint)) -> Result<ExitCode, SuperviseError> {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             attempt.log(&error.to_string());
+            attempt.note_full_disk(&error);
             ExitCode::FAILURE
         }
     })
@@ -224,6 +226,15 @@ impl Attempt {
 
     fn cannot_start(&self, reason: &str, not_found: bool) -> Outcome {
         Outcome::CannotStart { reason: self.secrets.mask_str(reason), not_found }
+    }
+
+    /// On a full disk no line can be written. An empty file takes no room, and says as much.
+    fn note_full_disk(&self, error: &SuperviseError) {
+        if let SuperviseError::Io { source, .. } = error
+            && source.kind() == io::ErrorKind::StorageFull
+        {
+            plain::create(&self.dir.disk_full()).ok();
+        }
     }
 
     /// Adds a line to `supervisor.log`.

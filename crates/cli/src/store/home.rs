@@ -3,8 +3,9 @@
 use crate::{process::failure::Failure, store::waiting};
 use envoi_contract::code::Code;
 use envoi_journal::{Layout, OpenError, Reader, Store};
+use envoi_step::plain;
 use std::{
-    env, fs,
+    env, fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -35,8 +36,9 @@ impl Home {
         if let Some(given) = &self.given {
             return Ok(resolved(&here.join(given)));
         }
-        let nearest =
-            here.ancestors().map(|folder| folder.join(".envoi")).find(|candidate| candidate.is_dir());
+        // Also one that is no folder: the store of a folder above is not the one that is meant.
+        let is_there = |candidate: &PathBuf| fs::symlink_metadata(candidate).is_ok();
+        let nearest = here.ancestors().map(|folder| folder.join(".envoi")).find(is_there);
         Ok(resolved(&nearest.unwrap_or_else(|| here.join(".envoi"))))
     }
 
@@ -70,10 +72,44 @@ impl Home {
     /// The folder of the store, which must be there.
     pub(crate) fn existing(&self) -> Result<PathBuf, Failure> {
         let dir = self.dir()?;
-        if dir.join("envoi.db").is_file() {
-            return Ok(dir);
+        match find(&dir) {
+            Found::Store => Ok(dir),
+            Found::Nothing => Err(no_store(&dir)),
+            Found::Other(what) => {
+                let message = format!("the store `{}` cannot be used: {what}", dir.display());
+                Err(Failure::store(message).hint("`envoi doctor` looks closer"))
+            }
         }
-        Err(no_store(&dir))
+    }
+}
+
+/// What stands in the place of a store.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Store,
+    Nothing,
+    /// What is in its way, in words.
+    Other(String),
+}
+
+/// What is found at the folder of a store. What may not be looked at is not nothing.
+pub(crate) fn find(dir: &Path) -> Found {
+    let database = dir.join("envoi.db");
+    match (fs::metadata(dir), fs::metadata(&database)) {
+        (Ok(folder), _) if !folder.is_dir() => {
+            Found::Other(format!("there is {}, and no folder", plain::kind(folder.file_type())))
+        }
+        (Ok(_), Ok(file)) if file.is_file() => Found::Store,
+        (Ok(_), Ok(file)) => {
+            let kind = plain::kind(file.file_type());
+            Found::Other(format!("`{}` is {kind}, and no file", database.display()))
+        }
+        (Ok(_), Err(error)) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
+        (Ok(_), Err(error)) => Found::Other(format!("`{}`: {error}", database.display())),
+        (Err(error), _) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(dir).is_err() => {
+            Found::Nothing
+        }
+        (Err(error), _) => Found::Other(error.to_string()),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::process::messages;
 use envoi_engine::load_run;
 use envoi_journal::Store;
 use envoi_kernel::ids::{AttemptId, RunId};
-use envoi_step::AttemptDir;
+use envoi_step::{AttemptDir, FileWork};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -54,7 +54,8 @@ fn look(store: &Store, run: &RunId, is_over: &Receiver<()>) {
         for (attempt, dir) in live(store, run) {
             let is_new = shown.len() < MOST_NAMED && !shown.contains_key(&attempt);
             if is_new || (is_long && shown.get(&attempt) == Some(&false)) {
-                messages::say(&words(&attempt, &dir, is_long));
+                let supervisor = envoi_step::living_supervisor(&dir);
+                messages::say(&words(&attempt, envoi_step::file_work(&dir), supervisor, is_long));
                 shown.insert(attempt, is_long);
             }
         }
@@ -77,11 +78,10 @@ fn live(store: &Store, run: &RunId) -> Vec<(AttemptId, AttemptDir)> {
     wanted.into_iter().chain(wants.ending).filter_map(with_dir).collect()
 }
 
-/// In words.
-fn words(attempt: &AttemptId, dir: &AttemptDir, is_long: bool) -> String {
-    let pid = envoi_step::started(dir).map(|started| started.supervisor_pid);
+/// In words; `pid`: of the supervisor, if it lives.
+fn words(attempt: &AttemptId, work: Option<FileWork>, pid: Option<u32>, is_long: bool) -> String {
     let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
-    match (envoi_step::file_work(dir), pid) {
+    match (work, pid) {
         (Some(work), _) => format!("waiting for attempt `{attempt}`{process}: {}", file_work::words(work)),
         (None, Some(pid)) if is_long => format!(
             "attempt `{attempt}` does not end, because its supervisor does not react; `kill -KILL {pid}` ends that, and Envoi then ends what is \
@@ -99,21 +99,19 @@ mod tests {
 
     #[test]
     fn the_message_names_the_wait_and_the_cure() {
-        let folder = tempfile::tempdir().unwrap();
         let attempt = AttemptId::parse("work.1.1").unwrap();
+        let soon = "waiting for attempt `work.1.1` to end; the cancellation stands, also after Ctrl-C";
+        for is_long in [false, true] {
+            assert_eq!(words(&attempt, None, None, is_long), soon, "no supervisor lives");
+        }
+        let waits = words(&attempt, None, Some(123), false);
+        assert!(waits.starts_with("waiting for attempt `work.1.1` (process 123) to end; "), "{waits}");
+        assert!(words(&attempt, None, Some(123), true).contains("`kill -KILL 123` ends that"));
+        let folder = tempfile::tempdir().unwrap();
         let dir = AttemptDir::new(folder.path().join("work.1.1"));
         dir.create().unwrap();
-        let soon = "waiting for attempt `work.1.1` to end; the cancellation stands, also after Ctrl-C";
-        assert_eq!(words(&attempt, &dir, false), soon);
-        assert_eq!(words(&attempt, &dir, true), soon, "there is no supervisor yet");
-        let started = r#"{"version":1,"attempt":"work.1.1","supervisor_pid":123,"supervisor_started_ticks":1,"boot_id":"b","started_at_ms":1,"argv0":"x"}"#;
-        std::fs::write(dir.started(), started).unwrap();
-        assert!(
-            words(&attempt, &dir, false).starts_with("waiting for attempt `work.1.1` (process 123) to end; ")
-        );
-        assert!(words(&attempt, &dir, true).contains("`kill -KILL 123` ends that"));
         let _work = envoi_step::announce(&dir, envoi_step::Doing::Keeping, 100_000, || 1);
         let keeping = "waiting for attempt `work.1.1` (process 123): keeping 100000 files as artifacts";
-        assert_eq!(words(&attempt, &dir, true), keeping);
+        assert_eq!(words(&attempt, envoi_step::file_work(&dir), Some(123), true), keeping);
     }
 }

@@ -23,7 +23,11 @@ use envoi_api::{
     run::{Ended, RunResult},
     words::items,
 };
-use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
+use envoi_contract::{
+    handoff::{Handoff, Status as HandoffStatus},
+    routing::Decision,
+    time::Timestamp,
+};
 use envoi_engine::{load_run, protocol::Standing};
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::{
@@ -384,8 +388,13 @@ impl Printer {
                 let leads = self.leads.take().filter(|(visit, _)| *visit == written.visit);
                 let began = self.wholes.remove(&written.visit);
                 let took_ms = began.map_or(written.handoff.duration_ms, |began| since(began, at));
+                let was_begun = began.is_some() || self.sources.contains_key(&written.visit);
                 let result = self.result(written);
                 self.values.remove(&written.visit);
+                if let Some(error) = passed_over(&written.handoff).filter(|_| !was_begun) {
+                    let visit = written.visit.to_string();
+                    return Some(format!("  {visit:<18} failed before it was started{}: {error}", result.0));
+                }
                 done(written, took_ms, &result, leads.as_ref().map(|(_, leads)| leads.as_str()))?
             }
             Event::InterruptRaised(_) if self.asks_in_place => return None,
@@ -414,6 +423,12 @@ fn leads(routed: &Routed) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Why a step has failed after which the run goes on. Where it ends the run, that says so.
+fn passed_over(handoff: &Handoff) -> Option<&str> {
+    let goes_on = handoff.routing_signal.decision == Decision::Advance;
+    handoff.error.as_deref().filter(|_| handoff.status == HandoffStatus::Failed && goes_on)
 }
 
 fn done(
@@ -469,5 +484,22 @@ mod tests {
             "  look.1             done in 7.0s; 2 items: api, web",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_step_that_fails_before_it_is_started_has_a_line_although_the_run_goes_on() {
+        let mut fixture = Fixture::of(
+            "flow: f\nsteps:\n  - { id: first, run: x }\n  - id: second\n    continue_on_error: true\n    run: [x, '${{ steps.first.data.n }}']\n  \
+             - { id: third, run: x }\n",
+        );
+        fixture.ends(3_000, 0, "one", &[]);
+        let mut printer = Printer::new(RunId::new("run_1").unwrap(), false);
+        let told: Vec<String> = fixture.records.iter().flat_map(|record| printer.lines(record)).collect();
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert!(
+            told[2].starts_with("  second.1           failed before it was started: EXPRESSION_FAILED: "),
+            "{told:?}"
+        );
+        assert_eq!(told[3], "  third.1.1          started");
     }
 }

@@ -229,3 +229,30 @@ fn opening_or_repairing_a_store_waits_for_its_lock() {
     let repaired = repair.done();
     assert_eq!(repaired.code, Some(0), "{repaired:?}");
 }
+
+#[test]
+fn what_stands_in_the_place_of_a_store_is_named_and_is_not_no_store() {
+    for (make, said) in [
+        ("touch .envoi", "there is a file, and no folder"),
+        ("mkfifo .envoi", "there is a named pipe, and no folder"),
+        ("ln -s nowhere .envoi", "No such file or directory"),
+        ("ln -s .envoi .envoi", "Too many levels of symbolic links"),
+        ("mkdir -p .envoi/envoi.db", "is a folder, and no file"),
+    ] {
+        let stage = Stage::with_flow(ASKS);
+        let made = std::process::Command::new("sh").current_dir(stage.path("")).args(["-c", make]).status();
+        assert!(made.unwrap().success());
+        let doctor = stage.expect(8, &["doctor"]).out;
+        assert!(
+            doctor.lines().any(|line| line.starts_with("BAD  store ") && line.contains(said)),
+            "{make}: {doctor}"
+        );
+        for arguments in [&["runs"][..], &["inbox"], &["resume"], &["repair"]] {
+            let refused = stage.expect(8, arguments).err;
+            assert!(
+                refused.contains(said) && !refused.contains("NO_STORE"),
+                "{make} {arguments:?}: {refused}"
+            );
+        }
+    }
+}

@@ -5,7 +5,7 @@ use crate::{
     stage::{Dice, Process, Stage, lives, text, wait_until},
 };
 use rustix::process::Signal;
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio};
 
 /// Runs git in `work`, as somebody whose configuration is empty.
 pub(crate) fn git(stage: &Stage, arguments: &[&str]) -> String {
@@ -1145,4 +1145,72 @@ fn a_flow_gives_its_runs_a_tree_that_is_made_ready_first() {
     let steps = stage.events(&newest).iter().filter(|event| event["type"] == "attempt_started").count();
     assert_eq!(steps, 2, "`setup` and `change`");
     assert_eq!(untouched(&stage), before);
+}
+
+/// The command as a user for whom the permissions of files hold, also where the tests are those of root; none if the machine does not allow it.
+fn with_permissions(stage: &Stage, arguments: &[&str]) -> Option<crate::stage::Done> {
+    let is_possible = std::process::Command::new("unshare").args(["--user", "true"]).output();
+    if !is_possible.is_ok_and(|done| done.status.success()) {
+        return None;
+    }
+    let own = stage.command(arguments);
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--user", "--"]).arg(own.get_program()).args(own.get_args()).env_clear();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => &mut command,
+        };
+    }
+    command.current_dir(own.get_current_dir().unwrap());
+    Some(crate::stage::Process::spawn(&mut command).done())
+}
+
+fn close(stage: &Stage, path: &str) {
+    fs::set_permissions(stage.path(path), fs::Permissions::from_mode(0o0)).unwrap();
+}
+
+#[test]
+fn a_file_that_may_not_be_read_and_is_needed_refuses_the_run() {
+    for (path, include) in [("work/a.txt", ""), ("work/secret", "secret\n")] {
+        let stage = stage(APART);
+        in_git(&stage);
+        stage.write("work/.worktreeinclude", include);
+        close(&stage, path);
+        let Some(refused) = with_permissions(&stage, &["run", "flow.yaml", "--isolate"]) else { return };
+        assert_eq!(refused.code, Some(8), "{refused:?}");
+        assert!(refused.err.contains("TREE_NOT_MADE"), "{refused:?}");
+        assert!(refused.err.contains(path.trim_start_matches("work/")), "it is named: {refused:?}");
+        assert_eq!(trees(&stage), 0, "nothing of it stays");
+        let branches = std::process::Command::new("git")
+            .current_dir(stage.path("work"))
+            .args(["branch", "--list", "envoi/*"])
+            .output();
+        assert_eq!(branches.unwrap().stdout, b"");
+    }
+}
+
+#[test]
+fn what_is_left_out_of_a_tree_is_shown_for_as_long_as_the_run_is_there() {
+    let stage = stage(&APART.replace("work\n", "{ folder: work, isolate: tree, bring: [none] }\n"));
+    ["a.txt", "b.txt", "closed.txt"].iter().for_each(|name| stage.write(&format!("work/{name}"), "x"));
+    close(&stage, "work/closed.txt");
+    let missing = "`none` is not there, and not in the tree";
+    let closed = "warning: `closed.txt` cannot be read, and is not in the tree";
+    let said = match with_permissions(&stage, &["run", "flow.yaml"]) {
+        Some(done) => {
+            assert_eq!(done.code, Some(0), "{done:?}");
+            vec![closed, missing]
+        }
+        None => {
+            stage.expect(0, &["run", "flow.yaml"]);
+            vec![missing]
+        }
+    };
+    let id = stage.run_id();
+    let shown = stage.expect(0, &["show", &id]).out;
+    assert!(said.iter().all(|line| shown.contains(line)), "{shown}");
+    let started = stage.events(&id).into_iter().find(|event| event["type"] == "run_started").unwrap();
+    assert_eq!(started["isolated"]["remarks"], serde_json::json!(said));
 }

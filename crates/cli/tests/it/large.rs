@@ -309,3 +309,23 @@ fn an_artifact_of_another_step_never_lies_in_the_place_of_a_manifest() {
         }
     }
 }
+
+#[test]
+fn a_critic_whose_text_is_cut_passes_no_gate_and_data_is_never_the_end_of_a_document() {
+    let blanks = "head -c 1100000 /dev/zero | tr '\\\\0' ' '";
+    let stage = Stage::with_flow(&format!(
+        "flow: cut\nsteps:\n  - id: work\n    run: echo done\n  - id: critic\n    run: \"echo 'Status: UNVERIFIED'; {blanks}; echo; echo \
+         'Status: VERIFIED'\"\n    routing: {{ kind: microloop, loop_to: work, success_values: [VERIFIED], max_iterations: 2 }}\n"
+    ));
+    let asked = stage.expect(3, &["run", "flow.yaml"]);
+    assert!(asked.err.contains("the step's text is cut: stdout has more than 1 MiB"), "{asked:?}");
+    let inbox = stage.json(&["--json", "inbox"]);
+    assert!(inbox[0]["text"].as_str().unwrap().contains("Handoff is cut"), "{inbox}");
+    for to in ["", "> \\\"$ENVOI_OUTPUT\\\""] {
+        let stage = Stage::with_flow(&format!(
+            "flow: cut\nsteps:\n  - id: out\n    data: json\n    run: \"{{ echo '['; {blanks}; echo; echo '{{ }}'; }} {to}\"\n"
+        ));
+        let failed = stage.expect(1, &["run", "flow.yaml"]).err;
+        assert!(failed.contains("DATA_INVALID: the data in its text (`data: json`) cannot be read: the text is larger than 1 MiB"), "{failed}");
+    }
+}

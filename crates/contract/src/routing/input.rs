@@ -96,6 +96,8 @@ pub struct Input {
     pub stated: Option<String>,
     /// Engine only: `data.status` of the skill report. Counts as one more labelled status.
     pub reported: Option<String>,
+    /// Engine only: the text is a part of what the step wrote. What it lacks may contradict it, so that no hint and no status is read from it.
+    pub cut: bool,
 }
 
 impl Default for Input {
@@ -109,6 +111,7 @@ impl Default for Input {
             hints: true,
             stated: None,
             reported: None,
+            cut: false,
         }
     }
 }
@@ -126,6 +129,9 @@ impl Input {
         ];
         for (name, engines) in [("stated", &self.stated), ("reported", &self.reported)] {
             members.extend(engines.as_ref().map(|status| (name.into(), Value::from(status.as_str()))));
+        }
+        if self.cut {
+            members.push(("cut".into(), Value::from(true)));
         }
         Value::Object(Object::from_distinct(members))
     }
@@ -193,7 +199,17 @@ fn decode_value(value: &Value) -> Result<Input, Diagnostic> {
     let steps = if any_step { fields.take("steps").and(None) } else { Some(fields.strings("steps")?) };
     let hints = fields.bool_or("hints", true)?;
     fields.refuse_others(&MEMBERS)?;
-    Ok(Input { handoff_text, routing, iteration, flow, steps, hints, stated: None, reported: None })
+    Ok(Input {
+        handoff_text,
+        routing,
+        iteration,
+        flow,
+        steps,
+        hints,
+        stated: None,
+        reported: None,
+        cut: false,
+    })
 }
 
 fn decode_routing(routing: &Value) -> Result<Routing, Diagnostic> {

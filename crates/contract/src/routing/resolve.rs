@@ -134,6 +134,9 @@ struct Table<'a> {
 
 impl Table<'_> {
     fn decide(mut self) -> Resolution {
+        if self.input.cut && self.is_read() {
+            return self.cut();
+        }
         let hints = self.distinct_hints();
         let (fired, unknown) = match hints.as_slice() {
             [] => {
@@ -154,6 +157,28 @@ impl Table<'_> {
             }
         };
         self.close(fired, unknown)
+    }
+
+    /// Whether anything that the text says would count.
+    fn is_read(&self) -> bool {
+        let waits_for_status = || {
+            let routing = self.input.routing.as_ref();
+            routing
+                .is_some_and(|routing| routing.kind != Kind::Branch && !expected_values(routing).is_empty())
+        };
+        self.input.hints || (self.input.stated.is_none() && waits_for_status())
+    }
+
+    /// Row 8, for a text of which a part is missing.
+    fn cut(mut self) -> Resolution {
+        for row in ["1", "1a", "1b", "2", "3", "4", "5", "6", "7"] {
+            self.pass(row, "the text is cut");
+        }
+        let signal = Signal::new(Decision::Advance, "Handoff is cut, and nothing is read from it", "0.7");
+        self.close(
+            Fired::new("8", "the text is only a part of what the step wrote", needing_human(signal)),
+            None,
+        )
     }
 
     fn close(self, fired: Fired, unknown_hint: Option<String>) -> Resolution {

@@ -115,6 +115,7 @@ fn the_same_input_has_the_same_digest_and_another_one_another() {
         Input { flow: Some(String::new()), ..input("Status: VERIFIED") },
         Input { stated: Some("VERIFIED".to_string()), ..input("Status: VERIFIED") },
         Input { reported: Some("VERIFIED".to_string()), ..input("Status: VERIFIED") },
+        Input { cut: true, ..input("Status: VERIFIED") },
     ];
     for other in others {
         assert_ne!(resolved(&other).audit.input_digest, first.audit.input_digest, "{other:?}");
@@ -147,6 +148,39 @@ fn a_reported_status_is_one_more_label() {
     );
     assert_eq!(reason(&reported("", "VERIFIED | UNVERIFIED")), "Handoff does not state a status");
     assert_eq!(reason(&reported("", "")), "Handoff does not state a status");
+}
+
+#[test]
+fn nothing_is_read_from_a_text_that_is_cut() {
+    let cut = |input: Input| Input { cut: true, ..input };
+    let verified = || input("Status: VERIFIED");
+    let reported = || Input { reported: Some("VERIFIED".to_string()), hints: false, ..input("") };
+    let branch = || Routing { kind: Kind::Branch, ..Routing::default() };
+    for read in [
+        verified(),
+        Input { hints: false, ..verified() },
+        input("Status: UNVERIFIED"),
+        input("the work is VERIFIED"),
+        input("Go to step a"),
+        reported(),
+        Input { stated: Some("VERIFIED".to_string()), ..input("Go to step a") },
+        Input { routing: Some(branch()), ..input("Go to step a") },
+    ] {
+        let Resolution { signal, audit } = resolved(&cut(read.clone()));
+        assert_eq!(
+            (signal.decision, signal.needs_human, audit.row),
+            (Decision::Advance, true, "8"),
+            "{read:?}"
+        );
+        assert_eq!(signal.reason, "Handoff is cut, and nothing is read from it");
+        assert!(signal.next_step_id.is_none() && audit.passed_over.len() == 9, "{audit:?}");
+    }
+    // Where the text says nothing that counts, it does not matter.
+    let stated = Input { stated: Some("VERIFIED".to_string()), hints: false, ..input("Status: UNVERIFIED") };
+    let plain = Input { routing: Some(Routing::default()), hints: false, ..verified() };
+    for unread in [stated, plain] {
+        assert_eq!(resolved(&cut(unread.clone())).signal, resolved(&unread).signal);
+    }
 }
 
 #[test]

@@ -162,8 +162,12 @@ impl<'s> Git<'s> {
             }
             tries = tries.saturating_add(1);
             thread::sleep(TRY_AGAIN);
+            if self.has_own_commits(&repository.top, branch) {
+                // Somebody has worked there, and that is not to be lost.
+                return Err(error);
+            }
             // What it had made already: a branch without commits, and the folder.
-            self.remove_worktree(&repository.top, place, branch).ok();
+            self.forget_half_made(&repository.top, place);
             self.run(&repository.top, ["branch", "--quiet", "-D", branch]).ok();
             fs::DirBuilder::new().recursive(true).mode(0o700).create(place).map_err(GitError::Place)?;
         }
@@ -171,6 +175,35 @@ impl<'s> Git<'s> {
             self.run(place, ["read-tree", "HEAD"])?;
         }
         Ok(())
+    }
+
+    /// Has git forget a worktree in which nothing was done, as far as it knows of one. A git of an engine that went away may have ended after
+    /// its folder was taken away: then git finds no worktree in the folder that is there now, and keeps the branch for it.
+    fn forget_half_made(self, folder: &Path, place: &Path) {
+        let place_word = place.as_os_str();
+        self.run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place_word]).ok();
+        let remove = ["worktree", "remove", "--force"].map(OsStr::new);
+        let words = || remove.into_iter().chain([place_word]);
+        // A folder with something in it stays.
+        if self.run(folder, words()).is_err() && fs::remove_dir(place).is_ok() {
+            self.run(folder, words()).ok();
+        }
+    }
+
+    /// Whether the commit of a branch is on no other branch or tag, and none that the checkout of `folder` comes from. A branch that is not
+    /// there has none; where git does not answer, it may have.
+    fn has_own_commits(self, folder: &Path, branch: &str) -> bool {
+        let name = format!("refs/heads/{branch}");
+        let commit = self.run(folder, ["rev-parse", "--quiet", "--verify", &name]);
+        if let Ok(None) = answer(commit) {
+            return false;
+        }
+        // References of a worktree alone go with it.
+        let lasting = ["refs/heads", "refs/tags", "refs/remotes"];
+        let words = ["for-each-ref", "--count=2", "--format=%(refname)", "--contains", &name];
+        let names = self.run(folder, words.into_iter().chain(lasting));
+        let is_elsewhere = names.is_ok_and(|names| names.lines().any(|other| other != name));
+        !is_elsewhere && self.run(folder, ["merge-base", "--is-ancestor", &name, "HEAD"]).is_err()
     }
 
     /// Tells git that the files of the worktree were written, so that its next look need not read them all.
@@ -263,12 +296,7 @@ impl<'s> Git<'s> {
         self.run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
         let remove = ["worktree", "remove", "--force"].map(OsStr::new);
         self.run(folder, remove.into_iter().chain([place.as_os_str()])).ok();
-        let name = format!("refs/heads/{branch}");
-        // References of a worktree alone go with it.
-        let lasting = ["refs/heads", "refs/tags", "refs/remotes"];
-        let words = ["for-each-ref", "--count=2", "--format=%(refname)", "--contains", &name];
-        let names = self.run(folder, words.into_iter().chain(lasting));
-        if names.is_ok_and(|names| names.lines().any(|other| other != name)) {
+        if !self.has_own_commits(folder, branch) {
             self.run(folder, ["branch", "--quiet", "-D", branch]).ok();
         }
     }
@@ -446,6 +474,44 @@ mod tests {
         // As an older version made it.
         by_hand(&top, &["worktree", "add", "-q", "-b", "older", "../older"]);
         assert!(git.lost_commits(&root.join("older")).unwrap().is_some_and(|why| why.contains("no log")));
+    }
+
+    #[test]
+    fn what_git_made_for_an_engine_that_went_away_is_in_nobodys_way_and_commits_are_kept() {
+        let stop = Stop::default();
+        let git = Git::new(&stop);
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        let top = root.join("top");
+        fs::create_dir(&top).unwrap();
+        by_hand(&top, &["init", "-q"]);
+        by_hand(&top, &["commit", "-q", "--allow-empty", "-m", "one"]);
+        let repository = git.repository(&top).unwrap().unwrap();
+        let place = root.join("item");
+        let add = || {
+            fs::create_dir_all(&place).unwrap();
+            git.add_worktree(&repository, &place, "envoi/item", "a test", false)
+        };
+        add().unwrap();
+        // Its folder was taken away by the next engine, just before that git wrote down its worktree.
+        fs::rename(&place, root.join("item.removed")).unwrap();
+        add().unwrap();
+        // The whole of it is there: that git was faster.
+        add().unwrap();
+        // Only its branch is there.
+        by_hand(&top, &["worktree", "remove", "-f", "-f", "../item"]);
+        add().unwrap();
+        by_hand(&place, &["commit", "-q", "--allow-empty", "-m", "of an agent"]);
+        let commit = git.run(&place, ["rev-parse", "HEAD"]).unwrap();
+        for gone in [false, true] {
+            if gone {
+                fs::remove_dir_all(&place).unwrap();
+            }
+            let refused = add().unwrap_err();
+            assert!(refused.to_string().contains("already exists"), "{refused}");
+            let kept = git.run(&top, ["rev-parse", "envoi/item"]).unwrap();
+            assert_eq!((kept, place.join(".git").exists()), (commit.clone(), !gone), "nothing is lost");
+        }
     }
 
     #[test]

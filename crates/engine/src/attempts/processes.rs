@@ -298,7 +298,7 @@ impl Shared {
                     Err(Unsettled::Record(doubt)) => return self.in_doubt(job, &dir, doubt),
                     Err(Unsettled::Machine(reason)) => return Err(of_machine(reason)),
                 },
-                Probe::Lost(evidence) => return self.in_doubt(job, &dir, evidence.doubt),
+                Probe::Lost(doubt) => return self.in_doubt(job, &dir, doubt),
                 // Nothing ran here. Where the store was copied from, it may have.
                 Probe::NotStarted(_) if is_of_original => {
                     return self.in_doubt(job, &dir, Doubt::SupervisorGone);

@@ -26,7 +26,7 @@ use envoi_kernel::{
     ids::Seq,
     input::{AttemptResult, ReportPlace},
 };
-use envoi_step::{AttemptDir, Displaced, Doing, Doubt, Exit, Secrets, Spec, Values, plain};
+use envoi_step::{AttemptDir, Displaced, Doing, Doubt, Exit, Secrets, Spec, Unseen, Values, plain};
 use std::{collections::BTreeSet, fs, io};
 
 /// Why an attempt in doubt cannot be committed as one: the machine failed.
@@ -70,6 +70,7 @@ pub(super) fn finished(
     let mut result = AttemptResult {
         attempt: job.started.attempt.clone(),
         text: String::from_utf8_lossy(&read(dir, &exit.text)?).into_owned(),
+        text_cut: exit.text_cut,
         text_unreadable: no_text(dir, job),
         report: exit.report.as_ref().map(|file| read(dir, file)).transpose()?,
         outcome: outcome(exit.outcome),
@@ -298,7 +299,11 @@ pub(super) fn in_doubt(
     }
     let evidence = envoi_step::evidence(dir, doubt);
     let mut members = Object::default();
-    let why = if is_of_original { BEGUN_ELSEWHERE.to_owned() } else { why(&evidence.doubt) };
+    let why = match (is_of_original, &evidence.doubt) {
+        (true, _) => BEGUN_ELSEWHERE.to_owned(),
+        (false, Doubt::SupervisorGone) if evidence.disk_was_full => DISK_WAS_FULL.to_owned(),
+        (false, doubt) => why(doubt),
+    };
     members.insert("why".to_owned(), Value::from(why));
     if is_of_original {
         members.insert(COPIED.to_owned(), Value::from(true));
@@ -338,21 +343,26 @@ pub(super) fn in_doubt(
     }
     let changed = evidence.files_changed.as_deref();
     match changed {
-        Some(changed) if secrets.missing.is_empty() => {
+        Ok(changed) if secrets.missing.is_empty() => {
             let files = changed.iter().take(MOST_NAMED).map(|change| Value::from(change.path.as_str()));
             members.insert("files_changed".to_owned(), Value::Array(files.collect()));
         }
-        Some(_) => {
+        Ok(_) => {
             let why = "the value that a secret of the flow had is not known here: names of files, and what the command \
                        itself wrote as its output and report, could hold it and are not kept";
             members.insert("not_shown".to_owned(), Value::from(why));
         }
-        None => {
-            let why = "which files changed: they, or the record of what they were, cannot be read";
+        Err(unseen) => {
+            let why = match unseen {
+                Unseen::Unreadable => {
+                    "which files changed: they, or the record of what they were, cannot be read"
+                }
+                Unseen::Cancelled => "which files changed: the run was cancelled while they were read",
+            };
             members.insert("not_shown".to_owned(), Value::from(why));
         }
     }
-    if let Some(changed) = changed.filter(|changed| changed.len() > MOST_NAMED) {
+    if let Some(changed) = changed.ok().filter(|changed| changed.len() > MOST_NAMED) {
         let total = u64::try_from(changed.len()).unwrap_or(u64::MAX);
         members.insert("files_changed_total".to_owned(), Value::from(total));
     }
@@ -407,6 +417,9 @@ const ASSIGNED: [&str; 7] =
 /// Why the outcome of an attempt of the original is unknown.
 const BEGUN_ELSEWHERE: &str =
     "it was begun before the store was copied, and may go on where it was copied from";
+
+const DISK_WAS_FULL: &str =
+    "the disk was full, so that its supervisor could not write down how the command ended";
 
 fn why(doubt: &Doubt) -> String {
     match doubt {

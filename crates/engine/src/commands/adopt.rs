@@ -107,7 +107,7 @@ impl Commands {
         wanted: impl Fn(&Run) -> Result<Vec<Input>, Refused>,
     ) -> Result<Run, Refused> {
         let Adoption { purpose, again, request, mut loaded, corrected } = adoption;
-        if let Some(why) = self.aside(id)?.filter(|_| !again) {
+        if let Some(why) = self.aside(id)?.filter(|_| again.is_none()) {
             return Err(Refused::set_aside(id, &why.code, &why.reason));
         }
         // A run is ended also where its files cannot be written.
@@ -139,7 +139,7 @@ impl Commands {
                 inputs,
                 corrected: corrected.clone(),
                 purpose,
-                again,
+                again: again.clone(),
                 request: request.clone(),
                 is_inside,
                 tail_bytes,
@@ -210,8 +210,8 @@ pub(super) fn check_places(reader: &Reader, run: &RunId) -> Result<(), Refused> 
 /// How a run is adopted.
 pub(super) struct Adoption {
     pub(super) purpose: Purpose,
-    /// Whether it is tried again if it is set aside.
-    pub(super) again: bool,
+    /// Why it is set aside, if it is tried again.
+    pub(super) again: Option<Aside>,
     /// As in [`Adopt::request`].
     pub(super) request: Option<String>,
     /// The run, if it was loaded already, and the bytes of its events after the snapshot. If it has gone on since then, it is loaded
@@ -223,6 +223,6 @@ pub(super) struct Adoption {
 
 impl From<Purpose> for Adoption {
     fn from(purpose: Purpose) -> Self {
-        Self { purpose, again: false, request: None, loaded: None, corrected: None }
+        Self { purpose, again: None, request: None, loaded: None, corrected: None }
     }
 }

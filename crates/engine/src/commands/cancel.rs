@@ -27,7 +27,7 @@ impl Commands {
         // Before the run is looked at, so that its end cannot be missed.
         self.followers.add(run, client.clone());
         // Whatever is wrong with it, it is tried to end it.
-        let again = self.aside_with_its_rows(run)?.is_some();
+        let again = self.aside_with_its_rows(run)?;
         let cancel = |loaded: &Run| match loaded.status() {
             Status::Ended(_) => Ok(Vec::new()),
             _ => Ok(vec![Input::Cancel { by: by.clone() }]),

@@ -146,10 +146,10 @@ impl Commands {
             return Ok((workspace, of_source.filter(|_| request.workspace != WorkspaceUse::Copy)));
         };
         let names = Names::of(flow, &request.caller);
-        let MadeTree { inside, mut isolated, remarks } =
+        let MadeTree { inside, mut isolated } =
             self.tree_for(&found(named, &self.layout)?, &request.run, wanted, &names)?;
         note_tree(&isolated, client);
-        note(client, remarks);
+        note(client, isolated.remarks.clone());
         let setup = flow.isolation.as_ref().and_then(|isolation| isolation.setup.as_ref());
         if let Some(setup) = setup.filter(|setup| request.step.as_ref() != Some(setup)) {
             let text =

@@ -50,9 +50,8 @@ impl Source<'_> {
 pub(super) struct MadeTree {
     /// Where commands work in it.
     pub(super) inside: PathBuf,
+    /// With what a person should know of it.
     pub(super) isolated: Isolated,
-    /// What a person should know of it.
-    pub(super) remarks: Vec<String>,
 }
 
 impl Commands {
@@ -93,6 +92,7 @@ impl Commands {
             branch: branch.clone(),
             head: repository.and_then(|repository| repository.head.clone()),
             base,
+            remarks: Vec::new(),
         };
         let order = self.order(wanted.too_wide.clone());
         let fill = || {
@@ -101,11 +101,11 @@ impl Commands {
             Ok((base, closed))
         };
         match fill() {
-            Ok((base, closed)) => Ok(MadeTree {
-                inside,
-                isolated: isolated(base.digest),
-                remarks: not_in_the_tree(&closed, names).into_iter().collect(),
-            }),
+            Ok((base, closed)) => {
+                let mut isolated = isolated(base.digest);
+                remark(&mut isolated, not_in_the_tree(&closed, names));
+                Ok(MadeTree { inside, isolated })
+            }
             Err(refused) => {
                 remove(git, source.root(), &place, branch.as_deref());
                 // Also what git says may name files.
@@ -174,6 +174,19 @@ impl Commands {
             Path::new(&isolated.place),
             isolated.branch.as_deref(),
         );
+    }
+}
+
+/// They are part of an event; what comes after these is counted.
+const MOST_REMARKS: usize = 20;
+
+/// Adds what a person should know of the tree, for as long as the run is there.
+pub(super) fn remark(isolated: &mut Isolated, remarks: impl IntoIterator<Item = String>) {
+    isolated.remarks.extend(remarks);
+    let more = isolated.remarks.len().saturating_sub(MOST_REMARKS);
+    if more > 0 {
+        isolated.remarks.truncate(MOST_REMARKS);
+        isolated.remarks.push(format!("{more} more remarks about files of the tree"));
     }
 }
 

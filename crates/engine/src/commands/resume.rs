@@ -44,9 +44,9 @@ impl Commands {
         }
         let hint = "a step may cancel its run; its run goes on without `resume`";
         self.check_waits_for_other(&request.run, &request.caller, hint)?;
-        let again = aside.is_some();
+        let again = aside;
         // That it is tried again is all that is meant then: nothing is wrong with how it ended.
-        request.reopen = request.reopen && !again;
+        request.reopen = request.reopen && again.is_none();
         if let Some(choice) = request.choice {
             self.check_shown(&request.run, choice, &request.caller)?;
         }
@@ -71,7 +71,7 @@ impl Commands {
         };
         let has_inputs = !wanted(&run)?.is_empty();
         if let (false, false, Status::Ended(_), Some(standing)) =
-            (has_inputs, again, run.status(), Standing::of(&run.status()))
+            (has_inputs, again.is_some(), run.status(), Standing::of(&run.status()))
         {
             // An engine that was killed after its last commit has not written the files of it.
             self.make_good(&request.run)?;

@@ -2,7 +2,7 @@
 
 use super::{
     handler::{Commands, check_secrets, send},
-    isolate::{MadeTree, brought},
+    isolate::{MadeTree, brought, remark},
     names::Names,
     restore::note,
 };
@@ -83,11 +83,11 @@ impl Commands {
         let (workspace, isolated) = match &request.isolate {
             Some(wanted) => {
                 let names = Names::of(&flow, &request.caller);
-                let MadeTree { inside, isolated, remarks } =
+                let MadeTree { inside, mut isolated } =
                     self.tree_for(&found(&named, &self.layout)?, &request.run, wanted, &names)?;
                 note_tree(&isolated, client);
-                note(client, remarks);
-                note(client, brought(&flow, &caller, wanted, &named, &inside));
+                remark(&mut isolated, brought(&flow, &caller, wanted, &named, &inside));
+                note(client, isolated.remarks.clone());
                 (inside, Some(Box::new(isolated)))
             }
             None => {
@@ -175,8 +175,13 @@ impl Commands {
         if !is_begun {
             self.presences.leave(run);
         }
-        if !is_begun && matches!(error, EngineError::Refused(_) | EngineError::WorkspaceBusy { .. }) {
+        let is_refused =
+            !is_begun && matches!(error, EngineError::Refused(_) | EngineError::WorkspaceBusy { .. });
+        // After another error the journal knows whether it began.
+        if is_refused || (!is_begun && matches!(self.has_begun(run), Ok(false))) {
             Starts::of(&self.layout.run(run)).withdraw();
+        }
+        if is_refused {
             tree.into_iter().for_each(|tree| self.remove_tree(tree));
         }
         Refused::from(error)

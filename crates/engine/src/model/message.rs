@@ -4,7 +4,7 @@ use crate::model::{
     runner::{Caller, CallingAttempt, Settlement},
     trouble::Trouble,
 };
-use envoi_journal::{CommitError, Note, PinnedFlow, Receipt};
+use envoi_journal::{Aside, CommitError, Note, PinnedFlow, Receipt};
 use envoi_kernel::{
     Flow, Fork, Input, Refusal, Run,
     ids::{AttemptId, RunId},
@@ -133,8 +133,8 @@ pub struct Adopt {
     pub corrected: Option<Corrected>,
     /// What for.
     pub purpose: Purpose,
-    /// Whether it is set aside and is to be tried again.
-    pub again: bool,
+    /// Why it is set aside, if it is and is to be tried again.
+    pub again: Option<Aside>,
     /// The id of the request, to be noted as done if it has no `inputs`.
     pub request: Option<String>,
     /// Whether an attempt of it lives: then it works in its workspace already.

@@ -28,7 +28,8 @@ pub enum SourceError {
     },
 }
 
-/// The value of a secret as it is now: a variable as `variable` has it, or a file of `folder` without its last line break.
+/// The value of a secret as it is now: a variable as `variable` has it, or a file of `folder` without what editors add to it: a
+/// byte order mark, and the last line break.
 ///
 /// # Errors
 /// See [`SourceError`].
@@ -44,9 +45,43 @@ pub fn secret_value(
         SecretSource::File(file) => {
             let path = folder.join(file);
             match plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS) {
-                Ok(text) => Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned()),
+                Ok(text) => Ok(without_marks(&text).to_owned()),
                 Err(source) => Err(SourceError::Unreadable { path, source }),
             }
+        }
+    }
+}
+
+/// Programs are given the value, and print it, without these: with them it would not be found, and not be masked.
+fn without_marks(text: &str) -> &str {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_what_stands_in_its_file_without_what_editors_add() {
+        let folder = tempfile::tempdir().unwrap();
+        let value = |content: &str| {
+            std::fs::write(folder.path().join("key"), content).unwrap();
+            secret_value(&SecretSource::File("key".to_owned()), folder.path(), |_| None).unwrap()
+        };
+        for (content, expected) in [
+            ("hunter2", "hunter2"),
+            ("hunter2\n", "hunter2"),
+            ("hunter2\r\n", "hunter2"),
+            ("\u{feff}hunter2\r\n", "hunter2"),
+            ("\u{feff}", ""),
+            ("\n", ""),
+            // Only the marks themselves.
+            ("two\r\nlines\n\n", "two\r\nlines\n"),
+            ("hunter2\r", "hunter2\r"),
+            ("hunt\u{feff}er2", "hunt\u{feff}er2"),
+        ] {
+            assert_eq!(value(content), expected, "{content:?}");
         }
     }
 }

@@ -28,6 +28,8 @@ pub enum Note {
         run: RunId,
         /// When.
         at: Timestamp,
+        /// The ids of the requests that want just that: they are done with it.
+        requests: Vec<String>,
     },
     /// This engine goes on with it.
     Hold {

@@ -50,9 +50,10 @@ pub(crate) fn insert(conn: &Connection, epoch: Epoch, note: &Note) -> rusqlite::
             let values = params![run.as_str(), since.as_millis(), code, reason, evidence];
             conn.prepare_cached(sql)?.execute(values).map(|_| ())
         }
-        Note::TakeUp { run, at } => {
+        Note::TakeUp { run, at, requests } => {
             let sql = "DELETE FROM set_aside WHERE run = (SELECT run FROM journals WHERE id = ?1)";
             conn.prepare_cached(sql)?.execute([run.as_str()])?;
+            requests.iter().try_for_each(|request| done(conn, run, request, *at))?;
             hold(conn, epoch, run, *at)
         }
         Note::Hold { run, at } => hold(conn, epoch, run, *at),
@@ -132,10 +133,17 @@ mod tests {
         let aside: Vec<_> = rows.iter().filter_map(|row| Some((&row.run, row.aside.as_ref()?))).collect();
         let expected = Aside::new(Timestamp::from_millis(7), Code::RunUnreadable, "event 3 is damaged", "");
         assert_eq!(aside, [(&run("a"), &expected)]);
-        noted(&writer, Note::TakeUp { run: run("a"), at: Timestamp::from_millis(9) }).unwrap();
+        noted(
+            &writer,
+            Note::TakeUp { run: run("a"), at: Timestamp::from_millis(9), requests: vec!["req_1".to_owned()] },
+        )
+        .unwrap();
         let row = place.reader.run(&run("a")).unwrap();
         assert_eq!(row.aside, None);
         assert_eq!(row.held_by, Some(HeldBy { epoch, since: Timestamp::from_millis(9) }));
+        // What wanted that is done with the same commit.
+        let known = |name: &str| place.reader.has_request(&run(name), "req_1").unwrap();
+        assert!(known("a") && !known("b"));
     }
 
     /// No event has the id of such a request.

@@ -101,17 +101,27 @@ pub(crate) fn conclude(
 pub(crate) fn leave(
     draft: &mut Draft<'_>,
     visit: &VisitId,
-    visit_result: VisitResult,
+    mut visit_result: VisitResult,
     decided: Decided,
 ) -> Result<(), Refusal> {
+    let is_cut = is_text_cut(draft, visit);
+    if is_cut {
+        visit_result.text.insert_str(0, size::CUT_BEGINNING);
+    }
     rounds::mark(draft, visit, visit_result.status, &decided)?;
     let decided = within_the_run(draft, &draft.at(visit)?, decided).naming_next();
     let text = visit_result.text.trim_ascii().to_owned();
     let handoff = write_handoff(draft, visit, visit_result, &decided)?;
     // The summary is cut; an expression that reads `text` needs all of it. Flows without one do not pay for that.
     let is_a_part = handoff.summary != text || size::is_shortened(&handoff.summary);
-    let is_kept = draft.flow.reads_text && is_a_part && text.len() <= size::MAX_VALUE_BYTES;
+    let is_kept = draft.flow.reads_text && is_a_part && !is_cut && text.len() <= size::MAX_VALUE_BYTES;
     close(draft, visit, decided, Some(Written { handoff, text: Some(text).filter(|_| is_kept) }))
+}
+
+/// Whether the text of the attempt that ended the visit is only a part of what its command wrote.
+fn is_text_cut(draft: &Draft<'_>, visit: &VisitId) -> bool {
+    let state = draft.control.open.get(visit).map(|open| &open.state);
+    matches!(state, Some(VisitState::Settled(settled)) if settled.text_cut)
 }
 
 /// What a visit leaves.

@@ -69,6 +69,7 @@ fn take(
         ok: true,
         error: None,
         text,
+        text_cut: false,
         report,
         data,
         data_kept,

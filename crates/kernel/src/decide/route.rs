@@ -180,6 +180,7 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>, text: &str) -
         hints: !plan.branches.is_empty() || !plan.flow_branches.is_empty(),
         stated: exit.and_then(|code| plan.status_from_exit.get(&code)).cloned(),
         reported: reported.map(str::to_owned),
+        cut: settled.is_some_and(|settled| settled.text_cut),
     }
 }
 

@@ -15,7 +15,7 @@ mod ordered;
 pub use guard::variables;
 pub use language::{filter_names, test_names};
 
-use crate::model::files;
+use crate::model::{files, size};
 use envoi_contract::json::{Number, Object, Value};
 pub(crate) use meter::Spent;
 use meter::{EXPRESSION_BYTES, MAX_MADE_BYTES, Meter};
@@ -118,6 +118,8 @@ pub struct Scope {
     after_failure: bool,
     /// Steps whose artifacts a manifest has, and its path from the run's folder.
     large: Vec<(String, String)>,
+    /// Steps whose data are too large to be a value.
+    large_data: Vec<String>,
 }
 
 impl Scope {
@@ -136,8 +138,9 @@ impl Scope {
                 Some((id.to_owned(), files::list_of(step.get("artifacts")?)?.to_owned()))
             })
             .collect();
-        let root = convert(&Value::Object(members.clone()));
-        Self { meter: Meter::new(spent.clone()), root, after_failure: false, large }
+        let (shown, large_data) = without_large_data(members.clone());
+        let root = convert(&Value::Object(shown));
+        Self { meter: Meter::new(spent.clone()), root, after_failure: false, large, large_data }
     }
 
     /// What `success()` and `failure()` tell: whether something before has failed.
@@ -212,11 +215,20 @@ impl Scope {
             let reason = format!("it is longer than {MAX_EXPRESSION_BYTES} bytes");
             return Err(EvaluationError::new(source.chars().take(40).collect::<String>(), reason));
         }
+        let too_large = |reason: String| EvaluationError {
+            too_large: true,
+            ..EvaluationError::new(source.trim(), reason)
+        };
         if let Some((step, list)) = self.large.iter().find(|(step, _)| asks_for_artifacts(source, step)) {
-            let reason = format!(
+            return Err(too_large(format!(
                 "the artifacts of step `{step}` are too many to be a value; the file `{list}` in the run's folder lists them"
-            );
-            return Err(EvaluationError { too_large: true, ..EvaluationError::new(source.trim(), reason) });
+            )));
+        }
+        // Also where a default would stand for it: that is for data that is not there.
+        if let Some(step) = self.large_data.iter().find(|step| asks_for(source, step, "data", false)) {
+            return Err(too_large(format!(
+                "the data of step `{step}` has more than 64 KiB, and is no value of an expression"
+            )));
         }
         self.pay(source, EXPRESSION_BYTES)?;
         let mut environment = language::environment(&self.meter);
@@ -231,6 +243,12 @@ impl Scope {
             })
             .map_err(|error| self.failed(source, &error))?;
         if value.is_undefined() {
+            if let Some(step) = self.text_is_missing(source) {
+                return Err(too_large(format!(
+                    "the text of step `{step}` is not kept whole: it has more than 100 KiB, or is cut, or the flow did not read it when the \
+                     step was done"
+                )));
+            }
             let reason = self.what_is_missing(source).unwrap_or_else(|| "it is not defined".to_owned());
             return Err(EvaluationError::new(source.trim(), reason));
         }
@@ -239,13 +257,7 @@ impl Scope {
 
     /// The first path of the source that is not defined, and why, where that is known.
     fn what_is_missing(&self, source: &str) -> Option<String> {
-        let (name, members) = names::names(source).into_iter().find_map(|found| match found.kind {
-            Kind::Path { members, call: Call::No } => {
-                let missing = self.first_missing(&found.name, &members)?;
-                Some((found.name, members.into_iter().take(missing).collect::<Vec<_>>()))
-            }
-            Kind::Path { .. } | Kind::Filter | Kind::Test => None,
-        })?;
+        let (name, members) = self.missing_path(source)?;
         if let ("steps", [id, data, _]) = (name.as_str(), members.as_slice())
             && data == "data"
             && self
@@ -258,18 +270,32 @@ impl Scope {
             let cure = "with `data: json` the output of a step is its data";
             return Some(format!("it is not defined: step `{id}` handed over no data; {cure}"));
         }
-        if let ("steps", [id, text]) = (name.as_str(), members.as_slice())
-            && text == "text"
-        {
-            return Some(format!(
-                "it is not defined: the text of step `{id}` has more than 100 KiB, or the flow did not read it when the step was done"
-            ));
-        }
         let path = members.iter().fold(name, |path, member| format!("{path}.{member}"));
         Some(match path == source.trim() {
             true => "it is not defined".to_owned(),
             false => format!("`{path}` is not defined"),
         })
+    }
+
+    fn missing_path(&self, source: &str) -> Option<(String, Vec<String>)> {
+        names::names(source).into_iter().find_map(|found| match found.kind {
+            Kind::Path { members, call: Call::No } => {
+                let missing = self.first_missing(&found.name, &members)?;
+                Some((found.name, members.into_iter().take(missing).collect()))
+            }
+            Kind::Path { .. } | Kind::Filter | Kind::Test => None,
+        })
+    }
+
+    /// The step whose text is missing, if that is the first path that is not defined.
+    fn text_is_missing(&self, source: &str) -> Option<String> {
+        match self.missing_path(source)? {
+            (name, members) if name == "steps" => match members.as_slice() {
+                [id, text] if text == "text" => Some(id.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// How many members of a path there are up to the first one that is not defined. `None`: all are defined, or the name is not one
@@ -336,6 +362,11 @@ impl Scope {
 
 /// Whether an expression names `steps.ID.artifacts`, with dots or in brackets.
 fn asks_for_artifacts(source: &str, step: &str) -> bool {
+    asks_for(source, step, "artifacts", true)
+}
+
+/// Whether an expression names this member of the step, or, if `or_all`, the whole of the step.
+fn asks_for(source: &str, step: &str, member: &str, or_all: bool) -> bool {
     let mut dotted = String::with_capacity(source.len());
     for character in source.chars().filter(|character| !character.is_whitespace()) {
         match character {
@@ -345,13 +376,27 @@ fn asks_for_artifacts(source: &str, step: &str) -> bool {
         }
     }
     // The whole of all steps has these artifacts too.
-    let name = format!("steps.{step}.artifacts");
+    let name = format!("steps.{step}.{member}");
     let whole = format!("steps.{step}");
     dotted.match_indices(&whole).any(|(place, _)| {
         let rest = dotted.get(place.saturating_add(whole.len())..).unwrap_or_default();
         let ends = !rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '_' | '-' | '.'));
-        ends || dotted.get(place..).is_some_and(|from| from.starts_with(&name))
+        (or_all && ends) || dotted.get(place..).is_some_and(|from| from.starts_with(&name))
     })
+}
+
+/// The members without data that are a reference to a content of the store, and the steps that have such.
+fn without_large_data(mut members: Object) -> (Object, Vec<String>) {
+    let Some(Value::Object(steps)) = members.get_mut("steps") else { return (members, Vec::new()) };
+    let has_large = |step: &Value| step.get("data").is_some_and(size::is_reference);
+    let large: Vec<String> =
+        steps.iter().filter(|(_, step)| has_large(step)).map(|(id, _)| id.to_owned()).collect();
+    for id in &large {
+        if let Some(Value::Object(step)) = steps.get_mut(id) {
+            step.remove("data");
+        }
+    }
+    (members, large)
 }
 
 fn unclosed(source: &str) -> EvaluationError {

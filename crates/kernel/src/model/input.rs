@@ -293,6 +293,9 @@ pub struct AttemptResult {
     /// The step's text, at most 1 MiB.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// Whether the text is only a part of what the command wrote. Then no status, no route and no data is read from it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub text_cut: bool,
     /// Why the bytes that the text was made of are no text, if they are none.
     pub text_unreadable: Option<String>,
     /// The same in the store.
@@ -351,6 +354,7 @@ impl AttemptResult {
             started_at,
             duration_ms: 0,
             text: String::new(),
+            text_cut: false,
             text_unreadable: None,
             text_blob: None,
             stderr_tail: String::new(),

@@ -44,6 +44,17 @@ pub(crate) fn shortened(text: String, max: usize) -> String {
     format!("{kept} … [{} bytes omitted]", omitted.len())
 }
 
+/// What stands at the place of a report or of data that has more than the contracts allow: of it so much and one byte more is kept.
+pub(crate) const CUT_DOCUMENT: &str = "a file of more than 16 MiB";
+
+/// Whether this is the beginning of such a file.
+pub(crate) fn is_cut_document(bytes: &[u8]) -> bool {
+    bytes.len() > envoi_contract::json::MAX_BYTES
+}
+
+/// The line before a text of which only a part is there. Such a text is a part for [`is_shortened`], too: no expression sees it as the whole one.
+pub(crate) const CUT_BEGINNING: &str = "… [the beginning of the text: its characters omitted] …\n";
+
 /// Whether this summary of a hand-off (contract 2) is probably a part of a text: it has the line that stands for what was left out.
 pub(crate) fn is_shortened(summary: &str) -> bool {
     summary.lines().any(|line| line.starts_with("… [") && line.ends_with(" characters omitted] …"))

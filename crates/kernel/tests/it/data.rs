@@ -1,7 +1,7 @@
 //! The data that a step hands over: where it may stand, and that it stands in one place.
 
 use crate::{
-    driver::{Driver, blob, exited, reported, settled},
+    driver::{AttemptResultExt as _, Driver, blob, exited, reported, settled},
     flows::{With, critic, flow, step},
 };
 use envoi_kernel::{Event, event::AttemptSettled, input::AttemptResult};
@@ -32,6 +32,12 @@ fn data_stands_in_the_text_the_file_or_the_report() {
         ("none", false, texted("{\"n\": 1}"), "null"),
         ("text", true, texted(" {\"n\": 1.00}\n"), r#"{"n":1.00}"#),
         ("file", false, filed("[1, 2]", texted("words")), "[1,2]"),
+        (
+            "file of a step whose text is cut",
+            false,
+            filed("7", AttemptResult { text_cut: true, ..texted("1") }),
+            "7",
+        ),
         ("file of a step whose text is empty", true, filed("7", texted("\n")), "7"),
         ("report", false, reported("a.1.1", r#""data":{"n":2}"#), r#"{"n":2}"#),
         ("a report without data beside a file", false, filed("3", reported("a.1.1", r#""data":null"#)), "3"),
@@ -46,12 +52,25 @@ fn data_that_cannot_be_read_or_stands_twice_fails_the_attempt_and_names_the_plac
     let unreadable = AttemptResult { data_unreadable: Some("a folder".to_owned()), ..exited("a.1.1", 0) };
     let bad_bytes =
         AttemptResult { text_unreadable: Some("it is no UTF-8".to_owned()), ..texted("\"\u{fffd}\"") };
+    let cut = |text: &str| AttemptResult { text_cut: true, ..texted(text) };
+    // So much of a file that is too large is kept.
+    let large = " ".repeat(16 * 1024 * 1024 + 1);
+    let larger = "in its text (`data: json`) cannot be read: the text is larger than 1 MiB";
     for (is_text, result, words) in [
+        (true, cut("{\"ok\": true}"), larger),
+        (true, cut("\n"), larger),
+        (true, AttemptResult { text_unreadable: Some("no UTF-8".to_owned()), ..cut("{}") }, larger),
+        (true, filed("{}", cut("")), "twice, at `$ENVOI_DATA` and in its text (`data: json`)"),
         (true, bad_bytes, "in its text (`data: json`) cannot be read: it is no UTF-8"),
         (true, texted("counting\n{}"), "in its text (`data: json`) cannot be read"),
         (true, texted(""), "the text of the step is empty"),
         (false, filed("{", texted("")), "at `$ENVOI_DATA` cannot be read"),
         (false, unreadable, "there is a folder"),
+        (
+            false,
+            filed(&large, texted("")),
+            "at `$ENVOI_DATA` cannot be read: there is a file of more than 16 MiB",
+        ),
         (true, filed("{}", texted("{}")), "twice, at `$ENVOI_DATA` and in its text (`data: json`)"),
         (
             false,
@@ -71,6 +90,14 @@ fn data_that_cannot_be_read_or_stands_twice_fails_the_attempt_and_names_the_plac
         assert_eq!((settled.ok, error.code.as_str()), (false, "DATA_INVALID"), "{words}");
         assert!(error.message.contains(words), "{words}: {}", error.message);
     }
+}
+
+#[test]
+fn a_report_that_is_too_large_is_named_as_that_and_not_by_what_is_kept_of_it() {
+    let report = vec![b' '; 16 * 1024 * 1024 + 1];
+    let error = attempt(false, exited("a.1.1", 0).with_report(&report)).error.unwrap();
+    assert_eq!(error.code, "SKILL_REPORT_INVALID");
+    assert!(error.message.contains("found a file of more than 16 MiB"), "{}", error.message);
 }
 
 #[test]

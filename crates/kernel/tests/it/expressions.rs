@@ -106,11 +106,26 @@ fn exactly_the_longest_value_is_given() {
 
 #[test]
 fn data_over_64_kib_is_a_reference_and_no_value() {
-    for (bytes, fits) in [(64 * 1024 - 20, true), (64 * 1024, false)] {
-        let second = step("b").exec(&["b", "${{ steps.a.data.v | length }}"]);
+    let reads = [
+        "steps.a.data.v | length",
+        "steps['a'].data",
+        "steps.a.data.v | default('none')",
+        "steps.a.data is defined",
+    ];
+    let cases = [(64 * 1024 - 20, true), (64 * 1024, false)].into_iter();
+    for ((bytes, fits), read) in cases.flat_map(|case| reads.map(|read| (case, read))) {
+        let second = step("b").exec(&["b", &format!("${{{{ {read} }}}}")]);
         let mut driver = Driver::started(&flow([step("a"), second]));
         driver.ok(settled(reported("a.1.1", &format!(r#""data":{{"v":"{}"}}"#, "x".repeat(bytes)))));
-        assert_eq!(stand(&driver.run) == "= b.1.1 live", fits, "{bytes}");
+        assert_eq!(stand(&driver.run) == "= b.1.1 live", fits, "{bytes} {read}");
+        if let Some(Event::RunEnded(ended)) = driver.records.last().map(|record| &record.event) {
+            let why = "the data of step `a` has more than 64 KiB, and is no value of an expression";
+            assert!(
+                ended.reason.contains("VALUE_TOO_LARGE") && ended.reason.contains(why),
+                "{}",
+                ended.reason
+            );
+        }
         assert_eq!(driver.settlement("a.1.1").data.get("$artifact").is_none(), fits, "{bytes}");
     }
 }
@@ -146,5 +161,6 @@ fn the_whole_text_of_a_step_is_there_where_the_flow_reads_it() {
     let marked = "a\n… [7 characters omitted] …\nb";
     assert_eq!(told(marked, true), (true, Ok(marked.to_owned())));
     let (kept, ended) = told(&"x".repeat(100 * 1024 + 1), true);
-    assert!(!kept && ended.unwrap_err().contains("has more than 100 KiB"));
+    let why = ended.unwrap_err();
+    assert!(!kept && why.contains("has more than 100 KiB") && why.contains("VALUE_TOO_LARGE"), "{why}");
 }

@@ -5,7 +5,10 @@ use crate::{
     flows::{With, critic, flow, step},
 };
 use envoi_contract::json::Value;
-use envoi_kernel::event::{Change, FileChange, Outcome};
+use envoi_kernel::{
+    event::{Change, FileChange, Outcome},
+    input::AttemptResult,
+};
 
 #[test]
 fn a_handoff_tells_status_text_route_and_files() {
@@ -56,6 +59,23 @@ fn a_handoff_tells_status_text_route_and_files() {
         assert_eq!(driver.handoff(visit).verification_passed, verified, "{visit}");
         assert_eq!(row(visit).as_deref(), row_fired, "{visit}");
         assert_eq!(driver.handoff(visit).routing_signal.reason, reason, "{visit}");
+    }
+}
+
+#[test]
+fn the_summary_of_a_text_that_is_cut_says_so_however_short_the_rest_is() {
+    let cut =
+        |text: &str| AttemptResult { text_cut: true, ..result("a.1.1", Outcome::Exited { code: 0 }, text) };
+    let long = "word ".repeat(500);
+    for (text, end) in [("  \nStatus: VERIFIED\n", "  \nStatus: VERIFIED"), (&long, "word word")] {
+        let mut driver = Driver::started(&flow([step("a")]));
+        driver.ok(settled(cut(text)));
+        let summary = &driver.handoff("a.1").summary;
+        assert!(
+            summary.starts_with("… [the beginning of the text: its characters omitted] …\n"),
+            "{summary}"
+        );
+        assert!(summary.ends_with(end), "{summary}");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     flows::{With, bounded, branch, critic, flow, limits, step},
     story::{ends, plays},
 };
-use envoi_kernel::event::Outcome;
+use envoi_kernel::{event::Outcome, input::AttemptResult};
 
 fn talker(max_iterations: u64) -> envoi_kernel::flow::Step {
     critic("critic", "a", max_iterations).with(|step| step.routing.status_from_exit.clear())
@@ -22,6 +22,37 @@ fn a_question_names_the_beginning_of_a_long_reason_and_the_hand_off_all_of_it() 
     assert!(asked.contains("Conflicting statuses: W0, W1, ") && asked.contains("bytes omitted]"), "{asked}");
     assert!(asked.len() < 17_000, "{}", asked.len());
     assert!(driver.handoff("critic.1").routing_signal.reason.ends_with(", W9499"));
+}
+
+#[test]
+fn a_text_that_is_cut_passes_no_gate_and_takes_no_branch() {
+    let gate = || step("gate").with(|step| step.routing.success_values = vec!["VERIFIED".to_owned()]);
+    let flows = [
+        (flow([step("a"), talker(2), step("b")]), "critic.1.1"),
+        (flow([step("a"), gate(), step("b")]), "gate.1.1"),
+        (flow([step("a"), branch("choose", &["b"]), step("b")]), "choose.1.1"),
+    ];
+    for (flow, attempt) in flows {
+        for text in ["Status: VERIFIED", "Status: UNVERIFIED", "ROUTE_TO: b", "it is VERIFIED", ""] {
+            let mut driver = Driver::started(&flow);
+            driver.exit("a.1.1", 0);
+            let cut = AttemptResult { text_cut: true, ..result(attempt, Outcome::Exited { code: 0 }, text) };
+            driver.ok(settled(cut));
+            let asked = &driver.question().question;
+            assert!(
+                asked.contains("Handoff is cut, and nothing is read from it"),
+                "{attempt} {text}: {asked}"
+            );
+            assert!(driver.settlement(attempt).text_cut);
+        }
+    }
+    // What the exit code says is not in the text.
+    let mut driver = Driver::started(&flow([step("a"), critic("critic", "a", 1), step("b")]));
+    driver.exit("a.1.1", 0);
+    let cut =
+        |code| AttemptResult { text_cut: true, ..result("critic.1.1", Outcome::Exited { code }, "end") };
+    driver.ok(settled(cut(0)));
+    assert_eq!(driver.nth_begun(2).unwrap().to_string(), "b.1.1");
 }
 
 #[test]

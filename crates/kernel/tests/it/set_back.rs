@@ -35,6 +35,7 @@ pub(crate) fn isolated(flow: &Arc<Flow>) -> Driver {
         branch: None,
         head: None,
         base: digest("base"),
+        remarks: Vec::new(),
     };
     (start.isolated, start.keep_files) = (Some(Box::new(isolated)), true);
     driver.feed(Input::Start(start)).unwrap();

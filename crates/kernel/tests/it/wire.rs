@@ -160,6 +160,7 @@ fn sample() -> Vec<(Input, Option<Slot>)> {
             branch: Some("envoi/run".to_owned()),
             head: Some("c0ffee".to_owned()),
             base: Digest::of(b"base"),
+            remarks: Vec::new(),
         }));
         start.env = Object::from([("CI", Value::from("yes"))]);
         let selection = Selection { from: Some(step_id("b")), ..Selection::default() };

@@ -146,6 +146,11 @@ impl From<Refused> for Problem {
                     .hint("start it with `workspace` as `copy` or `shared`, or later")
                     .retry_after(5);
             }
+            // Not where the client is.
+            Code::SecretMissing => {
+                return Self::new(code, message)
+                    .hint("the server needs it: set it where the server is started, and start that again");
+            }
             _ => {}
         }
         let problem = Self::new(code, message);
@@ -238,6 +243,18 @@ mod tests {
         for (refused, status) in rows {
             assert_eq!(Problem::from(refused.clone()).status.as_u16(), status, "{refused:?}");
         }
+    }
+
+    #[test]
+    fn a_secret_that_is_missing_is_to_be_set_where_the_server_is() {
+        let here = "set it where the command is called; secrets are never stored";
+        let refused =
+            Refused::new(Code::SecretMissing, "secret `KEY`: the variable `KEY` is not set", Some(here));
+        let problem = Problem::from(refused);
+        assert!(
+            problem.hint_of().is_some_and(|hint| hint.contains("where the server is started")),
+            "{problem:?}"
+        );
     }
 
     #[test]

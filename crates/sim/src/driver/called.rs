@@ -49,7 +49,7 @@ impl Driver<'_> {
             run: loaded,
             inputs: vec![input],
             purpose: Purpose::Decide,
-            again: false,
+            again: None,
             is_inside: true,
             request: None,
             tail_bytes: 0,

@@ -170,6 +170,11 @@ impl AttemptDir {
         self.path.join("before")
     }
 
+    /// Empty: the supervisor has given up because the disk was full.
+    pub fn disk_full(&self) -> PathBuf {
+        self.path.join("disk-full")
+    }
+
     /// [`crate::FileWork`], while the supervisor reads or copies so many files that it takes long. Nothing depends on it.
     pub fn file_work(&self) -> PathBuf {
         self.path.join("file-work.json")

@@ -77,6 +77,10 @@ pub struct Exit {
     pub stderr_tail: String,
     /// The step's text: a file of its own, or that of `$ENVOI_OUTPUT` or stdout where it is exactly the text.
     pub text: FileRef,
+    /// Whether the text is only a part of what the command wrote: the end of what is larger than a text, or of a stream that is not
+    /// kept in full. An older supervisor does not say it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub text_cut: bool,
     /// The report, masked, if the command left a file where one is looked for. Not checked to be a report. One over 16 MiB
     /// is cut to 16 MiB and one byte, which no reader of the contracts accepts.
     pub report: Option<FileRef>,

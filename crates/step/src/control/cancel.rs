@@ -91,6 +91,12 @@ pub(crate) fn read_started(dir: &AttemptDir) -> io::Result<Option<Started>> {
     Ok(Some(serde_json::from_slice(&plain::read_all(file, LARGEST_STARTED_BYTES)?)?))
 }
 
+/// The process id of the supervisor, if it lives.
+#[must_use]
+pub fn living_supervisor(dir: &AttemptDir) -> Option<u32> {
+    supervisor_lives(dir).then(|| started(dir)).flatten().map(|started| started.supervisor_pid)
+}
+
 /// Whether the supervisor that published `started.json` lives, as far as this process can see.
 pub(crate) fn supervisor_lives(dir: &AttemptDir) -> bool {
     let supervisor = read_started(dir).ok().flatten().and_then(|started| still_there(&started));

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::attempt::dir::{self, AttemptDir, LockFile};
 use crate::attempt::displaced::Displaced;
 use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, SetBack, Snapshot, VERSION};
-use crate::control::cancel::{read_started, supervisor_lives};
+use crate::control::cancel::{is_wanted, read_started, supervisor_lives};
 use crate::disk::pieces;
 use crate::disk::plain;
 use crate::mask::Secrets;
@@ -20,9 +20,11 @@ use crate::workspace::before::Before;
 /// How much of the output is evidence.
 const OUTPUT_TAIL_BYTES: u64 = 4 * 1024;
 
+/// So much of the files of a workspace takes a moment, and is read also for a run that is cancelled.
+const READ_BEFORE_A_CANCEL_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The state of an attempt.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one at a time, on the way to its reader")]
 pub enum Probe {
     /// Its lock is held. Wait ([`crate::wait_until_free`]) and look again, more than once if need be: a process that an
     /// engine has just forked for something else can hold the lock for a moment too.
@@ -31,8 +33,8 @@ pub enum Probe {
     Settled(Box<Exit>),
     /// Nothing was ever started. The lock is for spawning it now.
     NotStarted(LockFile),
-    /// Something may have run, and its end is not known.
-    Lost(Evidence),
+    /// Something may have run, and its end is not known. [`evidence`] reads what can be shown about it, which may take long.
+    Lost(Doubt),
 }
 
 /// What a person can be shown about a lost attempt.
@@ -46,10 +48,12 @@ pub struct Evidence {
     pub ran_ms: Option<u64>,
     /// The end of stdout, or of stderr if there is no stdout: masked, at most 4 KiB.
     pub output_tail: String,
+    /// The supervisor gave up because the disk was full.
+    pub disk_was_full: bool,
     /// The end of `supervisor.log`: usually empty, else why the supervisor gave up.
     pub supervisor_output: String,
-    /// Artifacts that differ from before the command; `None` if that cannot be seen.
-    pub files_changed: Option<Vec<FileChange>>,
+    /// Artifacts that differ from before the command, or why that is not known.
+    pub files_changed: Result<Vec<FileChange>, Unseen>,
     /// The snapshot of the workspace before the command, if one was taken.
     pub snapshot_before: Option<Snapshot>,
     /// The files were set back before that, or were to be.
@@ -67,13 +71,23 @@ impl Evidence {
             started_at_ms: None,
             ran_ms: None,
             output_tail,
+            disk_was_full: false,
             supervisor_output,
-            files_changed: None,
+            files_changed: Err(Unseen::Unreadable),
             snapshot_before: None,
             set_back: None,
             displaced: Displaced::default(),
         }
     }
+}
+
+/// Why it is not known which files an attempt has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unseen {
+    /// They, or the record of what they were, cannot be read.
+    Unreadable,
+    /// A cancel was requested while they were read.
+    Cancelled,
 }
 
 /// Why the end of an attempt is not known.
@@ -217,7 +231,7 @@ fn records(dir: &AttemptDir, start: Start<'_>) -> io::Result<Records> {
 
 fn look(dir: &AttemptDir, given: Given, expected: Expected<'_>) -> io::Result<Probe> {
     if given == Given::Maybe && !dir.is_real() {
-        return Ok(Probe::Lost(evidence(dir, Doubt::FolderGone)));
+        return Ok(Probe::Lost(Doubt::FolderGone));
     }
     let taken = match given {
         Given::Never => {
@@ -249,7 +263,7 @@ fn look(dir: &AttemptDir, given: Given, expected: Expected<'_>) -> io::Result<Pr
             }
             Records::Unknown => {
                 lock.free()?;
-                return Ok(Probe::Lost(evidence(dir, Doubt::OtherStart)));
+                return Ok(Probe::Lost(Doubt::OtherStart));
             }
         }
     }
@@ -274,7 +288,7 @@ fn held(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Probe> {
 }
 
 fn without_lock(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Probe> {
-    Ok(read_records(dir, expected)?.unwrap_or_else(|| Probe::Lost(evidence(dir, Doubt::FolderGone))))
+    Ok(read_records(dir, expected)?.unwrap_or(Probe::Lost(Doubt::FolderGone)))
 }
 
 /// What the folder says while no other process may write there; none if nothing was started.
@@ -286,7 +300,7 @@ fn read_records(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Option<P
         None if expected.start.boot_id != expected.current_boot => Doubt::Rebooted,
         None => return Ok(None),
     };
-    Ok(Some(Probe::Lost(evidence(dir, doubt))))
+    Ok(Some(Probe::Lost(doubt)))
 }
 
 /// The record of the end, or why it cannot be believed; none if there is none. Errors are the machine's.
@@ -350,10 +364,10 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     let started_at_ms = read_started(dir).ok().flatten().map(|started| started.started_at_ms);
     let ran_ms = started_at_ms.zip(last_output_ms(dir)).map(|(from, to)| to.saturating_sub(from));
     let (files_changed, snapshot_before, set_back) = match Before::read(dir) {
-        Ok(before) => (before.changes_since().ok(), before.snapshot, before.set_back),
+        Ok(before) => (files_changed(dir, &before), before.snapshot, before.set_back),
         // It is written before the command begins.
-        Err(error) if plain::is_missing(&error) => (Some(Vec::new()), None, None),
-        Err(_) => (None, None, None),
+        Err(error) if plain::is_missing(&error) => (Ok(Vec::new()), None, None),
+        Err(_) => (Err(Unseen::Unreadable), None, None),
     };
     let supervisor_output = readable_end(&dir.supervisor_log()).unwrap_or_default();
     Evidence {
@@ -361,12 +375,26 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
         started_at_ms,
         ran_ms,
         output_tail: output_tail(dir),
+        disk_was_full: fs::symlink_metadata(dir.disk_full()).is_ok(),
         supervisor_output,
         files_changed,
         snapshot_before,
         set_back,
         displaced: displaced(dir),
     }
+}
+
+/// Reads the files of the workspace, which may be large: a cancelled run does not wait for the end of that.
+fn files_changed(dir: &AttemptDir, before: &Before) -> Result<Vec<FileChange>, Unseen> {
+    let mut is_stopped = false;
+    let mut read_bytes = 0_u64;
+    let mut look = |piece: &[u8]| {
+        read_bytes = read_bytes.saturating_add(piece.len() as u64);
+        is_stopped |= read_bytes > READ_BEFORE_A_CANCEL_BYTES && is_wanted(dir);
+        if is_stopped { Err(io::Error::from(io::ErrorKind::ConnectionAborted)) } else { Ok(()) }
+    };
+    let changes = before.changes_since(&mut look);
+    if is_stopped { Err(Unseen::Cancelled) } else { changes.map_err(|_| Unseen::Unreadable) }
 }
 
 /// How the files were set back before an attempt, as far as its folder says.
@@ -393,7 +421,7 @@ fn readable_end(path: &std::path::Path) -> io::Result<String> {
     let nothing = Secrets::new(&[]);
     let mut text = TextTail::new(&nothing, OUTPUT_TAIL_BYTES);
     text.push(&stream::end_of(path, OUTPUT_TAIL_BYTES)?);
-    Ok(text.finish())
+    Ok(text.finish().content)
 }
 
 fn last_output_ms(dir: &AttemptDir) -> Option<u64> {

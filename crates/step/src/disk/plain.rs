@@ -150,7 +150,8 @@ pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
 }
 
 /// What kind of file it is, in words.
-pub(crate) fn kind(file: fs::FileType) -> &'static str {
+#[must_use]
+pub fn kind(file: fs::FileType) -> &'static str {
     if file.is_dir() {
         "a folder"
     } else if file.is_file() {

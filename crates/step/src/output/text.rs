@@ -10,6 +10,15 @@ use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
 use crate::output::ansi::Stripper;
 
+/// The end of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Text {
+    /// Bad bytes are U+FFFD.
+    pub(crate) content: String,
+    /// Whether something stood before it.
+    pub(crate) is_cut: bool,
+}
+
 /// Collects the end of a text.
 pub(crate) struct TextTail<'a> {
     before: Masker<'a>,
@@ -54,15 +63,18 @@ impl<'a> TextTail<'a> {
         }
     }
 
-    /// The text: bad bytes are U+FFFD.
-    pub(crate) fn finish(mut self) -> String {
+    /// The text.
+    pub(crate) fn finish(mut self) -> Text {
         let mut rest = Vec::new();
         self.before.finish(&mut rest);
         self.push_masked(&rest);
         self.after.finish(&mut self.kept);
         self.cut_front();
         let whole = if self.cut { skip_broken_start(&self.kept) } else { &self.kept };
-        last_chars(String::from_utf8_lossy(whole).into_owned(), self.cap)
+        let read = String::from_utf8_lossy(whole).into_owned();
+        let read_bytes = read.len();
+        let content = last_chars(read, self.cap);
+        Text { is_cut: self.cut || content.len() < read_bytes, content }
     }
 }
 
@@ -86,15 +98,18 @@ pub(crate) fn of_file(
     secrets: &Secrets,
     cap_bytes: u64,
     most_bytes: u64,
-) -> io::Result<Option<String>> {
+) -> io::Result<Option<Text>> {
     let Some(mut file) = open_if_there(path)? else { return Ok(None) };
-    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(most_bytes)))?;
+    let left_out_bytes = file.metadata()?.len().saturating_sub(most_bytes);
+    file.seek(SeekFrom::Start(left_out_bytes))?;
     let mut tail = TextTail::new(secrets, cap_bytes);
     pieces::pieces(&mut file.take(most_bytes), |piece| {
         tail.push(piece);
         Ok(())
     })?;
-    Ok(Some(tail.finish()))
+    let mut text = tail.finish();
+    text.is_cut |= left_out_bytes > 0;
+    Ok(Some(text))
 }
 
 /// The last `cap_bytes` of the text of the file, without reading all that stands before. The file is masked already.
@@ -108,7 +123,7 @@ pub(crate) fn end_of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io:
         tail.push(piece);
         Ok(())
     })?;
-    Ok(tail.finish())
+    Ok(tail.finish().content)
 }
 
 /// A regular file, or none where there is none.
@@ -122,10 +137,10 @@ pub(crate) fn open_if_there(path: &Path) -> io::Result<Option<std::fs::File>> {
 
 #[cfg(test)]
 mod tests {
-    use super::TextTail;
+    use super::{Text, TextTail, of_file};
     use crate::mask::Secrets;
 
-    fn text(cap: u64, secrets: &[&str], bytes: &[u8], size: usize) -> String {
+    fn text(cap: u64, secrets: &[&str], bytes: &[u8], size: usize) -> Text {
         let values: Vec<String> = secrets.iter().map(|value| (*value).to_owned()).collect();
         let secrets = Secrets::new(&values);
         let mut tail = TextTail::new(&secrets, cap);
@@ -135,25 +150,43 @@ mod tests {
 
     #[test]
     fn the_text_is_readable_masked_and_only_its_end() {
-        let rows: &[(u64, &[&str], &[u8], &str)] = &[
-            (100, &[], b"plain\n", "plain\n"),
-            (100, &[], b"bad \xff byte", "bad \u{fffd} byte"),
-            (100, &["hunter2"], b"hunt\x1b[1mer2 hunter2", "*** ***"),
-            (4, &[], b"123456", "3456"),
-            (4, &[], "aä€".as_bytes(), "€"),
-            (5, &[], "aä€".as_bytes(), "ä€"),
-            (3, &[], b"\xff\xff", "\u{fffd}"),
+        type Row<'r> = (u64, &'r [&'r str], &'r [u8], &'r str, bool);
+        let rows: &[Row<'_>] = &[
+            (100, &[], b"plain\n", "plain\n", false),
+            (100, &[], b"bad \xff byte", "bad \u{fffd} byte", false),
+            (100, &["hunter2"], b"hunt\x1b[1mer2 hunter2", "*** ***", false),
+            (6, &[], b"123456", "123456", false),
+            (6, &["1234567"], b"123456", "123456", false),
+            (6, &[], b"\x1b[1m123456", "123456", false),
+            (4, &[], b"123456", "3456", true),
+            (4, &[], "aä€".as_bytes(), "€", true),
+            (5, &[], "aä€".as_bytes(), "ä€", true),
+            (3, &[], b"\xff\xff", "\u{fffd}", true),
         ];
-        for (cap, secrets, bytes, expected) in rows {
+        for (cap, secrets, bytes, expected, is_cut) in rows {
+            let expected = Text { content: (*expected).to_owned(), is_cut: *is_cut };
             for size in 1..=bytes.len() {
-                assert_eq!(&text(*cap, secrets, bytes, size), expected, "{bytes:?} in pieces of {size}");
+                assert_eq!(text(*cap, secrets, bytes, size), expected, "{bytes:?} in pieces of {size}");
             }
         }
     }
 
     #[test]
+    fn a_text_whose_beginning_is_not_read_is_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("output");
+        // Masked and without its escape sequences, what is read of it has room.
+        std::fs::write(&path, "UNVERIFIED\x1b[1m\x1b[1m\x1b[1mend").unwrap();
+        let none = Secrets::new(&[]);
+        let read = |most_bytes| of_file(&path, &none, 10, most_bytes).unwrap().unwrap();
+        assert_eq!(read(11), Text { content: "end".to_owned(), is_cut: true });
+        assert!(!of_file(&path, &none, 13, 100).unwrap().unwrap().is_cut);
+    }
+
+    #[test]
     fn a_long_flow_is_cut_to_its_end() {
         let bytes = "0123456789".repeat(100_000);
-        assert_eq!(text(10, &[], bytes.as_bytes(), 4096), "0123456789");
+        let expected = Text { content: "0123456789".to_owned(), is_cut: true };
+        assert_eq!(text(10, &[], bytes.as_bytes(), 4096), expected);
     }
 }

@@ -37,7 +37,10 @@ use crate::{
         closed_to_owner::open_to_owner,
         pieces::{self, Measure},
     },
-    output::{cleaning, report, text},
+    output::{
+        cleaning, report,
+        text::{self, Text},
+    },
 };
 
 /// How much of stderr goes into the record.
@@ -45,6 +48,8 @@ const STDERR_TAIL_BYTES: u64 = 4 * 1024;
 
 /// A larger `$ENVOI_OUTPUT` is not kept whole: as much as of a stream.
 const MOST_OUTPUT_BYTES: u64 = Spec::STREAM_CAP_BYTES;
+
+const BYTES_OF_A_MIB: u64 = 1024 * 1024;
 
 /// More bytes than the line in a stream that reports what was left out.
 const LEFT_OUT_LINE_BYTES: u64 = 100;
@@ -111,7 +116,7 @@ impl Attempt {
         }
         let handed = self.files(before, self.succeeded(&ended.outcome))?;
         let stdout = stream(&self.dir.stdout(), &ended.stdout, stdout_bytes)?;
-        let text = self.text(&stdout.file, &mut notes)?;
+        let (text, text_cut) = self.text(&stdout.file, &ended.stdout, &mut notes)?;
         let (snapshot_after, after) =
             before.and_then(|before| self.snapshot_after(before, &mut notes)).unzip();
         let stderr = stream(&self.dir.stderr(), &ended.stderr, stderr_bytes)?;
@@ -144,6 +149,7 @@ impl Attempt {
             stderr,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text,
+            text_cut,
             warnings: self.warnings(ended, handed.left_out, notes, &collected, before),
             data: data.file,
             data_unreadable: data.unreadable.map(|what| self.secrets.mask_str(&what)),
@@ -200,13 +206,14 @@ impl Attempt {
     }
 
     /// Finds the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout. Writes it only where it is not exactly what
-    /// stands in that file.
-    fn text(&self, stdout: &FileRef, warnings: &mut Vec<String>) -> io::Result<FileRef> {
+    /// stands in that file. Says also whether it is only a part of what the command wrote.
+    fn text(&self, stdout: &FileRef, kept: &Kept, warnings: &mut Vec<String>) -> io::Result<(FileRef, bool)> {
         let output = self.dir.output();
-        let (text, source) = match self.text_of(&output)? {
+        let mut of_stdout = false;
+        let (Text { content: text, is_cut }, source) = match self.text_of(&output)? {
             Some(text) if is_larger(&output, MOST_OUTPUT_BYTES) => {
                 // A masked copy of all of it could fill the disk, and take long.
-                envoi_durable::put(&output, text.as_bytes())?;
+                envoi_durable::put(&output, text.content.as_bytes())?;
                 let most = MOST_OUTPUT_BYTES >> 20;
                 warnings.push(format!("`$ENVOI_OUTPUT` has more than {most} MiB: only its text is kept"));
                 (text, Some(report::file_ref(&output)?))
@@ -220,26 +227,46 @@ impl Attempt {
                     warnings
                         .push("`$ENVOI_OUTPUT` is not a regular file: stdout is used as the text".to_owned());
                 }
+                of_stdout = true;
                 (self.text_of(&self.dir.stdout())?.unwrap_or_default(), Some(stdout.clone()))
             }
         };
+        let lacks_some = of_stdout && (kept.left_out_bytes > 0 || kept.failed.is_some());
+        if is_cut || lacks_some {
+            let name = if of_stdout { "stdout" } else { "`$ENVOI_OUTPUT`" };
+            warnings.push(self.cut_text(name, is_cut));
+        }
         let own = self.dir.text();
-        match source.filter(|source| source.holds(text.as_bytes())) {
+        let file = match source.filter(|source| source.holds(text.as_bytes())) {
             Some(source) => {
                 // The command has put it there: it would be taken for the text, and it is not masked.
                 if fs::symlink_metadata(&own).is_ok() {
                     cleaning::remove(&own)?;
                 }
-                Ok(source)
+                source
             }
             None => {
                 envoi_durable::put(&own, text.as_bytes())?;
-                report::file_ref(&own)
+                report::file_ref(&own)?
             }
-        }
+        };
+        Ok((file, is_cut || lacks_some))
     }
 
-    fn text_of(&self, path: &Path) -> io::Result<Option<String>> {
+    /// What a person should know of a text that is a part of its source.
+    fn cut_text(&self, source: &str, is_too_large: bool) -> String {
+        let most_bytes = self.spec.text_cap_bytes;
+        let why = match (is_too_large, most_bytes % BYTES_OF_A_MIB) {
+            (true, 0) => {
+                format!("has more than {} MiB, and only its end is kept", most_bytes / BYTES_OF_A_MIB)
+            }
+            (true, _) => format!("has more than {most_bytes} bytes, and only its end is kept"),
+            (false, _) => "is not kept in full".to_owned(),
+        };
+        format!("the step's text is cut: {source} {why}; a status, a route or data in it does not count")
+    }
+
+    fn text_of(&self, path: &Path) -> io::Result<Option<Text>> {
         // Of what is not kept whole only the end is read, with room for what is removed from the text.
         let most_bytes = match is_larger(path, MOST_OUTPUT_BYTES) {
             true => self.spec.text_cap_bytes.saturating_mul(4),

@@ -196,9 +196,13 @@ impl Before {
     }
 
     /// How the workspace differs now.
-    pub(crate) fn changes_since(&self) -> io::Result<Vec<FileChange>> {
+    pub(crate) fn changes_since(
+        &self,
+        each: &mut impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<Vec<FileChange>> {
         let watched = self.watched().map_err(io::Error::other)?;
-        let changes = artifacts::changes(&self.files, &watched.look(), false);
+        let seen = watched.look_with(|_, mut file| pieces::read_through(&mut file, &mut *each));
+        let changes = artifacts::changes(&self.files, &seen, false);
         Ok(changes
             .into_iter()
             .map(|(path, change)| FileChange { path, change, file: None, before: None })

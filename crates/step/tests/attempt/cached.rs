@@ -518,7 +518,7 @@ pub(crate) fn what_was_displaced_is_known_also_where_no_result_comes_in_the_end(
     launcher().spawn(&dir, &gone, lock).unwrap().wait().unwrap();
     let boot = boot_id().unwrap();
     match probe(&dir, Given::Maybe, start_in(&boot), &boot).unwrap() {
-        Probe::Lost(evidence) => lib_of(&evidence.displaced.stood, "doubtful"),
+        Probe::Lost(_) => lib_of(&envoi_step::displaced(&dir).stood, "doubtful"),
         other => panic!("{other:?}"),
     }
     assert_eq!(place.starts(), 1);

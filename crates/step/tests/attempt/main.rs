@@ -130,7 +130,8 @@ fn trials() -> Vec<Trials> {
         streams:
             a_gigabyte_of_output_stays_within_the_cap,
             a_running_command_can_be_followed,
-            the_text_is_the_output_file_if_the_command_wrote_it;
+            the_text_is_the_output_file_if_the_command_wrote_it,
+            a_text_that_is_a_part_says_so;
         secrets:
             a_secret_is_never_on_disk,
             no_spelling_of_a_secret_is_on_disk,

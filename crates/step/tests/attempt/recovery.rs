@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use envoi_step::{
-    Cancelled, Change, Doubt, Given, Outcome, Probe, Start, boot_id, cancel, end_leftovers, probe,
+    Cancelled, Change, Doubt, Given, Outcome, Probe, Start, Unseen, boot_id, cancel, end_leftovers, probe,
     wait_until_free,
 };
 
@@ -83,7 +83,7 @@ pub(crate) fn what_never_started_is_started_with_the_very_lock_of_the_probe() {
     assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
     let rebooted = Stage::new();
     let lost = probe(&rebooted.dir, Given::Maybe, start_in("an earlier boot"), &boot_id().unwrap()).unwrap();
-    assert!(matches!(lost, Probe::Lost(evidence) if evidence.doubt == Doubt::Rebooted));
+    assert!(matches!(lost, Probe::Lost(found) if found == Doubt::Rebooted));
 }
 
 /// A backup was unpacked over the store: the journal is older than what lies in the folder.
@@ -95,7 +95,7 @@ pub(crate) fn what_another_start_of_an_attempt_has_left_is_not_the_result_of_thi
     let probed = |given, start| probe(&stage.dir, given, start, &boot).unwrap();
     assert!(matches!(probed(Given::Maybe, start_in(&boot)), Probe::Settled(found) if *found == exit));
     let doubt = probed(Given::Maybe, other);
-    assert!(matches!(doubt, Probe::Lost(evidence) if evidence.doubt == Doubt::OtherStart));
+    assert!(matches!(doubt, Probe::Lost(found) if found == Doubt::OtherStart));
     // An engine that was stopped for long before it looked: another one has had it started.
     assert!(matches!(probed(Given::Never, start_in(&boot)), Probe::Settled(found) if *found == exit));
     // Nobody was given this start: the other one makes room, and its files stay.
@@ -112,10 +112,7 @@ pub(crate) fn what_another_start_of_an_attempt_has_left_is_not_the_result_of_thi
     fs::write(stage.dir.exit(), &record).unwrap();
     assert!(!record.contains("start\":\"") && matches!(stage.probe(), Probe::Settled(_)), "{record}");
     let doubt = probed(Given::Never, start_in(&boot));
-    assert!(
-        matches!(doubt, Probe::Lost(evidence) if evidence.doubt == Doubt::OtherStart),
-        "whose it is is not known"
-    );
+    assert!(matches!(doubt, Probe::Lost(found) if found == Doubt::OtherStart), "whose it is is not known");
 }
 
 pub(crate) fn a_live_attempt_of_another_start_is_waited_for() {
@@ -163,7 +160,8 @@ pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
     kill(supervisor.pid(), "KILL");
     supervisor.wait().unwrap();
     assert!(lives(&leader) && lives(&child), "they outlive it");
-    let Probe::Lost(evidence) = stage.probe() else { panic!("nobody knows how it ended") };
+    let Probe::Lost(doubt) = stage.probe() else { panic!("nobody knows how it ended") };
+    let evidence = envoi_step::evidence(&stage.dir, doubt);
     assert_eq!(evidence.doubt, Doubt::SupervisorGone);
     assert_eq!(evidence.output_tail, "output so far\n");
     assert!(evidence.ran_ms.is_some());
@@ -171,9 +169,21 @@ pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
     let changed: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.change)).collect();
     assert_eq!(changed, [("kept.txt", Change::Modified)]);
     assert!(files.iter().all(|file| file.before.is_none()));
+    // Of a run that is cancelled a small file is read, and a large one is not.
+    assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Lost);
+    assert_eq!(envoi_step::living_supervisor(&stage.dir), None);
+    let looked = || envoi_step::evidence(&stage.dir, Doubt::SupervisorGone).files_changed;
+    assert_eq!(looked().unwrap(), files);
+    fs::File::options()
+        .write(true)
+        .open(stage.workspace().join("kept.txt"))
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    assert_eq!(looked().unwrap_err(), Unseen::Cancelled);
     fs::write(stage.dir.before(), "no record").unwrap();
-    let Probe::Lost(evidence) = stage.probe() else { panic!("nobody knows how it ended") };
-    assert_eq!(evidence.files_changed, None, "it is not known, and not said to be none");
+    let unseen = || envoi_step::evidence(&stage.dir, Doubt::SupervisorGone).files_changed.unwrap_err();
+    assert_eq!(unseen(), Unseen::Unreadable, "it is not known, and not said to be none");
     assert!(!stage.dir.path().join("before.pack").exists() && !stage.dir.before_files().exists());
     assert_eq!(end_leftovers(ATTEMPT, &stage.workspace()).unwrap(), 0, "of another run");
     assert_eq!(end_leftovers("work.1.2", &stage.run_base()).unwrap(), 0, "of another attempt");
@@ -207,7 +217,7 @@ pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
     assert!(matches!(later(), Probe::Settled(found) if *found == exit));
     fs::write(stage.dir.stderr(), "x").unwrap();
     let doubt = Doubt::FileDiffers { path: "stderr".to_owned() };
-    assert!(matches!(later(), Probe::Lost(evidence) if evidence.doubt == doubt), "nothing was written there");
+    assert!(matches!(later(), Probe::Lost(found) if found == doubt), "nothing was written there");
     fs::remove_file(stage.dir.stderr()).unwrap();
     for file in exit.handed_over().filter(|file| **file != exit.stderr.file) {
         let path = stage.dir.path().join(&file.path);
@@ -216,7 +226,7 @@ pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
         for damaged in [[&whole, &b"x"[..]].concat(), zeroed].iter().filter(|bytes| **bytes != whole) {
             fs::write(&path, damaged).unwrap();
             let doubt = Doubt::FileDiffers { path: file.path.clone() };
-            assert!(matches!(later(), Probe::Lost(evidence) if evidence.doubt == doubt), "{damaged:?}");
+            assert!(matches!(later(), Probe::Lost(found) if found == doubt), "{damaged:?}");
         }
         fs::remove_file(&path).unwrap();
         assert!(matches!(later(), Probe::Lost(_)), "{path:?} is missing");
@@ -227,10 +237,7 @@ pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
         ["", "{", &record.replace("work.1.1", "work.1.2"), &record.replace("\"version\":1", "\"version\":2")]
     {
         fs::write(stage.dir.exit(), damaged).unwrap();
-        assert!(
-            matches!(stage.probe(), Probe::Lost(evidence) if evidence.doubt == Doubt::Damaged),
-            "{damaged}"
-        );
+        assert!(matches!(stage.probe(), Probe::Lost(found) if found == Doubt::Damaged), "{damaged}");
     }
 }
 

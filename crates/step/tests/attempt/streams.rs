@@ -31,7 +31,9 @@ pub(crate) fn a_gigabyte_of_output_stays_within_the_cap() {
     assert_eq!(exit.text.bytes, 1024);
     let cut = "stdout is cut: of 1000000009 bytes the first and the last half of the limit are kept, 999934473 bytes between \
                them are left out (`output.stream` in the configuration)";
-    assert_eq!(exit.warnings, [cut]);
+    let text = "the step's text is cut: stdout has more than 1024 bytes, and only its end is kept; a status, a route or data in it does \
+                not count";
+    assert_eq!((exit.warnings, exit.text_cut), (vec![text.to_owned(), cut.to_owned()], true));
 }
 
 fn bytes_below(path: &Path) -> u64 {
@@ -68,4 +70,38 @@ pub(crate) fn the_text_is_the_output_file_if_the_command_wrote_it() {
         stage.run(&stage.shell(script));
         assert_eq!(stage.text(), expected, "{script}");
     }
+}
+
+pub(crate) fn a_text_that_is_a_part_says_so() {
+    let too_large = |name: &str| format!("{name} has more than 20 bytes, and only its end is kept");
+    let rows = [
+        ("printf '%20s' text", "", None),
+        ("printf '%21s' text", "", Some(too_large("stdout"))),
+        ("printf '\\033[31m%20s' text", "", None),
+        ("printf text; printf '%20s' output > $ENVOI_OUTPUT", "", None),
+        ("printf '%30s' text; printf output > $ENVOI_OUTPUT", "", None),
+        ("printf text; printf '%21s' output > $ENVOI_OUTPUT", "", Some(too_large("`$ENVOI_OUTPUT`"))),
+        ("printf '%21s' text; mkdir $ENVOI_OUTPUT", "", Some(too_large("stdout"))),
+        // A secret is masked before the text is measured.
+        ("printf '%25s' $TOKEN", "a-long-secret-in-it", None),
+    ];
+    for (script, secret, cut) in rows {
+        let stage = Stage::new();
+        let mut spec = stage.shell(script);
+        spec.text_cap_bytes = 20;
+        spec.secrets.extend(Some(secret.to_owned()).filter(|secret| !secret.is_empty()));
+        spec.env.push(("TOKEN".to_owned(), secret.to_owned()));
+        let exit = stage.run(&spec);
+        let told = exit.warnings.iter().find_map(|warning| warning.strip_prefix("the step's text is cut: "));
+        let after = "; a status, a route or data in it does not count";
+        assert_eq!(told.map(|told| told.strip_suffix(after).unwrap()), cut.as_deref(), "{script}");
+        assert_eq!(exit.text_cut, cut.is_some(), "{script}");
+    }
+    // The text is small, and the stream that it is made of is not kept in full.
+    let stage = Stage::new();
+    let mut spec = stage.shell("seq 2000");
+    spec.stream_cap_bytes = 4096;
+    let exit = stage.run(&spec);
+    assert!(exit.text_cut && exit.text.bytes < 5000, "{exit:?}");
+    assert!(exit.warnings[0].contains("stdout is not kept in full; a status"), "{:?}", exit.warnings);
 }

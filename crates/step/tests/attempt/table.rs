@@ -273,7 +273,7 @@ fn look(stage: &Stage, row: Row, current_boot: &str) {
             if row.kind != Kind::Sparse || current_boot == started_in {
                 mask_lost(&stage.dir, &[SECRET.to_owned()], Spec::STREAM_CAP_BYTES);
             }
-            evidence(&stage.dir, found.doubt);
+            evidence(&stage.dir, found);
         }
         other => panic!("{row:?}: {other:?}"),
     }

@@ -280,6 +280,9 @@ fn overview(
         let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch {branch}"));
         let of = diff::printable(&isolated.of);
         say(format_args!("           a tree of its own, made from {of}{branch}"))?;
+        for remark in &isolated.remarks {
+            say(format_args!("           {}", diff::printable(remark)))?;
+        }
         let is_applied = |record: &Record| match &record.event {
             Event::FilesRestoring(wanted) => wanted.folder.is_some(),
             _ => false,

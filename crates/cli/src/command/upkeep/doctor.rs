@@ -9,7 +9,10 @@ mod snapshots;
 use crate::{
     process::{failure::Failure, invocation, output},
     session::accounts,
-    store::{config, home::Home},
+    store::{
+        config,
+        home::{self, Found, Home},
+    },
     text::duration::{between, since},
 };
 use core::{convert::Infallible, fmt::Display};
@@ -20,6 +23,7 @@ use envoi_journal::{
     DamagedContent, DamagedRow, Layout, Lease, OpenError, ReadError, Reader, RunFilter, Standing, Store,
     Taken, Undelivered, with_causes,
 };
+use rustix::fs::{Access, AtFlags};
 use std::{
     fs::File,
     io::{self, Write},
@@ -117,8 +121,12 @@ fn tempfile_in(dir: &Path) -> io::Result<()> {
 
 fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     let dir = home.dir()?;
-    if !dir.join("envoi.db").is_file() {
-        return Ok(vec![finding::<Infallible>("store", Ok(format!("none yet at {}", dir.display())))]);
+    match home::find(&dir) {
+        Found::Store => {}
+        Found::Nothing => {
+            return Ok(vec![finding::<Infallible>("store", Ok(format!("none yet at {}", dir.display())))]);
+        }
+        Found::Other(what) => return Ok(vec![finding("store", Err(format!("{}: {what}", dir.display())))]),
     }
     // A copy may be looked at. What cannot be written may be readable.
     let store = match Store::open_any(Layout::new(&dir)) {
@@ -271,17 +279,37 @@ fn trees_there(reader: &Reader) -> Result<String, Refused> {
     })
 }
 
-/// The folders that every store has, as far as something else is there: nothing can be written behind it.
+/// The folders that every store has, as far as something else is there, or they may not be used: nothing can be written there.
 fn folders(layout: &Layout) -> Vec<Finding> {
     let artifacts = layout.artifacts();
     let parent = artifacts.parent().map(Path::to_owned);
     let folders = [Some(layout.runs()), parent, Some(layout.artifacts()), Some(layout.temporary())];
-    let is_other = |path: &std::path::PathBuf| !path.symlink_metadata().is_ok_and(|found| found.is_dir());
-    let wrong = |path: std::path::PathBuf| {
-        let text = format!("{} is no folder, or a link to one: remove it; it is made again", path.display());
-        finding("folder of the store", Err(text))
-    };
-    folders.into_iter().flatten().filter(is_other).map(wrong).collect()
+    let all = folders.into_iter().flatten();
+    all.filter_map(|path| Some(finding("folder of the store", Err(unusable(&path, may_use(&path))?))))
+        .collect()
+}
+
+/// Whether this process may list a folder, write into it and look behind it.
+fn may_use(path: &Path) -> io::Result<()> {
+    let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    Ok(rustix::fs::accessat(rustix::fs::CWD, path, all, AtFlags::EACCESS)?)
+}
+
+/// Why nothing can be written into a folder of the store, if that is so; `may` says whether this process may use it.
+fn unusable(path: &Path, may: io::Result<()>) -> Option<String> {
+    let path_shown = path.display();
+    match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => {
+            let error = may.err()?;
+            Some(format!(
+                "{path_shown} may not be used: {error}; give it to the user of the store, with `chown` or `chmod`"
+            ))
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Some(format!("{path_shown} cannot be looked at: {error}"))
+        }
+        _ => Some(format!("{path_shown} is no folder, or a link to one: remove it; it is made again")),
+    }
 }
 
 /// Each content that is damaged or missing, unless it is `known` already.
@@ -371,6 +399,24 @@ mod tests {
         }
         let message = clock_beside(Some(at(61)), at(0)).unwrap_err().to_string();
         assert!(message.starts_with("it is 1h 1m behind the newest event of the store"), "{message}");
+    }
+
+    #[test]
+    fn a_folder_that_may_not_be_used_is_no_folder_of_a_store() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path();
+        assert_eq!(unusable(folder, may_use(folder)), None);
+        let denied = || Err(io::ErrorKind::PermissionDenied.into());
+        let text = unusable(folder, denied()).unwrap();
+        assert!(text.starts_with(&format!("{} may not be used: ", folder.display())), "{text}");
+        std::fs::write(folder.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(folder, folder.join("link")).unwrap();
+        for name in ["file", "link", "nothing"] {
+            let text = unusable(&folder.join(name), Ok(())).unwrap();
+            assert!(text.ends_with("is no folder, or a link to one: remove it; it is made again"), "{text}");
+        }
+        assert!(unusable(&folder.join("file/below"), Ok(())).unwrap().contains("cannot be looked at"));
+        assert!(may_use(&folder.join("nothing")).is_err());
     }
 
     #[test]

@@ -406,6 +406,29 @@ fn a_request_that_the_loop_refuses_is_not_noted_as_done() {
 }
 
 #[test]
+fn a_run_that_is_not_begun_leaves_no_folder_whatever_the_reason() {
+    let place = place(PLAIN);
+    let stopping = || EngineError::Stopping { reason: "it is closing".to_owned() };
+    let full = || {
+        let source = Arc::new(std::io::Error::other("no room"));
+        EngineError::Store(envoi_journal::CommitError::Full { source })
+    };
+    let other = RunId::new("run_b").unwrap();
+    for (run, error, stays) in [
+        (&other, stopping(), false),
+        (&other, full(), false),
+        (&other, EngineError::Refused(envoi_kernel::Refusal::NotStarted), false),
+        // The journal has it: the engine ended before it could reply.
+        (&place.id, stopping(), true),
+        (&place.id, EngineError::Refused(envoi_kernel::Refusal::AlreadyStarted), true),
+    ] {
+        place.commands.begin_starts(run).unwrap();
+        let refused = place.commands.not_begun(run, error, None);
+        assert_eq!(place.commands.layout.run(run).exists(), stays, "{run}: {}", refused.message);
+    }
+}
+
+#[test]
 fn a_request_that_has_a_run_tried_again_does_so_once() {
     let place = place(PLAIN);
     place.decides(Input::SlotFree, slot());
@@ -418,10 +441,14 @@ fn a_request_that_has_a_run_tried_again_does_so_once() {
     let wanted = ResumeRequest { reopen: true, again: true, request: Some("req_1".to_owned()), ..follow };
     let (heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
     let first = place.adopted();
-    assert!(first.again && first.inputs.is_empty());
-    assert_eq!(first.request.as_deref(), Some("req_1"), "the loop notes it when it has the run");
-    place.notes(envoi_journal::Note::TakeUp { run: place.id.clone(), at: crate::model::clock::now() });
-    place.notes_done(first);
+    assert_eq!(first.again.as_ref().map(|why| why.reason.as_str()), Some("no room"));
+    assert!(first.inputs.is_empty());
+    assert_eq!(first.request.as_deref(), Some("req_1"), "the loop notes it as it takes the run up");
+    let (run, at, requests) = (place.id.clone(), crate::model::clock::now(), vec!["req_1".to_owned()]);
+    place.notes(envoi_journal::Note::TakeUp { run, at, requests });
+    // The engine is killed before it replies: sent again, the request does nothing, also after the run has failed.
+    assert!(place.commands.was_done(&place.id, Some("req_1")).unwrap());
+    (first.reply)(Ok(()));
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
     set_aside();

@@ -1,6 +1,6 @@
 //! A run comes into the loop: it begins, is forked, or is adopted from the journal.
 
-use super::Engine;
+use super::{Engine, set_aside::Unadopted};
 use crate::{
     event_loop::active_run::{Active, Request},
     model::{
@@ -83,22 +83,43 @@ impl Engine {
         }
     }
 
+    /// Whether a run that the loop does not hold may come into its workspace.
+    ///
+    /// # Errors
+    /// Another run is at work there.
+    pub(super) fn check_entry_of(&self, adopt: &Adopt) -> Result<(), EngineError> {
+        let Some(claim) = adopt.run.started().map(Claim::of) else { return Ok(()) };
+        let may_stay = adopt.purpose != Purpose::GoOn || adopt.is_inside;
+        self.check_workspace(&claim, &adopt.caller.within, |other| claim.shared || other || may_stay)
+    }
+
     /// Adopts a run that is not aside.
     pub(super) fn adopt_held(&mut self, adopt: Adopt) {
+        if let Err(unadopted) = self.try_adopt(adopt) {
+            unadopted.tell();
+        }
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// Why it is not adopted. Nothing was changed.
+    pub(super) fn try_adopt(&mut self, adopt: Adopt) -> Result<(), Unadopted> {
         let Adopt { run, inputs, corrected, purpose, again, request, is_inside, tail_bytes, caller, reply } =
             adopt;
         let begun = run.started().map(|started| (Claim::of(started), started.by.tenant.clone()));
-        let Some((claim, tenant)) = begun else { return };
+        let Some((claim, tenant)) = begun else { return Ok(()) };
         let id = claim.run.clone();
         // Such a run cannot come about: the end of its journal is missing. Nothing would ever wake it.
         let is_open = !matches!(run.status(), Status::Ended(_));
         if is_open && purpose == Purpose::GoOn && inputs.is_empty() && run.wants().is_empty() {
             let reason =
                 "its events end where it is not over and nothing can go on: its last events are missing";
-            if self.runs.contains_key(&id) {
-                return self.reply_when_noted(&id, request, reply);
+            match self.runs.contains_key(&id) {
+                true => self.reply_when_noted(&id, request, reply),
+                false => self.refuse_to_load(&id, &Trouble::new(TroubleKind::Inconsistent, reason), reply),
             }
-            return self.refuse_to_load(&id, &Trouble::new(TroubleKind::Inconsistent, reason), reply);
+            return Ok(());
         }
         // A run that this engine does not hold may have come to its end here since it was loaded: the journal knows.
         let known = match self.runs.get(&id) {
@@ -106,17 +127,20 @@ impl Engine {
             None => self.world.log.next_seq(&id),
         };
         match known {
-            Ok(next) if run.next_seq() < next => return reply(Err(EngineError::Stale { run: id })),
+            Ok(next) if run.next_seq() < next => {
+                return Err(Unadopted { reply, error: EngineError::Stale { run: id } });
+            }
             Ok(_) => {}
             Err(error) => {
-                return reply(Err(EngineError::Unread { run: id, reason: error.to_string() }));
+                let error = EngineError::Unread { run: id, reason: error.to_string() };
+                return Err(Unadopted { reply, error });
             }
         }
         let is_inside = is_inside || self.runs.get(&id).is_some_and(Active::is_at_work);
         let may_stay = purpose != Purpose::GoOn || is_inside;
         let free = self.check_workspace(&claim, &caller.within, |other| claim.shared || other || may_stay);
-        if let Err(busy) = free {
-            return reply(Err(busy));
+        if let Err(error) = free {
+            return Err(Unadopted { reply, error });
         }
         let decides = !inputs.is_empty() && purpose == Purpose::GoOn;
         let is_new = !self.runs.contains_key(&id);
@@ -149,17 +173,18 @@ impl Engine {
             }
             false => message::all_of(reply, inputs.len()),
         };
-        let Some(active) = self.runs.get_mut(&id) else { return };
+        let Some(active) = self.runs.get_mut(&id) else { return Ok(()) };
         for (input, reply) in inputs.into_iter().zip(replies) {
             let corrected = corrected.clone().filter(|_| matches!(input, Input::Correct(_)));
             active.requests.push_back(Request { corrected, reply: Some(reply), ..Request::of(input) });
         }
         // A run that is tried again was noted as held with that.
-        if goes_on && !again {
+        if goes_on && again.is_none() {
             self.note_held(&id);
         }
         self.arm(&id);
         self.turn(&id);
+        Ok(())
     }
 
     /// Before something of a run is started that has rested: another run may have come into its workspace meanwhile.

@@ -34,13 +34,33 @@ pub(super) struct SetAside {
     adopts: Vec<Adopt>,
 }
 
+/// A run that was not adopted, and why.
+pub(super) struct Unadopted {
+    pub(super) reply: Reply,
+    pub(super) error: EngineError,
+}
+
+impl Unadopted {
+    pub(super) fn tell(self) {
+        (self.reply)(Err(self.error));
+    }
+
+    /// To be called when the run is aside, or cannot be.
+    fn when_aside(self) -> Reply {
+        Box::new(move |result| match result {
+            Err(EngineError::SetAside { .. }) => self.tell(),
+            other => (self.reply)(other),
+        })
+    }
+}
+
 enum Stage {
     /// That it is aside is on its way to the disk.
     Storing(Aside),
     /// It is aside.
     Stored(Aside),
-    /// That it is tried again is on its way to the disk.
-    TakingUp,
+    /// That it is tried again is on its way to the disk. It was aside for this.
+    TakingUp(Aside),
 }
 
 impl Engine {
@@ -95,7 +115,7 @@ impl Engine {
         }
         match self.aside.get_mut(id) {
             Some(SetAside { stage: Stage::Storing(_), replies, .. }) => replies.push(reply),
-            Some(SetAside { stage: Stage::TakingUp, .. }) => reply(Ok(())),
+            Some(SetAside { stage: Stage::TakingUp(_), .. }) => reply(Ok(())),
             Some(SetAside { stage: Stage::Stored(_), .. }) | None => {
                 self.put_aside(id, trouble, vec![reply]);
             }
@@ -103,12 +123,15 @@ impl Engine {
     }
 
     fn put_aside(&mut self, id: &RunId, trouble: &Trouble, replies: Vec<Reply>) {
+        self.put_aside_as(id, trouble.aside(self.world.clock.now()), replies);
+    }
+
+    fn put_aside_as(&mut self, id: &RunId, aside: Aside, replies: Vec<Reply>) {
         if let Err(gone) = self.world.log.check_place() {
             let error = EngineError::Moved { reason: gone.to_string() };
             replies.into_iter().for_each(|reply| reply(Err(error.clone())));
             return self.stop(error);
         }
-        let aside = trouble.aside(self.world.clock.now());
         let stage = Stage::Storing(aside.clone());
         self.aside.insert(id.clone(), SetAside { stage, replies, adopts: Vec::new() });
         self.note(Note::SetAside { run: id.clone(), aside });
@@ -118,24 +141,31 @@ impl Engine {
     /// request if neither is so.
     pub(super) fn adopt_aside(&mut self, id: &RunId, mut adopt: Adopt) -> Option<Adopt> {
         // Another request may have taken it up since it was loaded.
-        let again = adopt.again && !self.runs.contains_key(id);
+        let again = adopt.again.clone().filter(|_| !self.runs.contains_key(id));
+        // What would be refused then is refused before: a request that is refused is not done.
+        if again.is_some()
+            && let Err(busy) = self.check_entry_of(&adopt)
+        {
+            (adopt.reply)(Err(busy));
+            return None;
+        }
         let Some(aside) = self.aside.get_mut(id) else {
-            if !again {
-                adopt.again = false;
+            let Some(why) = again else {
+                adopt.again = None;
                 return Some(adopt);
-            }
-            let aside = SetAside { stage: Stage::TakingUp, replies: Vec::new(), adopts: vec![adopt] };
-            self.aside.insert(id.clone(), aside);
+            };
+            let stage = Stage::TakingUp(why);
+            self.aside.insert(id.clone(), SetAside { stage, replies: Vec::new(), adopts: vec![adopt] });
             self.note_taken_up(id);
             return None;
         };
         match &aside.stage {
-            Stage::Storing(why) | Stage::Stored(why) if !again => {
+            Stage::Storing(why) | Stage::Stored(why) if again.is_none() => {
                 (adopt.reply)(Err(set_aside(id, why)));
             }
-            Stage::Storing(_) | Stage::TakingUp => aside.adopts.push(adopt),
-            Stage::Stored(_) => {
-                aside.stage = Stage::TakingUp;
+            Stage::Storing(_) | Stage::TakingUp(_) => aside.adopts.push(adopt),
+            Stage::Stored(why) => {
+                aside.stage = Stage::TakingUp(why.clone());
                 aside.adopts.push(adopt);
                 self.note_taken_up(id);
             }
@@ -143,9 +173,14 @@ impl Engine {
         None
     }
 
+    /// A request that wants nothing else is done with that, in one commit: were it noted later and the engine killed before, the same
+    /// request, sent again after the run has failed, would reopen it.
     fn note_taken_up(&mut self, id: &RunId) {
         let at = self.world.clock.now();
-        self.note(Note::TakeUp { run: id.clone(), at });
+        let adopts = self.aside.get_mut(id).into_iter().flat_map(|aside| &mut aside.adopts);
+        let wants_no_more = adopts.filter(|adopt| adopt.inputs.is_empty());
+        let requests = wants_no_more.filter_map(|adopt| adopt.request.take()).collect();
+        self.note(Note::TakeUp { run: id.clone(), at, requests });
     }
 
     /// A note of the run is not durable: who waits for it gets the reason.
@@ -158,8 +193,17 @@ impl Engine {
     /// It is durable that the run is tried again.
     pub(super) fn is_taken_up(&mut self, id: &RunId) {
         self.world.observer.taken_up(id);
-        let adopts = self.aside.remove(id).map(|aside| aside.adopts).unwrap_or_default();
-        adopts.into_iter().for_each(|adopt| self.adopt_held(adopt));
+        let Some(SetAside { stage, adopts, .. }) = self.aside.remove(id) else { return };
+        let mut refused = Vec::new();
+        for adopt in adopts {
+            refused.extend(self.try_adopt(adopt).err());
+        }
+        let stays = !self.runs.contains_key(id) && !self.aside.contains_key(id);
+        if let (Stage::TakingUp(why), true, false) = (stage, stays, refused.is_empty()) {
+            // Nobody goes on with it: it is aside as before, and who wanted it learns the reason once that is durable.
+            return self.put_aside_as(id, why, refused.into_iter().map(Unadopted::when_aside).collect());
+        }
+        refused.into_iter().for_each(Unadopted::tell);
         // Of one that had ended, its files were what was wrong: they are made good by now.
         self.forget_if_over(id);
     }
@@ -174,7 +218,7 @@ impl Engine {
         let replies = std::mem::take(&mut aside.replies);
         replies.into_iter().for_each(|reply| reply(Err(set_aside(id, &why))));
         if !aside.adopts.is_empty() {
-            aside.stage = Stage::TakingUp;
+            aside.stage = Stage::TakingUp(why);
             self.note_taken_up(id);
         }
     }

@@ -88,7 +88,8 @@ impl Log for Doings {
     fn note(&mut self, note: Note) {
         let what = match &note {
             Note::SetAside { aside, .. } => format!("is set aside: {}", aside.code),
-            Note::TakeUp { .. } => "is taken up".to_owned(),
+            Note::TakeUp { requests, .. } if requests.is_empty() => "is taken up".to_owned(),
+            Note::TakeUp { requests, .. } => format!("is taken up: `{}` is done", requests.join("`, `")),
             Note::Hold { .. } => "is held".to_owned(),
             Note::Done { request, .. } => format!("`{request}` is done"),
         };
@@ -199,7 +200,7 @@ fn adopt(run: Run) -> Message {
         run,
         inputs: Vec::new(),
         purpose,
-        again: false,
+        again: None,
         is_inside: false,
         request: None,
         tail_bytes: 0,
@@ -258,7 +259,7 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
         run: read,
         inputs: Vec::new(),
         purpose: crate::model::message::Purpose::GoOn,
-        again: false,
+        again: None,
         is_inside: false,
         request: None,
         tail_bytes: 0,

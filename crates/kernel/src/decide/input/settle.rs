@@ -176,6 +176,7 @@ pub(crate) fn in_doubt<'a>(
         ok: false,
         error: Some(error.clone()),
         text: None,
+        text_cut: false,
         report: None,
         data: Value::Null,
         data_kept: None,
@@ -325,14 +326,17 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         _ => (None, None),
     };
     let ended = result.started_at.saturating_add_ms(result.duration_ms);
+    // The supervisor has cut it: how large it was is not known.
+    let report = result.report.as_deref().filter(|report| !size::is_cut_document(report));
+    let too_large = (result.report.is_some() && report.is_none()).then_some(size::CUT_DOCUMENT);
     let verdict = skill_report::judge(&Observed {
         exit,
         signal,
         timed_out: result.outcome == Outcome::TimedOut,
         cancelled: result.outcome == Outcome::Cancelled,
         stderr: &result.stderr_tail,
-        report_text: result.report.as_deref(),
-        report_unreadable: result.report_place.unreadable.as_deref(),
+        report_text: report,
+        report_unreadable: result.report_place.unreadable.as_deref().or(too_large),
         assigned: result.report_place.assigned,
         declared: step.skill.is_some(),
         skill: step.skill.as_deref(),
@@ -387,6 +391,7 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
         ok: verdict.ok,
         error: verdict.error.clone(),
         text: result.text_blob,
+        text_cut: result.text_cut,
         data_kept: data_kept.filter(|_| size::is_reference(&data)),
         data,
         metrics: size::of_metrics(metrics, result.report_blob.as_ref()),

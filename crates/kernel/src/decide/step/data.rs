@@ -3,7 +3,12 @@
 //! Owns where it may stand: in the report, in the file at `$ENVOI_DATA`, or in the step's text where the step says `data: json`. It stands
 //! in one place; two are a mistake, because it would not be known which one counts.
 
-use crate::model::{files::Blob, flow::Step, input::AttemptResult, size::RESERVED};
+use crate::model::{
+    files::Blob,
+    flow::Step,
+    input::AttemptResult,
+    size::{self, RESERVED},
+};
 use envoi_contract::{
     code::Code,
     json::{Error as JsonError, Value},
@@ -31,6 +36,9 @@ enum Unreadable {
     /// The supervisor could not read the text.
     #[error("{0}")]
     Text(String),
+    /// What is left of the document may look like another one.
+    #[error("the text is larger than 1 MiB, or not kept in full; the file at `$ENVOI_DATA` may have 16 MiB")]
+    CutText,
 }
 
 /// A place in which data was found.
@@ -82,6 +90,9 @@ fn report(result: &AttemptResult) -> Option<Source> {
 
 fn file(result: &AttemptResult) -> Option<Source> {
     let value = match (&result.data, &result.data_unreadable) {
+        (Some(bytes), _) if size::is_cut_document(bytes) => {
+            Err(Unreadable::NoFile(size::CUT_DOCUMENT.to_owned()))
+        }
         (Some(bytes), _) => Value::parse(bytes).map_err(Unreadable::from),
         (None, Some(what)) => Err(Unreadable::NoFile(what.clone())),
         (None, None) => return None,
@@ -91,10 +102,11 @@ fn file(result: &AttemptResult) -> Option<Source> {
 
 fn text(step: &Step, result: &AttemptResult) -> Option<Source> {
     let text = result.text.trim();
-    if !step.data_is_text || text.is_empty() {
+    if !step.data_is_text || (text.is_empty() && !result.text_cut) {
         return None;
     }
     let value = match &result.text_unreadable {
+        _ if result.text_cut => Err(Unreadable::CutText),
         Some(why) => Err(Unreadable::Text(why.clone())),
         None => Value::parse_str(text).map_err(Unreadable::from),
     };

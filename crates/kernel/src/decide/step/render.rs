@@ -19,10 +19,7 @@ use crate::{
         ids::{AttemptId, VisitId},
         ledger::Budget,
         path,
-        size::{
-            MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES, MAX_VALUE_BYTES, is_reference,
-            is_shortened,
-        },
+        size::{MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES, MAX_VALUE_BYTES, is_shortened},
     },
     state::{control::Control, for_each::MAX_ITEMS, loops, step_result::StepResult, visit::OpenVisit},
 };
@@ -251,12 +248,10 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
     if let Some(text) = result.text.as_ref().or_else(whole) {
         members.insert("text".to_owned(), Value::from(text.as_str()));
     }
-    // Where a manifest has them, the scope says so when an expression asks for them.
+    // Where a manifest has them, the scope says so when an expression asks for them. Data too large to stand in the journal is a
+    // reference: the scope says that, too.
     members.insert("artifacts".to_owned(), result.artifacts.clone());
-    // Data too large to stand in the journal is a reference, and cannot be used in an expression.
-    if !is_reference(&result.data) {
-        members.insert("data".to_owned(), result.data.clone());
-    }
+    members.insert("data".to_owned(), result.data.clone());
     if let Some(attempt) = &result.report {
         members
             .insert("report".to_owned(), Value::from(format!("{run_base}/attempts/{attempt}/report.json")));

@@ -81,6 +81,9 @@ pub struct AttemptSettled {
     pub error: Option<SkillError>,
     /// The step's text, by digest; the file is among the attempt's.
     pub text: Option<Blob>,
+    /// Whether the text is only a part of what the command wrote. Then nothing is read from it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub text_cut: bool,
     /// The skill report, by digest.
     pub report: Option<Blob>,
     /// `data` of the report; over 64 KiB `{"$artifact": digest, "size": n}`.

@@ -79,6 +79,9 @@ pub struct Isolated {
     pub head: Option<String>,
     /// The snapshot of what the workspace of the run began with.
     pub base: Digest,
+    /// What a person should know of it, such as what is not in it, a sentence each; not many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 impl RunStarted {

@@ -43,7 +43,7 @@ fn aside_is_durable(name: &str) -> Message {
 }
 
 fn taken_up(name: &str) -> Message {
-    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0) })
+    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0), requests: Vec::new() })
 }
 
 fn is_done(name: &str, request: &str) -> Message {
@@ -69,7 +69,7 @@ fn adopt(run: &Run, again: bool) -> (Received, Message) {
         run: run.clone(),
         inputs: Vec::new(),
         purpose,
-        again,
+        again: again.then(|| Aside::new(Timestamp::from_millis(7), Code::RunFilesFailed, "no room", "")),
         is_inside: false,
         request: None,
         tail_bytes: 0,
@@ -177,17 +177,35 @@ fn a_run_that_is_set_aside_comes_back_only_when_it_is_tried_again_and_when_that_
     engine.handle(with_id(resume, "req_1"));
     let (beside, another) = adopt(&loaded, true);
     engine.handle(another);
-    assert_eq!(doings.take(), ["run_a is taken up"]);
+    // In one commit: were they two, the same request, sent again after a kill between them, could reopen the run.
+    assert_eq!(doings.take(), ["run_a is taken up: `req_1` is done"]);
     assert!(taken(&received).is_none() && !engine.is_idle());
     engine.handle(taken_up("a"));
     assert_eq!(
         doings.take(),
-        ["run_a is shown as taken up", "run_a `req_1` is done", "run_a ensures only.1.1"],
-        "what became of it is looked for anew, and the request is noted before that"
+        ["run_a is shown as taken up", "run_a ensures only.1.1"],
+        "what became of it is looked for anew"
     );
-    assert!(matches!((taken(&received), taken(&beside)), (None, Some(Ok(())))));
-    engine.handle(is_done("a", "req_1"));
-    assert!(matches!(taken(&received), Some(Ok(()))));
+    assert!(matches!((taken(&received), taken(&beside)), (Some(Ok(())), Some(Ok(())))));
+}
+
+#[test]
+fn requests_that_came_while_a_run_was_being_set_aside_are_done_as_it_is_taken_up_unless_they_want_more() {
+    let (mut engine, doings) = running("a");
+    let loaded = engine.run(&id("a")).unwrap().clone();
+    engine.handle(unknown("a"));
+    for name in ["req_1", "req_2"] {
+        engine.handle(with_id(adopt(&loaded, true).1, name));
+    }
+    let Message::Adopt(cancels) = with_id(adopt(&loaded, true).1, "req_3") else { panic!("it adopts") };
+    engine.handle(Message::Adopt(Box::new(Adopt { inputs: vec![Input::Cancel { by: by() }], ..*cancels })));
+    doings.take();
+    engine.handle(aside_is_durable("a"));
+    let expected = [
+        "run_a is shown as set aside: ATTEMPT_UNKNOWN: attempt `only.1.1`: its folder cannot be read",
+        "run_a is taken up: `req_1`, `req_2` is done",
+    ];
+    assert_eq!(doings.take(), expected);
 }
 
 /// Sent again after the run has failed, a request that is not noted would reopen the run.

@@ -32,7 +32,7 @@ fn only_recorded(run: Run, question: InterruptId) -> Message {
         run,
         inputs: vec![Input::Answer(Box::new(Answer::new(question, Choice::Approve, by())))],
         purpose: Purpose::Decide,
-        again: false,
+        again: None,
         is_inside: false,
         request: None,
         tail_bytes: 0,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::message::Purpose;
+use envoi_contract::code::Code;
 use envoi_kernel::{event::Choice, input::Answer};
 
 const ASKS: &str = "flow: asks\nsteps:\n  - id: first\n    ask: Go on?\n  - id: work\n    run: [work]\n";
@@ -44,7 +45,8 @@ fn resume(run: &Run, again: bool, is_inside: bool) -> (Received, Message) {
         run,
         inputs: Vec::new(),
         purpose,
-        again,
+        again: again
+            .then(|| Aside::new(Timestamp::from_millis(7), Code::RunUnreadable, "an event is damaged", "")),
         is_inside,
         request: None,
         tail_bytes: 0,
@@ -63,7 +65,7 @@ fn noted(note: Note) -> Message {
 }
 
 fn taken_up(name: &str) -> Message {
-    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0) })
+    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0), requests: Vec::new() })
 }
 
 fn aside_is_durable(name: &str) -> Message {
@@ -104,15 +106,17 @@ fn a_run_that_is_set_aside_has_its_workspace_until_its_attempt_is_over() {
     let (received, again) = resume(&first, true, false);
     let Message::Adopt(again) = again else { panic!("it is adopted") };
     engine.handle(Message::Adopt(Box::new(Adopt { request: Some("req_1".to_owned()), ..*again })));
-    doings.take();
-    engine.handle(taken_up("a"));
     assert_eq!(word(&received), "busy");
-    assert_eq!(doings.take(), ["run_a is shown as taken up"], "a request that is refused is not done");
+    assert!(
+        !doings.take().iter().any(|done| done.starts_with("run_a")),
+        "a request that is refused is not done"
+    );
     assert!(engine.run(&id("a")).is_none());
     engine.handle(settled("b", "only.1.1"));
     engine.handle(durable("b"));
-    let (received, again) = resume(&first, false, false);
+    let (received, again) = resume(&first, true, false);
     engine.handle(again);
+    engine.handle(taken_up("a"));
     assert_eq!(word(&received), "done");
 }
 
@@ -157,7 +161,7 @@ fn a_run_with_requests_only_keeps_no_other_run_out() {
     let inputs = vec![Input::Cancel { by: by() }];
     let caller = Arc::new(Caller::default());
     let purpose = Purpose::Decide;
-    let again = false;
+    let again = None;
     let is_inside = false;
     let adopt = Adopt {
         corrected: None,
@@ -175,6 +179,34 @@ fn a_run_with_requests_only_keeps_no_other_run_out() {
     after.handle(durable("a"));
     assert_eq!(word(&received), "done");
     assert_eq!(lets_in(&mut after, "b"), "done");
+}
+
+/// Another run has come between the command's look and the commit that takes it up.
+#[test]
+fn a_run_that_is_taken_up_and_finds_another_one_at_work_is_aside_again_with_its_reason() {
+    let (mut before, _) = engine(1);
+    assert_eq!(lets_in(&mut before, "a"), "done");
+    before.handle(settled("a", "only.1.1"));
+    let first = before.run(&id("a")).unwrap().clone();
+    let (mut engine, doings) = engine(2);
+    doings.next.borrow_mut().insert(id("a"), first.next_seq());
+    let (received, resumed) = resume(&first, true, false);
+    engine.handle(resumed);
+    assert_eq!(lets_in(&mut engine, "b"), "done");
+    doings.take();
+    engine.handle(taken_up("a"));
+    assert_eq!(doings.take(), ["run_a is shown as taken up", "run_a is set aside: RUN_UNREADABLE"]);
+    assert_eq!(word(&received), "none yet", "the row does not say yet that it is aside");
+    engine.handle(aside_is_durable("a"));
+    assert_eq!(word(&received), "busy");
+    let shown = "run_a is shown as set aside: RUN_UNREADABLE: an event is damaged";
+    assert_eq!(doings.take(), [shown]);
+    let (received, resumed) = resume(&first, true, false);
+    engine.handle(settled("b", "only.1.1"));
+    engine.handle(durable("b"));
+    engine.handle(resumed);
+    engine.handle(taken_up("a"));
+    assert_eq!(word(&received), "done", "it can be tried again");
 }
 
 #[test]
