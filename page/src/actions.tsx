@@ -288,6 +288,7 @@ function boundsOf(ledger: RunLedger): [bound: string, used: string, limit: strin
     ["iterations", used.iterations, limits.iterations],
     ["rounds", used.rounds, limits.rounds],
     ["wall_time", duration(used.wall_time_ms), limits.wall_time_ms === null ? null : duration(limits.wall_time_ms)],
+    ["waiting", duration(used.waiting_ms), limits.waiting_ms === null ? null : duration(limits.waiting_ms)],
   ];
   return all.flatMap(([bound, use, limit]) => (limit === null ? [] : [[bound, String(use), String(limit)] as [string, string, string]]));
 }

@@ -29,6 +29,8 @@ export interface Amounts {
   tokens_in: number;
   /** Tokens that models gave. */
   tokens_out: number;
+  /** Time of waiting for closed accounts, of the run itself: it is not shared with forks, and steps have none. */
+  waiting_ms: number;
   /** Time of work. */
   wall_time_ms: number;
 }
@@ -52,6 +54,8 @@ export interface Answer {
     llm_calls?: number | undefined;
     /** Rounds. */
     rounds?: number | undefined;
+    /** Time of waiting for closed accounts. */
+    waiting_ms?: number | undefined;
     /** Time of work. */
     wall_time_ms?: number | undefined;
   } | undefined;
@@ -612,6 +616,8 @@ export interface Limits {
   llm_calls: number | null;
   /** Rounds. */
   rounds: number | null;
+  /** Time of waiting for closed accounts. */
+  waiting_ms: number | null;
   /** Time of work. */
   wall_time_ms: number | null;
 }
@@ -907,6 +913,8 @@ export interface Raise {
     llm_calls?: number | undefined;
     /** Rounds. */
     rounds?: number | undefined;
+    /** Time of waiting for closed accounts. */
+    waiting_ms?: number | undefined;
     /** Time of work. */
     wall_time_ms?: number | undefined;
   };

@@ -9,6 +9,7 @@ export const BOUNDS: Readonly<Record<string, [member: keyof Raise["more"], label
   iterations: ["iterations", "More loop-backs"],
   rounds: ["rounds", "More rounds"],
   wall_time: ["wall_time_ms", "More minutes of work"],
+  waiting: ["waiting_ms", "More minutes of waiting for accounts"],
   cost_usd: ["cost_usd", "More dollars"],
 };
 
@@ -18,7 +19,7 @@ export function raised(bound: string, amount: string): [Raise["more"] | undefine
   const text = amount.trim();
   if (bound === "cost_usd") return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? [{ cost_usd: text }] : [undefined, "Dollars, such as 2.50."];
   const number = Number(text);
-  const count = bound === "wall_time" ? Math.round(number * 60_000) : number;
+  const count = bound === "wall_time" || bound === "waiting" ? Math.round(number * 60_000) : number;
   if (text === "" || !Number.isSafeInteger(count) || count <= 0) return [undefined, "A number above 0."];
   return [{ [member]: count }];
 }

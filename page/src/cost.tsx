@@ -15,9 +15,13 @@ const ROWS: readonly [member: keyof Amounts & keyof RunLedger["limits"], name: s
   ["iterations", "loop-backs"],
   ["rounds", "rounds"],
   ["wall_time_ms", "time of work"],
+  ["waiting_ms", "waiting for accounts"],
 ];
 
-const shown = (member: keyof Amounts, value: string | number): string => (member === "cost_usd" ? `$${value}` : member === "wall_time_ms" ? duration(Number(value)) : String(value));
+/** What a step has an account of. */
+const OF_STEPS = ROWS.filter(([member]) => member !== "waiting_ms");
+
+const shown = (member: keyof Amounts, value: string | number): string => (member === "cost_usd" ? `$${value}` : member === "wall_time_ms" || member === "waiting_ms" ? duration(Number(value)) : String(value));
 
 /** The dollars that are known to be used, and how many amounts are not. */
 export function dollars(used: string, limit: string | null, unknown: number): string {
@@ -33,6 +37,7 @@ export function Cost({ ledger, flow }: { ledger: RunLedger; flow: string }): JSX
   // A flow that is not registered has no plan at the server.
   const worst = useWorstCase(flow);
   const { used, own_used: own, reserved, raised, limits } = ledger;
+  const rows = ROWS.filter(([member]) => member !== "waiting_ms" || used.waiting_ms > 0 || limits.waiting_ms !== null);
   const isFamily = ROWS.some(([member]) => String(used[member]) !== String(own[member]));
   const unknown = [
     ledger.unpriced_calls > 0 && `the cost of ${plural(ledger.unpriced_calls, "model call")}`,
@@ -45,7 +50,7 @@ export function Cost({ ledger, flow }: { ledger: RunLedger; flow: string }): JSX
         <table>
           <thead><tr><th scope="col">what</th><th scope="col">used</th>{isFamily && <th scope="col">of that by this run</th>}<th scope="col">reserved</th><th scope="col">limit</th>{worst !== undefined && <th scope="col">at most, by its flow</th>}</tr></thead>
           <tbody>
-            {ROWS.map(([member, name]) => {
+            {rows.map(([member, name]) => {
               const limit = limits[member];
               return (
                 <tr key={member}>
@@ -54,7 +59,7 @@ export function Cost({ ledger, flow }: { ledger: RunLedger; flow: string }): JSX
                   {isFamily && <td class="amount">{shown(member, own[member])}</td>}
                   <td class="amount">{isNone(reserved[member]) ? "–" : shown(member, reserved[member])}</td>
                   <td class="amount">{limit === null ? "none" : shown(member, limit)}{!isNone(raised[member]) && <span class="note"> raised by {shown(member, raised[member])}</span>}</td>
-                  {worst !== undefined && <td class="amount">{worst[member]}</td>}
+                  {worst !== undefined && <td class="amount">{worst[member] ?? "–"}</td>}
                 </tr>
               );
             })}
@@ -76,12 +81,12 @@ function Steps({ ledger }: { ledger: RunLedger }): JSX.Element | null {
       <h2>By step, the dearest first</h2>
       <div class="across" tabIndex={0} role="region" aria-label="what each step used">
         <table>
-          <thead><tr><th scope="col">step</th>{ROWS.map(([member, name]) => <th scope="col" key={member}>{name}</th>)}<th scope="col">tokens in</th><th scope="col">tokens out</th></tr></thead>
+          <thead><tr><th scope="col">step</th>{OF_STEPS.map(([member, name]) => <th scope="col" key={member}>{name}</th>)}<th scope="col">tokens in</th><th scope="col">tokens out</th></tr></thead>
           <tbody>
             {all.map(([step, amounts]) => (
               <tr key={step}>
                 <th scope="row"><Line text={step} /></th>
-                {ROWS.map(([member]) => <td class="amount" key={member}>{isNone(amounts[member]) ? "–" : shown(member, amounts[member])}</td>)}
+                {OF_STEPS.map(([member]) => <td class="amount" key={member}>{isNone(amounts[member]) ? "–" : shown(member, amounts[member])}</td>)}
                 <td class="amount">{amounts.tokens_in || "–"}</td><td class="amount">{amounts.tokens_out || "–"}</td>
               </tr>
             ))}

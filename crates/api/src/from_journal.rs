@@ -1,7 +1,7 @@
 //! Rows of the journal as rows of this crate (feature `journal`).
 
 use crate::{
-    amounts::Limits,
+    amounts::{Amounts, Limits},
     flow::{Flow, PinnedFlow},
     handoff::{HandoffRow, HandoffStatus},
     preview,
@@ -197,7 +197,7 @@ impl QuestionDetail {
             silence: open.and_then(|raised| preview::silence(run, raised)),
             files,
             last_handoff: last_handoff.map(LastHandoff::from),
-            used: run.ledger().into(),
+            used: Amounts::used(run, now),
             limits: Limits::of(run),
             given: given.map(Given::from),
         }

@@ -225,6 +225,9 @@ pub struct More {
     /// Time of work.
     #[serde(default)]
     pub wall_time_ms: u64,
+    /// Time of waiting for closed accounts.
+    #[serde(default)]
+    pub waiting_ms: u64,
     /// Dollars as a decimal, such as `2.50`.
     #[serde(default)]
     #[schemars(regex(pattern = r"^[0-9]{1,9}(\.[0-9]{1,30})?$"))]

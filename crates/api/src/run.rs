@@ -393,13 +393,18 @@ pub struct RunLedger {
 }
 
 impl RunLedger {
-    /// The accounts of a run; `rows` has taken the same events.
+    /// The accounts of a run until `now`; `rows` has taken the same events.
     #[must_use]
-    pub fn of(id: &RunId, run: &envoi_kernel::Run, rows: &crate::step::StepRows) -> Self {
+    pub fn of(
+        id: &RunId,
+        run: &envoi_kernel::Run,
+        rows: &crate::step::StepRows,
+        now: envoi_contract::time::Timestamp,
+    ) -> Self {
         Self {
             run: id.clone(),
-            used: run.ledger().into(),
-            own_used: (&run.own_share().used).into(),
+            used: Amounts::used(run, now),
+            own_used: Amounts::own_used(run, now),
             reserved: (&run.reserved()).into(),
             limits: Limits::of(run),
             raised: run.raised().into(),

@@ -88,8 +88,9 @@ pub enum ReplayError {
 }
 
 /// The version of what a snapshot holds. It grows when a member gets another name or another meaning: a snapshot of another
-/// version is not read, and the run is replayed from its events. A member that is added with a default leaves it as it is.
-const SNAPSHOT_VERSION: u32 = 1;
+/// version is not read, and the run is replayed from its events. A member that is added leaves it as it is if its default is true of
+/// every run of before.
+const SNAPSHOT_VERSION: u32 = 2;
 
 /// Snapshots written before they had a version are of the first one.
 fn first_version() -> u32 {
@@ -540,7 +541,7 @@ impl Run {
             iterations: higher(limits.iterations, raised.iterations),
             llm_calls: higher(limits.llm_calls, raised.llm_calls),
             wall_time_ms: higher(limits.wall_time_ms, raised.wall_time_ms),
-            waiting_ms: limits.waiting_ms,
+            waiting_ms: higher(limits.waiting_ms, raised.waiting_ms),
             cost: limits.cost.map(|max| max.saturating_add(raised.cost)),
             on_reached: limits.on_reached,
         }
@@ -558,6 +559,12 @@ impl Run {
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.control.ledger
+    }
+
+    /// How long it has waited for accounts until `now`: the time in which at least one of its steps did. Forks begin at 0.
+    #[must_use]
+    pub fn waited_ms(&self, now: Timestamp) -> u64 {
+        self.control.waiting.up_to(now)
     }
 
     /// What calls of models have used that were metered for this attempt, until it is over.

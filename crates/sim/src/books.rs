@@ -294,6 +294,7 @@ impl Books {
         raised.llm_calls = raised.llm_calls.saturating_add(more.llm_calls);
         raised.wall_time_ms = raised.wall_time_ms.saturating_add(more.wall_time_ms);
         raised.cost = raised.cost.saturating_add(more.cost);
+        raised.waiting_ms = raised.waiting_ms.saturating_add(more.waiting_ms);
     }
 
     /// The open questions, computed from the events alone, are those of a run that was loaded from them.

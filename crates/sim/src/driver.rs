@@ -508,7 +508,7 @@ impl<'p> Driver<'p> {
         };
         call.awaits = Some(errand.clone());
         let reply = instance.reply(&run, errand);
-        self.handle(format!("{run}: request {label}"), Message::Input { run, input, reply })
+        self.handle(format!("{run}: request {label}"), Message::Input { run, input: Box::new(input), reply })
     }
 
     /// The engine takes a message; then what it does to the world happens, unless something comes in between.

@@ -59,6 +59,12 @@ pub(crate) fn flows(dice: &mut Dice) -> [String; 3] {
     let other = then(dice, &["", "30m", "2h"], "use: claude, account: spare");
     let packages = agent("migrate", &each, "use: claude, account: work");
     let packages = format!("{packages}{other}");
+    let waiting = |dice: &mut Dice, most: &[&str]| match dice.word(most) {
+        "" => String::new(),
+        most => format!("limits: {{ waiting: {most} }}\n"),
+    };
+    let packages_wait = waiting(dice, &["", "", "1h", "7m"]);
+    let talk_waits = waiting(dice, &["", "", "6h"]);
     let label = "use: claude, account: work, session: talk";
     let talk = ["plan", "build"].map(|id| agent(id, "    needs: []\n", label)).concat();
     let talk = format!("{talk}{}", agent("sum", "    needs: [plan, build]\n", label));
@@ -68,8 +74,8 @@ pub(crate) fn flows(dice: &mut Dice) -> [String; 3] {
     let test = "  - id: test\n    run: [work]\n    on_in_doubt: rerun\n    routing: { kind: microloop, loop_to: write, success_values: [VERIFIED], \
                 status_from_exit: { 0: VERIFIED, 1: UNVERIFIED }, max_iterations: 2, on_exhausted: proceed }\n";
     [
-        format!("flow: packages\nsteps:\n{packages}"),
-        format!("flow: talk\nsteps:\n{talk}"),
+        format!("flow: packages\n{packages_wait}steps:\n{packages}"),
+        format!("flow: talk\n{talk_waits}steps:\n{talk}"),
         format!("flow: loop\nlimits: {{ iterations: 3 }}\nsteps:\n{write}{test}"),
     ]
 }

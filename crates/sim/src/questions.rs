@@ -128,6 +128,7 @@ fn more(raised: &InterruptRaised) -> Ledger {
         "iterations" => more.iterations = 1,
         "llm_calls" => more.llm_calls = 5,
         "wall_time" => more.wall_time_ms = 8_000,
+        "waiting" => more.waiting_ms = 3_600_000,
         _ => more.cost = Cost::parse("1").unwrap_or_default(),
     }
     more

@@ -65,7 +65,7 @@ fn a_seed_does_the_same_each_time() {
 }
 
 /// What every night is to reach.
-const IN_ALL: [&str; 11] = [
+const IN_ALL: [&str; 12] = [
     "refusals",
     "refusals without a time",
     "refusals with a wrong time",
@@ -77,6 +77,7 @@ const IN_ALL: [&str; 11] = [
     "items that went on with another account",
     "sessions that went on after a limit",
     "attempts in a session that several visits share",
+    "steps that failed at the limit of waiting",
 ];
 
 /// What each world of a night is there for.
@@ -97,6 +98,7 @@ const IN_ONE: [(&str, &[&str]); 5] = [
         &[
             "clocks that were set back while an account was closed",
             "clocks that were set forward while an account was closed",
+            "last tries of a wait",
         ],
     ),
     (
@@ -116,6 +118,7 @@ const IN_ONE: [(&str, &[&str]); 5] = [
             "clocks that were set back while an account was closed",
             "clocks that were set forward while an account was closed",
             "sessions that went on after a doubt",
+            "last tries of a wait",
         ],
     ),
 ];

@@ -110,6 +110,7 @@ pub fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
         "iterations" => Ledger { iterations: count, ..Ledger::default() },
         "rounds" => Ledger { rounds: count, ..Ledger::default() },
         "wall_time" => Ledger { wall_time_ms: count, ..Ledger::default() },
+        "waiting" => Ledger { waiting_ms: count, ..Ledger::default() },
         "cost_usd" => Ledger { cost, ..Ledger::default() },
         _ => Ledger::default(),
     }

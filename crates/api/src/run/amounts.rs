@@ -1,7 +1,8 @@
 //! Amounts by the keys of `limits`: what a run has used, and how much it may use.
 
 use crate::scalar::{dollars, maybe_dollars};
-use envoi_kernel::ledger::Ledger;
+use envoi_contract::time::Timestamp;
+use envoi_kernel::{Run, ledger::Ledger};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,23 @@ pub struct Amounts {
     pub cost_usd: String,
     /// Time of work.
     pub wall_time_ms: u64,
+    /// Time of waiting for closed accounts, of the run itself: it is not shared with forks, and steps have none.
+    #[serde(default)]
+    pub waiting_ms: u64,
+}
+
+impl Amounts {
+    /// What a run and its family have used until now.
+    #[must_use]
+    pub fn used(run: &Run, now: Timestamp) -> Self {
+        Self { waiting_ms: run.waited_ms(now), ..run.ledger().into() }
+    }
+
+    /// What it has used itself until now.
+    #[must_use]
+    pub fn own_used(run: &Run, now: Timestamp) -> Self {
+        Self { waiting_ms: run.waited_ms(now), ..(&run.own_share().used).into() }
+    }
 }
 
 impl From<&Ledger> for Amounts {
@@ -38,6 +56,7 @@ impl From<&Ledger> for Amounts {
             tokens_out: used.tokens_out,
             cost_usd: used.cost.to_string(),
             wall_time_ms: used.wall_time_ms,
+            waiting_ms: used.waiting_ms,
         }
     }
 }
@@ -58,12 +77,14 @@ pub struct Limits {
     pub cost_usd: Option<String>,
     /// Time of work.
     pub wall_time_ms: Option<u64>,
+    /// Time of waiting for closed accounts.
+    pub waiting_ms: Option<u64>,
 }
 
 impl Limits {
     /// The bounds that hold for a run.
     #[must_use]
-    pub fn of(run: &envoi_kernel::Run) -> Self {
+    pub fn of(run: &Run) -> Self {
         let limits = run.limits();
         Self {
             agent_hops: limits.agent_hops,
@@ -72,6 +93,7 @@ impl Limits {
             llm_calls: limits.llm_calls,
             cost_usd: limits.cost.map(|cost| cost.to_string()),
             wall_time_ms: limits.wall_time_ms,
+            waiting_ms: limits.waiting_ms,
         }
     }
 }

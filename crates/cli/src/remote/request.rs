@@ -108,6 +108,7 @@ fn amounts(more: &Ledger) -> Value {
         ("rounds", more.rounds),
         ("llm_calls", more.llm_calls),
         ("wall_time_ms", more.wall_time_ms),
+        ("waiting_ms", more.waiting_ms),
     ] {
         if count > 0 {
             amounts.insert(name.to_owned(), Value::from(count));

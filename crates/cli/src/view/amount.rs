@@ -30,7 +30,7 @@ pub(crate) fn read_amount(raised: &InterruptRaised, more: &str) -> Result<Ledger
                 Cost::parse(number.trim_start_matches('$')).ok_or_else(|| bad("dollars such as 2.50"))?;
             Ok(amount(raised, 0, cost))
         }
-        "wall_time" => {
+        "wall_time" | "waiting" => {
             let ms = envoi_flow::parse_duration(number).ok_or_else(|| bad("a duration such as 10m"))?;
             Ok(amount(raised, ms, Cost::default()))
         }

@@ -52,6 +52,12 @@ pub(crate) fn how_to_answer(
     let fields = form.map(required_fields).unwrap_or_default();
     let choose = |choices: &str| format!("{envoi} answer {} --choice {choices}", raised.interrupt);
     match raised.about {
+        About::Throttled if raised.evidence.get("bound").is_some() => {
+            format!(
+                "{}, or {envoi} resume {run} --now, or {envoi} raise {run} --waiting 2h",
+                choose("rerun, or fail")
+            )
+        }
         About::Throttled => format!("{}, or {envoi} resume {run} --now", choose("rerun, or fail")),
         About::InDoubt if !is_alone => choose("rerun, or fail"),
         About::Exhausted if !is_alone => choose("proceed, or stop"),
@@ -233,9 +239,12 @@ pub(crate) fn stopping(end: &RunEnded) -> String {
 pub(crate) fn used(run: &Run) -> String {
     let used = run.ledger();
     let limits = run.limits();
+    let waited = took(run.waited_ms(run.last_at()));
+    let waiting =
+        limits.waiting_ms.map(|limit| format!(", {waited} of {} of waiting for accounts", took(limit)));
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     format!(
-        "{}{} attempts, {}{} loop-backs, {}{} model calls, ${}{}, {}{} of work",
+        "{}{} attempts, {}{} loop-backs, {}{} model calls, ${}{}, {}{} of work{}",
         used.agent_hops,
         of(limits.agent_hops.map(|n| n.to_string())),
         used.iterations,
@@ -246,5 +255,6 @@ pub(crate) fn used(run: &Run) -> String {
         of(limits.cost.map(|cost| format!("${cost}"))),
         took(used.wall_time_ms),
         of(limits.wall_time_ms.map(took)),
+        waiting.unwrap_or_default(),
     )
 }

@@ -71,7 +71,7 @@ impl Commands {
         input: Input,
         caller: impl FnOnce() -> Option<CallerWire>,
     ) -> Result<(), Refused> {
-        let to_held = |reply| Message::Input { run: run.clone(), input: input.clone(), reply };
+        let to_held = |reply| Message::Input { run: run.clone(), input: Box::new(input.clone()), reply };
         match self.exchange(to_held) {
             Err(EngineError::NotHeld { .. }) => {
                 let missing = || Refused::failure(format!("run `{run}` cannot be read"));

@@ -145,7 +145,9 @@ impl Accounts {
 
     fn started(&mut self, tenant: &str, started: &AttemptStarted, now: Now) {
         let Some(account) = account_of(started).and_then(|name| self.get_mut(tenant, name)) else { return };
-        if account.closes_for_ms(now) == 0 {
+        // Where nobody has stated a reset, this may be the last try of a step that has waited as long as it may.
+        let is_last_try = account.resets_at.is_none() && !account.is_tried;
+        if account.closes_for_ms(now) == 0 || is_last_try {
             (account.resets_at, account.is_tried) = (None, true);
             account.wall = now.wall.saturating_add_ms(TRIAL_MS);
             account.steady_ms = now.steady_ms.saturating_add(TRIAL_MS);

@@ -143,7 +143,7 @@ impl Engine {
             Message::Fork(branch) => self.fork(*branch),
             Message::Adopt(adopt) => self.adopt(*adopt),
             Message::MayBegin { within, reply } => reply(self.may_begin(&within)),
-            Message::Input { run, input, reply } => self.input(run, input, reply),
+            Message::Input { run, input, reply } => self.input(run, *input, reply),
             Message::IsLive { run, attempt, reply } => {
                 reply(self.runs.get(&run).map(|active| active.run.is_live(&attempt)));
             }

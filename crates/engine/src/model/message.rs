@@ -33,7 +33,7 @@ pub enum Message {
         /// Which run; it must have been begun or adopted.
         run: RunId,
         /// What the run is to decide on.
-        input: Input,
+        input: Box<Input>,
         /// Answered after the commit.
         reply: Reply,
     },

@@ -20,7 +20,7 @@ use crate::{
         input::Refusal,
     },
     state::{
-        carry_over, graph,
+        carry_over, graph, limit_question,
         visit::{self, OpenVisit},
     },
 };
@@ -196,6 +196,7 @@ fn out_of_date(draft: &Draft<'_>, old: &Flow, new: &Flow) -> Vec<Arc<InterruptRa
         let changed = change_within((old, new), (control.flow(old, scope), after), &raised.visit.step);
         let of_bounds = match raised.about {
             About::Limit => old.limits != new.limits || old.goals != new.goals,
+            About::Throttled => old.limits != new.limits && limit_question::of(raised).is_some(),
             About::Exhausted => old.limits != new.limits,
             About::Stuck => old.goals != new.goals,
             _ => false,
@@ -239,8 +240,8 @@ fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refu
     let by_itself = match about {
         About::Ask => true,
         About::Limit => draft.control.open.contains_key(&visit),
+        About::Throttled => limit_question::of(raised).is_some(),
         About::InDoubt
-        | About::Throttled
         | About::Exhausted
         | About::Blocked
         | About::Review

@@ -205,6 +205,10 @@ pub struct Ledger {
     /// Output tokens, from reports or providers.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_out: u64,
+    /// Milliseconds of waiting for accounts, where a bound is raised. What a run has waited is not shared with its forks:
+    /// [`Run::waited_ms`](crate::Run::waited_ms) has it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting_ms: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -223,6 +227,7 @@ impl Ledger {
         self.rounds = self.rounds.saturating_add(more.rounds);
         self.tokens_in = self.tokens_in.saturating_add(more.tokens_in);
         self.tokens_out = self.tokens_out.saturating_add(more.tokens_out);
+        self.waiting_ms = self.waiting_ms.saturating_add(more.waiting_ms);
     }
 
     /// The larger of both, counter by counter.
@@ -245,6 +250,7 @@ impl Ledger {
             rounds: self.rounds.saturating_sub(other.rounds),
             tokens_in: self.tokens_in.saturating_sub(other.tokens_in),
             tokens_out: self.tokens_out.saturating_sub(other.tokens_out),
+            waiting_ms: self.waiting_ms.saturating_sub(other.waiting_ms),
         }
     }
 }

@@ -488,6 +488,7 @@ impl Control {
         }
         self.timers.retain(|_, (_, visit)| visit != id);
         let status = event.handoff.status;
+        event.handoff.error.iter().for_each(|error| self.waiting.failed(error));
         let in_doubt = open.left_in_doubt(id).filter(|_| status == HandoffStatus::Failed);
         match self.subflows.get_mut(&id.inside()) {
             Some(flow_state) if status == HandoffStatus::Failed => flow_state.over = true,
@@ -543,7 +544,7 @@ impl Control {
             self.timers.remove(timer).ok_or_else(|| IllegalEvent::TimerNotArmed { timer: timer.clone() })?;
         let mut visit = self.visit(&visit)?;
         visit.state = VisitState::Ready;
-        visit.waited.wait = None;
+        visit.waited.timer_fired();
         Ok(())
     }
 

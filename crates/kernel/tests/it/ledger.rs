@@ -34,6 +34,7 @@ fn each_step_has_its_own_account() {
         tokens_in: 200,
         tokens_out: 14,
         rounds: 0,
+        waiting_ms: 0,
     };
     assert_eq!(used(&driver, "a"), of_a);
     let of_critic = Ledger { agent_hops: 2, iterations: 1, wall_time_ms: 20, ..Ledger::default() };

@@ -421,6 +421,7 @@ fn amount(bound: &str, by: u64) -> Ledger {
         "iterations" => more.iterations = by,
         "llm_calls" => more.llm_calls = by,
         "wall_time" => more.wall_time_ms = by,
+        "waiting" => more.waiting_ms = by,
         _ => more.cost = Cost::parse(&by.to_string()).unwrap(),
     }
     more

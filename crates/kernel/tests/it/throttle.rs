@@ -14,7 +14,8 @@ use envoi_kernel::{
         AfterWait, Expression, Fallback, ForEach, OnReached, OnThrottled, ProgramPlan, Secret, SecretSource,
         Step, StepKind, Template,
     },
-    input::{AttemptResult, Slot},
+    input::{Answer, AttemptResult, Slot},
+    ledger::Ledger,
     throttle::{AccountWait, FIRST_PROBE_MS, MARGIN_MS, Standing, Standings, Throttled},
 };
 use std::sync::Arc;
@@ -565,4 +566,156 @@ fn a_run_that_is_cancelled_while_it_waits_is_over() {
     driver.ok(Input::Cancel { by: person("ada") });
     assert_eq!(driver.run.status().word(), "cancelled");
     assert_eq!(driver.run.account_waits().count(), 0);
+}
+
+/// A person raises `limits.waiting` by so much.
+fn raise(more_ms: u64) -> Input {
+    let more = Ledger { waiting_ms: more_ms, ..Ledger::default() };
+    let elsewhere = envoi_kernel::family::Share::default();
+    Input::Raise { more, by: person("ada"), why: None, request: None, elsewhere }
+}
+
+#[test]
+fn a_higher_limit_of_waiting_answers_the_question_about_it_and_holds_from_then_on() {
+    let asked = || {
+        let mut driver = Driver::started(&waiting(program("a", Some("a")), HOUR, OnReached::Ask));
+        driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+        driver.restart();
+        driver
+    };
+    let mut driver = asked();
+    let choices = driver.run.accepts(driver.question());
+    assert_eq!(choices, [Choice::Rerun, Choice::Raise, Choice::Fail]);
+    // Not enough: it is asked again, with what is true now.
+    driver.feed_with(raise(HOUR / 2), closed("claude", at(2 * HOUR))).unwrap();
+    let asked_again = driver.question().question.clone();
+    assert!(asked_again.contains("may wait 1h 30m (`limits.waiting`)"), "{asked_again}");
+    assert_eq!(driver.run.limits().waiting_ms, Some(HOUR * 3 / 2));
+    driver.feed_with(raise(HOUR), closed("claude", at(2 * HOUR))).unwrap();
+    assert_eq!((driver.run.interrupts().count(), due(&driver)), (0, at(2 * HOUR)));
+    driver.restart();
+    driver.timer_due();
+    assert_eq!(driver.run.waited_ms(at(9 * HOUR)), 2 * HOUR);
+    // The higher limit holds: who raised it has not decided to wait as long as it takes.
+    driver.ok(refused("a.1.2", Some(at(4 * HOUR))));
+    assert!(driver.question().question.contains("waited 2h for accounts, and may wait 2h 30m"));
+    // As an answer, with the amount.
+    let mut driver = asked();
+    let more = Some(Ledger { waiting_ms: HOUR, ..Ledger::default() });
+    let answer = Answer { raise: more, ..driver.answer(Choice::Raise, "ada") };
+    driver.feed_with(Input::Answer(Box::new(answer)), closed("claude", at(2 * HOUR))).unwrap();
+    assert_eq!(due(&driver), at(2 * HOUR));
+    // Another bound is none that this question is about.
+    let mut driver = asked();
+    let more = Some(Ledger { agent_hops: 1, ..Ledger::default() });
+    let answer = Answer { raise: more, ..driver.answer(Choice::Raise, "ada") };
+    let refused = driver.feed(Input::Answer(Box::new(answer))).unwrap_err();
+    assert!(refused.to_string().contains("by how much `waiting` is raised"), "{refused}");
+}
+
+#[test]
+fn all_that_ask_because_of_the_limit_of_waiting_go_on_when_it_is_raised() {
+    let items = program("a", None).with(|step| {
+        step.for_each = Some(ForEach { items: Expression("[1, 2]".to_owned()), max_parallel: None });
+    });
+    let mut driver = Driver::started(&waiting(items, HOUR, OnReached::Ask));
+    driver.ok(Input::SlotFree);
+    refuse_all(&mut driver, at(2 * HOUR));
+    assert_eq!(driver.run.interrupts().count(), 2);
+    driver.feed_with(raise(2 * HOUR), closed("claude", at(2 * HOUR))).unwrap();
+    assert_eq!((driver.run.interrupts().count(), driver.run.account_waits().count()), (0, 2));
+    assert_eq!(driver.run.limits().waiting_ms, Some(3 * HOUR), "raised once");
+}
+
+#[test]
+fn a_run_that_failed_at_the_limit_of_waiting_goes_on_when_it_is_raised() {
+    let mut driver = Driver::started(&waiting(program("a", Some("a")), HOUR, OnReached::Fail));
+    driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+    assert_eq!(driver.run.status().word(), "failed");
+    driver.restart();
+    driver.feed_with(raise(HOUR), closed("claude", at(2 * HOUR))).unwrap();
+    assert_eq!((driver.run.status().word(), due(&driver)), ("running", at(2 * HOUR)));
+    driver.restart();
+    // One that failed for another reason keeps the limit for when it is reopened.
+    let mut driver = Driver::started(&waiting(program("a", Some("a")), HOUR, OnReached::Fail));
+    driver.exit("a.1.1", 1);
+    driver.ok(raise(HOUR));
+    assert_eq!((driver.run.status().word(), driver.run.limits().waiting_ms), ("failed", Some(2 * HOUR)));
+    // A flow without the limit has nothing to raise.
+    let refused = Driver::started(&flow([program("a", Some("a"))])).feed(raise(HOUR)).unwrap_err();
+    assert!(refused.to_string().contains("`waiting` has no limit in this flow"), "{refused}");
+}
+
+#[test]
+fn a_corrected_flow_with_another_limit_of_waiting_decides_the_open_question() {
+    let old = waiting(program("a", Some("a")), HOUR, OnReached::Ask);
+    for (name, waiting_ms, expected) in
+        [("higher", Some(3 * HOUR), "waits"), ("none", None, "waits"), ("low", Some(HOUR / 2), "asks")]
+    {
+        let mut changed = (*old).clone();
+        changed.limits.waiting_ms = waiting_ms;
+        let changed = version(name, &Arc::new(changed));
+        let mut driver = Driver::started(&old);
+        driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+        let first = driver.question().interrupt.clone();
+        driver.run.learn(Arc::clone(&changed));
+        driver.feed_with(correction(&changed, None), closed("claude", at(2 * HOUR))).unwrap();
+        let found = if driver.run.interrupts().count() == 0 { "waits" } else { "asks" };
+        assert_eq!(found, expected, "{name}");
+        match expected {
+            "waits" => assert_eq!(due(&driver), at(2 * HOUR), "{name}"),
+            _ => assert_ne!(driver.question().interrupt, first, "{name}"),
+        }
+        driver.restart();
+    }
+    // A question that is not about the limit stays as it is.
+    let old = waiting(bounded("a", 0, AfterWait::Ask), HOUR, OnReached::Ask);
+    let mut changed = (*old).clone();
+    changed.limits.waiting_ms = Some(9 * HOUR);
+    let changed = version("other", &Arc::new(changed));
+    let mut driver = Driver::started(&old);
+    driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+    let first = driver.question().interrupt.clone();
+    driver.run.learn(Arc::clone(&changed));
+    driver.feed_with(correction(&changed, None), closed("claude", at(2 * HOUR))).unwrap();
+    assert_eq!(driver.question().interrupt, first);
+}
+
+#[test]
+fn a_wait_that_nobody_has_stated_the_end_of_ends_with_a_try_also_while_the_account_is_closed() {
+    let flows = [
+        flow([bounded("a", 7 * 60_000, AfterWait::Fail)]),
+        flow([bounded("a", 7 * 60_000, AfterWait::Ask)]),
+        flow([bounded("a", 7 * 60_000, codex())]),
+        waiting(program("a", Some("a")), 7 * 60_000, OnReached::Fail),
+    ];
+    for (place, flow) in flows.iter().enumerate() {
+        // Whether the last try is refused, and whether it becomes known meanwhile when the account opens.
+        for stated in [false, true] {
+            let mut driver = Driver::started(flow);
+            driver.ok(refused("a.1.1", None)).timer_due();
+            driver.ok(refused("a.1.2", None));
+            assert_eq!(due(&driver), at(7 * 60_000), "{place}");
+            driver.restart();
+            let mut slot = closed("claude", at(15 * 60_000));
+            let standing = Arc::make_mut(&mut slot.as_mut().unwrap().accounts).get_mut("claude").unwrap();
+            standing.resets_at = stated.then_some(at(14 * 60_000));
+            let (timer, due) = driver.timer();
+            driver.now = due;
+            driver.feed_with(Input::TimerDue { timer }, slot).unwrap();
+            let begun: Vec<String> = driver.run.wants().attempts.iter().map(ToString::to_string).collect();
+            let other = place == 2 && stated;
+            assert_eq!(begun == ["a.1.3"], !stated || other, "{place} {stated}");
+            if !begun.is_empty() {
+                let expected = if other { "codex" } else { "claude" };
+                assert_eq!(call(&driver, "a.1.3").program, expected, "{place}");
+            }
+            if !stated {
+                driver.restart();
+                driver.ok(refused("a.1.3", None));
+                let live = driver.run.wants().attempts.len();
+                assert_eq!(live, usize::from(place == 2), "{place}: the last try is one try");
+            }
+        }
+    }
 }

@@ -22,9 +22,10 @@ pub(crate) fn read(name: &str, value: &Value) -> Result<Ledger, Problem> {
             "llm_calls" => &mut more.llm_calls,
             "rounds" => &mut more.rounds,
             "wall_time_ms" => &mut more.wall_time_ms,
+            "waiting_ms" => &mut more.waiting_ms,
             _ => {
                 return Err(bad(&format!(
-                    "has an unknown member `{member}`; expected agent_hops, iterations, llm_calls, rounds, wall_time_ms, cost_usd"
+                    "has an unknown member `{member}`; expected agent_hops, iterations, llm_calls, rounds, wall_time_ms, waiting_ms, cost_usd"
                 )));
             }
         };

@@ -43,7 +43,7 @@ pub(crate) fn ledger(app: &App, request: &ApiRequest) -> Result<Response, Proble
     let ledger = app.read(|reader| {
         let run = load_run(reader, &id)?;
         let steps = app.step_rows.of_run(reader, &id, &run)?;
-        Ok::<_, Problem>(RunLedger::of(&id, &run, &steps))
+        Ok::<_, Problem>(RunLedger::of(&id, &run, &steps, app.now()))
     })?;
     rows::answer(200, &ledger)
 }

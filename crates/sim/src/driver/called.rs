@@ -30,7 +30,7 @@ impl Driver<'_> {
         let request =
             ModelCall { call, attempt: Some(attempt), model: "m".to_owned(), provider: "p".to_owned() };
         let input = Input::ModelCall(Box::new(request));
-        self.handle(line, Message::Input { run, input, reply })
+        self.handle(line, Message::Input { run, input: Box::new(input), reply })
     }
 
     pub(super) fn model_answers(&mut self, call: &CallId) -> Result<(), Violation> {
@@ -40,7 +40,7 @@ impl Driver<'_> {
         let line = format!("{run}: {call} is over ({:?})", ended.outcome);
         let input = Input::ModelCalled(Box::new(ended));
         if instance.engine.run(&run).is_some() {
-            return self.handle(line, Message::Input { run, input, reply });
+            return self.handle(line, Message::Input { run, input: Box::new(input), reply });
         }
         // A run that is over is looked up, as the engine's commands do.
         let loaded = self.load(&run)?;

@@ -55,6 +55,8 @@ pub(crate) struct Watch {
     /// Attempts that have failed and were not refused.
     failures: BTreeMap<(RunId, VisitId), BTreeSet<AttemptId>>,
     doubted: BTreeSet<(RunId, VisitId)>,
+    /// Until when a visit waits whose account opens nobody knows when: it may be tried once more at the end.
+    unstated: BTreeMap<(RunId, VisitId), Timestamp>,
     /// The visits that each session was used by.
     sessions: BTreeMap<String, BTreeSet<String>>,
     /// How often each situation was reached.
@@ -138,7 +140,7 @@ impl Watch {
     pub(crate) fn decided(&mut self, commit: &Commit, now: Clock) -> Result<(), Violation> {
         for record in &commit.records {
             match &record.event {
-                Event::AttemptStarted(started) => self.starts(&commit.run, started, now)?,
+                Event::AttemptStarted(started) => self.starts(&commit.run, started, record.at, now)?,
                 Event::AttemptSettled(settled) => self.settles(&commit.run, settled, record.at, now)?,
                 Event::AccountsTried(tried) => {
                     tried.accounts.iter().for_each(|account| self.opens(account, now));
@@ -146,6 +148,9 @@ impl Watch {
                 Event::TimerSet(timer) => {
                     let Some(wait) = &timer.account else { continue };
                     self.count("waits for an account");
+                    if wait.resets_at.is_none() {
+                        self.unstated.insert((commit.run.clone(), timer.visit.clone()), timer.due);
+                    }
                     if self.known.get(&wait.account).is_some_and(|closed| closed.is_tried) {
                         self.count("waits for the one that goes first");
                     }
@@ -153,6 +158,9 @@ impl Watch {
                 Event::HandoffWritten(written) if written.handoff.status == handoff::Status::Failed => {
                     let error = written.handoff.error.as_deref().unwrap_or_default();
                     self.fails(&commit.run, &written.visit, error)?;
+                    if error.contains("`limits.waiting`") {
+                        self.count("steps that failed at the limit of waiting");
+                    }
                 }
                 _ => {}
             }
@@ -172,18 +180,29 @@ impl Watch {
         }
     }
 
-    fn starts(&mut self, run: &RunId, started: &AttemptStarted, now: Clock) -> Result<(), Violation> {
+    fn starts(
+        &mut self,
+        run: &RunId,
+        started: &AttemptStarted,
+        at: Timestamp,
+        now: Clock,
+    ) -> Result<(), Violation> {
         let Some(call) = call_of(started) else { return Ok(()) };
         let name = call.account.clone().unwrap_or_else(|| call.program.clone());
         let attempt = &started.attempt;
         let mut goes_first = false;
+        let waited = self.unstated.get(&(run.clone(), attempt.visit.clone())).is_some_and(|due| *due <= at);
+        let mut is_last = false;
         if let Some(closed) = self.known.get_mut(&name) {
             let is_open = now.has_reached(closed.until);
+            is_last = !is_open && waited && !closed.is_stated && !closed.is_tried;
             let promise = match closed.is_tried {
                 true => "one attempt goes first after a reset, and others wait for it",
-                false => "no attempt starts while its account is closed",
+                false => "no attempt starts while its account is closed, but for the last one of a wait",
             };
-            holds(is_open, promise, || format!("{run}: {attempt} with {name}, until {:?}", closed.until))?;
+            holds(is_open || is_last, promise, || {
+                format!("{run}: {attempt} with {name}, until {:?}", closed.until)
+            })?;
             *closed = Closed { until: now.after(TRIAL_MS), is_tried: true, is_stated: false };
             goes_first = true;
         }
@@ -194,6 +213,9 @@ impl Watch {
         })?;
         if goes_first {
             self.count("attempts that went first");
+        }
+        if is_last {
+            self.count("last tries of a wait");
         }
         if call.instead {
             self.count("attempts with another account or program");
@@ -225,6 +247,7 @@ impl Watch {
         let attempt = &settled.attempt;
         let Some(name) = self.attempts.get(&(run.clone(), attempt.clone())).cloned() else { return Ok(()) };
         if let Some(throttled) = &settled.throttled {
+            self.unstated.remove(&(run.clone(), attempt.visit.clone()));
             self.refused(&name, throttled, at, now)?;
             if attempt.visit.item().is_some() && throttled.instead.is_some() {
                 self.count("items that went on with another account");

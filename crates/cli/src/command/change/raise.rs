@@ -42,10 +42,10 @@ pub(crate) fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
     let bad = |name: &str, text: &str, expected: &str| {
         Failure::new(Code::RequestInvalid, format!("--{name} {text}: expected {expected}"))
     };
-    let wall_time_ms = match args.wall_time.as_deref() {
+    let time = |name: &str, text: Option<&str>| match text {
         Some(text) => envoi_flow::parse_duration(text.trim_start_matches('+'))
-            .ok_or_else(|| bad("wall-time", text, "a duration such as 10m"))?,
-        None => 0,
+            .ok_or_else(|| bad(name, text, "a duration such as 10m")),
+        None => Ok(0),
     };
     let cost = match args.cost_usd.as_deref() {
         Some(text) => Cost::parse(text.trim_start_matches(['+', '$']))
@@ -57,7 +57,8 @@ pub(crate) fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
         iterations: args.iterations.unwrap_or(0),
         rounds: args.rounds.unwrap_or(0),
         llm_calls: args.llm_calls.unwrap_or(0),
-        wall_time_ms,
+        wall_time_ms: time("wall-time", args.wall_time.as_deref())?,
+        waiting_ms: time("waiting", args.waiting.as_deref())?,
         cost,
         ..Ledger::default()
     })

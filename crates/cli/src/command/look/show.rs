@@ -24,7 +24,7 @@ use crate::{
     },
 };
 use envoi_api::{
-    amounts::Limits,
+    amounts::{Amounts, Limits},
     any,
     cause::failure,
     handoff::HandoffRow,
@@ -311,7 +311,7 @@ fn overview(
         say(format_args!("{name}  {visit}: {}", waiting_for(&wait.account, wait.resets_at, due)))?;
     }
     text.push('\n');
-    text.push_str(&accounts::tables(run));
+    text.push_str(&accounts::tables(run, envoi_engine::now()));
     text.push_str(&accounts::of_family(run));
     text.push('\n');
     let past = Past::read(reader, id, most_visits).map_err(Failure::store)?;
@@ -408,8 +408,8 @@ fn detail(
         left: ids(left),
         notices: notices::rows(&reader.deliveries(id).map_err(Failure::store)?),
         questions: open(run).into_iter().map(question).collect::<Result<_, _>>()?,
-        used: run.ledger().into(),
-        own_used: (&run.own_share().used).into(),
+        used: Amounts::used(run, now),
+        own_used: Amounts::own_used(run, now),
         reserved: (&run.reserved()).into(),
         limits: Limits::of(run),
         raised: run.raised().into(),

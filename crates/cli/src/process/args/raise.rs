@@ -23,6 +23,9 @@ pub(crate) struct RaiseArgs {
     /// More working time, such as 10m
     #[arg(long, value_name = "DURATION")]
     pub(crate) wall_time: Option<String>,
+    /// More waiting for closed accounts, such as 2h
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) waiting: Option<String>,
     /// More dollars, such as 2.50
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) cost_usd: Option<String>,

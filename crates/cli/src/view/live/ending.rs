@@ -61,7 +61,7 @@ pub(crate) fn ending(model: &RunModel, reason: Option<&str>, here: &Path, charse
         say(Role::Plain, &format!("  {list} lists {total} files"));
     }
     let time = took(model.elapsed_ms(model.run().last_at()));
-    let used = match used(model, charset).concat() {
+    let used = match used(model, model.run().last_at(), charset).concat() {
         nothing if nothing.is_empty() => "nothing".to_owned(),
         used => used,
     };

@@ -46,7 +46,7 @@ const MIN_NAME: usize = 4;
 /// The picture of a run: how it stands, its steps, and what they have used so far. What a run has cost in the end is
 /// shown elsewhere.
 pub(crate) fn frame(model: &RunModel, now: Timestamp, look: Look) -> Vec<Line> {
-    let used = used_line(model, look);
+    let used = used_line(model, now, look);
     let around = if used.width() > 0 { 2 } else { 1 };
     let mut lines = vec![head(model, now, look).clipped(look.width, look.charset)];
     lines.extend(body(model, now, Look { height: look.height.saturating_sub(around).max(1), ..look }));
@@ -62,10 +62,10 @@ pub(crate) fn body(model: &RunModel, now: Timestamp, look: Look) -> Vec<Line> {
 }
 
 /// As much of what has been used as fits.
-fn used_line(model: &RunModel, look: Look) -> Line {
+fn used_line(model: &RunModel, now: Timestamp, look: Look) -> Line {
     let mut line = Line::default();
     if model.run().status() == Status::Running {
-        for part in used(model, look.charset) {
+        for part in used(model, now, look.charset) {
             line = line.with_room(Role::Faint, &part, usize::MAX, look.width);
         }
     }

@@ -225,7 +225,11 @@ fn settled_with(name: &str, attempt: &str, code: i32) -> Message {
 fn a_slot_is_not_given_away_between_a_commit_and_the_start_that_it_announces() {
     let (mut engine, doings) = engine(1);
     engine.handle(begin("a"));
-    engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply: Box::new(drop) });
+    engine.handle(Message::Input {
+        run: id("a"),
+        input: Box::new(Input::Cancel { by: by() }),
+        reply: Box::new(drop),
+    });
     engine.handle(durable("a"));
     engine.handle(begin("b"));
     let expected = [

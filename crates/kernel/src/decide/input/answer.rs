@@ -81,6 +81,9 @@ impl Choice {
 /// What a question takes, the most usual first. Another round may still be past a bound.
 pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
     match raised.about {
+        About::Throttled if limit_question::bound(&raised.evidence).is_some() => {
+            vec![Choice::Rerun, Choice::Raise, Choice::Fail]
+        }
         About::InDoubt | About::Throttled => vec![Choice::Rerun, Choice::Fail],
         About::Exhausted => vec![Choice::Proceed, Choice::Stop],
         About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
@@ -366,9 +369,7 @@ fn others_have_room(
     bound: Option<Bound>,
     answered: &InterruptAnswered,
 ) -> Result<(), Refusal> {
-    let same = |raised: &&Arc<InterruptRaised>| {
-        raised.about == About::Limit && limit_question::bound(&raised.evidence) == bound
-    };
+    let same = |raised: &&Arc<InterruptRaised>| limit_question::of(raised) == bound;
     let others: Vec<_> = draft.control.interrupts.values().filter(same).cloned().collect();
     for raised in others {
         let starts = draft.control.open.contains_key(&raised.visit);

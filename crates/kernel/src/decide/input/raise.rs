@@ -7,13 +7,14 @@ use crate::state::limits::Bound;
 use crate::{
     decide::{advance::advance, answer, draft::Draft, reopen::Reopen},
     model::{
-        event::{About, Choice, EndStatus, Event, LimitsRaised},
+        event::{Choice, EndStatus, Event, InterruptRaised, LimitsRaised},
         ids::{InterruptId, StepId},
         input::{Answer, Refusal},
         ledger::Ledger,
     },
     state::limit_question,
 };
+use std::sync::Arc;
 
 /// The channel of an answer that raising a bound gives.
 const CHANNEL: &str = "raise";
@@ -70,15 +71,17 @@ pub(crate) fn raise(
 
 /// The open question about this bound.
 fn question_about(draft: &Draft<'_>, bound: Bound) -> Option<InterruptId> {
-    let about = |raised: &&std::sync::Arc<crate::model::event::InterruptRaised>| {
-        raised.about == About::Limit && limit_question::bound(&raised.evidence) == Some(bound)
-    };
+    let about = |raised: &&Arc<InterruptRaised>| limit_question::of(raised) == Some(bound);
     draft.control.interrupts.values().find(about).map(|raised| raised.interrupt.clone())
 }
 
 /// The step at which one of these bounds ended the run.
 fn ended_by(draft: &Draft<'_>, named: &[Bound]) -> Option<StepId> {
-    let ended = draft.control.phase.ended().filter(|ended| ended.status == EndStatus::Exhausted)?;
-    let bound = Bound::that_ended(ended.terminal_reason)?;
+    let ended = draft.control.phase.ended()?;
+    let bound = match ended.status {
+        EndStatus::Exhausted => Bound::that_ended(ended.terminal_reason)?,
+        EndStatus::Failed if draft.control.waiting.has_failed() => Bound::Waiting,
+        _ => return None,
+    };
     ended.stopped_by.clone().filter(|_| named.contains(&bound))
 }

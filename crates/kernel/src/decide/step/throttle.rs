@@ -18,6 +18,7 @@ use crate::{
         throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled, in_words},
     },
     state::{
+        limits::Bound,
         throttle::{self, Waited},
         visit::{self, OpenVisit},
     },
@@ -55,8 +56,9 @@ struct RunLimit {
 impl RunLimit {
     fn of(draft: &Draft<'_>) -> Option<Self> {
         let limits = &draft.flow.limits;
+        let most_ms = limits.waiting_ms?.saturating_add(draft.control.raised.waiting_ms);
         let used_ms = draft.control.waiting.up_to(draft.now);
-        Some(Self { most_ms: limits.waiting_ms?, used_ms, asks: limits.on_reached == OnReached::Ask })
+        Some(Self { most_ms, used_ms, asks: limits.on_reached == OnReached::Ask })
     }
 
     fn left_ms(self) -> u64 {
@@ -64,16 +66,18 @@ impl RunLimit {
     }
 }
 
+impl core::fmt::Display for RunLimit {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let used = in_words(self.used_ms);
+        let most = in_words(self.most_ms);
+        write!(f, "the run has waited {used} for accounts, and may wait {most} (`limits.waiting`)")
+    }
+}
+
 /// The error of a step that does not wait; where the limit of the run is the reason, it says so.
 fn not_waited(error: SkillError, reached: Option<RunLimit>) -> SkillError {
-    let Some(RunLimit { most_ms, used_ms, .. }) = reached else { return error };
-    let used = in_words(used_ms);
-    let most = in_words(most_ms);
-    let message = format!(
-        "{}; the run has waited {used} for accounts, and may wait {most} (`limits.waiting`)",
-        error.message
-    );
-    SkillError { message, ..error }
+    let Some(limit) = reached else { return error };
+    SkillError { message: format!("{}; {limit}", error.message), ..error }
 }
 
 /// What follows for a visit that has waited so long, if its account opens at `until`.
@@ -264,7 +268,13 @@ pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Re
             return Ok(Some(waited.other));
         };
         let Standing { until, resets_at, is_tried, .. } = standing;
-        match next(policy, limit, &waited, until, resets_at, draft.now) {
+        let next = next(policy, limit, &waited, until, resets_at, draft.now);
+        let ends = !matches!(next, Next::Wait(_));
+        if ends && waited.is_last_try && resets_at.is_none() && !is_tried {
+            // It has waited as long as it may, and nobody knows that the account is still closed.
+            return Ok(Some(waited.other));
+        }
+        match next {
             Next::Use(other) if !is_tried => {
                 // What the first one was waited for does not count; what came after that does.
                 let since = waited.since.map(|at| at.saturating_add_ms(policy.wait_ms));
@@ -299,11 +309,15 @@ fn obey(
         Next::Ask(reached) => {
             let question = format!("{}. Wait for it, or fail?", not_waited(error, reached).message);
             let time = |at: Timestamp| Value::from(at.to_string());
-            let evidence = Object::from([
+            let mut evidence = Object::from([
                 ("account", Value::from(wait.account.as_str())),
                 ("resets_at", wait.resets_at.map_or(Value::Null, time)),
                 ("next_try", time(until)),
             ]);
+            if let Some(limit) = reached {
+                evidence.insert("bound", Value::from(Bound::Waiting.name()));
+                evidence.insert("reached", Value::from(limit.to_string()));
+            }
             conclude::raise(draft, visit, About::Throttled, question, Value::Object(evidence))
         }
         Next::Fail(reached) => {

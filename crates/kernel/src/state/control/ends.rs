@@ -20,6 +20,7 @@ impl Control {
         self.raised.add(&event.elsewhere.raised);
         self.inherited.add(&event.elsewhere);
         self.top.failing = None;
+        self.waiting.reopened();
         // A step on the way of a denial that failed and is done again ends the run as denied all the same.
         self.top.diverted.retain(|diverted| diverted.step != event.step);
         if flow.graph {

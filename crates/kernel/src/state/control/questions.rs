@@ -51,6 +51,8 @@ impl Control {
                 let mut visit = self.visit(&raised.visit)?;
                 visit.state = VisitState::Ready;
                 (visit.waited.since, visit.waited.patient) = (None, event.choice == Choice::Rerun);
+                drop(visit);
+                event.raise.iter().for_each(|more| self.raised.add(more));
             }
             About::Agent => {
                 let mut visit = self.visit(&raised.visit)?;

@@ -1,7 +1,10 @@
 //! A bound that leaves nothing over, where the flow says that a person may raise it (`limits.on_reached: ask`).
 
 use crate::{
-    model::ids::StepId,
+    model::{
+        event::{About, InterruptRaised},
+        ids::StepId,
+    },
     state::{bounds::Reached, limits::Bound},
 };
 use envoi_contract::json::{Object, Value};
@@ -25,6 +28,11 @@ pub(crate) fn evidence(reached: &Reached, back_to: Option<&StepId>) -> Value {
 /// The step that the loop-back goes to once the bound is higher; `None` in questions about a start.
 pub(crate) fn back_to(evidence: &Value) -> Option<StepId> {
     evidence.get("back_to").and_then(Value::as_str).and_then(|step| StepId::new(step).ok())
+}
+
+/// The bound that a question is about, if it is about one.
+pub(crate) fn of(raised: &InterruptRaised) -> Option<Bound> {
+    bound(&raised.evidence).filter(|_| matches!(raised.about, About::Limit | About::Throttled))
 }
 
 /// The bound that `evidence` names.

@@ -18,12 +18,21 @@ pub(crate) enum Bound {
     Cost,
     /// Rounds for the goals.
     Rounds,
+    /// The time in which a step waits for its account. It stops a step, and no run.
+    Waiting,
 }
 
 impl Bound {
     /// All there are.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::AgentHops, Self::Iterations, Self::LlmCalls, Self::WallTime, Self::Cost, Self::Rounds];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::AgentHops,
+        Self::Iterations,
+        Self::LlmCalls,
+        Self::WallTime,
+        Self::Cost,
+        Self::Rounds,
+        Self::Waiting,
+    ];
 
     /// Its key in `limits`, and its name in a question about it.
     pub(crate) fn name(self) -> &'static str {
@@ -34,6 +43,7 @@ impl Bound {
             Self::WallTime => "wall_time",
             Self::Cost => "cost_usd",
             Self::Rounds => "rounds",
+            Self::Waiting => "waiting",
         }
     }
 
@@ -51,12 +61,15 @@ impl Bound {
             Self::WallTime => TerminalReason::TimeLimitExceeded,
             Self::Cost => TerminalReason::CostLimitExceeded,
             Self::Rounds => TerminalReason::MaxStagesExceeded,
+            // As of any step that has failed.
+            Self::Waiting => TerminalReason::ToolFailedFatally,
         }
     }
 
     /// The bound that stopped a run which ended like this. None of them: a step, a person, or a loop with a bound of its own.
     pub(crate) fn that_ended(terminal_reason: TerminalReason) -> Option<Self> {
-        Self::ALL.into_iter().find(|bound| bound.terminal_reason() == terminal_reason)
+        let ends_runs = |bound: &Self| *bound != Self::Waiting;
+        Self::ALL.into_iter().filter(ends_runs).find(|bound| bound.terminal_reason() == terminal_reason)
     }
 
     /// What of `more` is for this bound.
@@ -68,6 +81,7 @@ impl Bound {
             Self::WallTime => Ledger { wall_time_ms: more.wall_time_ms, ..Ledger::default() },
             Self::Cost => Ledger { cost: more.cost, ..Ledger::default() },
             Self::Rounds => Ledger { rounds: more.rounds, ..Ledger::default() },
+            Self::Waiting => Ledger { waiting_ms: more.waiting_ms, ..Ledger::default() },
         }
     }
 
@@ -91,6 +105,7 @@ impl Bound {
             Self::WallTime => limits.wall_time_ms.is_some(),
             Self::Cost => limits.cost.is_some(),
             Self::Rounds => flow.goals.is_some(),
+            Self::Waiting => limits.waiting_ms.is_some(),
         }
     }
 }
@@ -103,7 +118,8 @@ mod tests {
     fn each_bound_has_a_name_and_an_end_of_its_own() {
         for bound in Bound::ALL {
             assert_eq!(Bound::parse(bound.name()), Some(bound));
-            assert_eq!(Bound::that_ended(bound.terminal_reason()), Some(bound));
+            let ends_runs = bound != Bound::Waiting;
+            assert_eq!(Bound::that_ended(bound.terminal_reason()), ends_runs.then_some(bound));
         }
         assert_eq!(Bound::parse(""), None);
         assert_eq!(Bound::that_ended(TerminalReason::MaxLoopExceeded), None, "a loop's own bound");

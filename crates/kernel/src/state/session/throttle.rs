@@ -4,7 +4,7 @@ use crate::model::{
     event::{AttemptSettled, AttemptStarted, Command, TimerSet},
     throttle::{AccountWait, Standing, Standings},
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{code::Code, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// See the module.
@@ -26,6 +26,9 @@ pub(crate) struct Waited {
     /// A person decided that it waits on.
     #[serde(default)]
     pub(crate) patient: bool,
+    /// Its timer has fired, and nobody had stated when its account opens.
+    #[serde(default)]
+    pub(crate) is_last_try: bool,
 }
 
 impl Waited {
@@ -38,10 +41,16 @@ impl Waited {
             self.since.get_or_insert(at);
         }
         self.wait.clone_from(&event.account);
+        self.is_last_try = false;
+    }
+
+    pub(crate) fn timer_fired(&mut self) {
+        self.is_last_try = self.wait.take().is_some_and(|wait| wait.resets_at.is_none());
     }
 
     pub(crate) fn started(&mut self, event: &AttemptStarted) {
         self.wait = None;
+        self.is_last_try = false;
         match &event.command {
             Command::Agent(call) => self.goes_on_with_other(call.instead),
             Command::Model(call) => self.goes_on_with_other(call.instead),
@@ -76,6 +85,9 @@ pub(crate) struct WaitingTime {
     /// The waits that are over.
     #[serde(default)]
     over_ms: u64,
+    /// A step has failed because its account is closed, since the run last began to go on.
+    #[serde(default)]
+    has_failed: bool,
 }
 
 impl WaitingTime {
@@ -92,8 +104,24 @@ impl WaitingTime {
         if waits {
             self.since.get_or_insert(at);
         } else {
-            *self = Self { since: None, over_ms: self.up_to(at) };
+            *self = Self { since: None, over_ms: self.up_to(at), ..*self };
         }
+    }
+
+    /// A step has failed with this error, which begins with its code.
+    pub(crate) fn failed(&mut self, error: &str) {
+        let code = error.split(':').next().unwrap_or_default();
+        self.has_failed |= code.parse() == Ok(Code::AgentThrottled);
+    }
+
+    /// The run goes on.
+    pub(crate) fn reopened(&mut self) {
+        self.has_failed = false;
+    }
+
+    /// Whether a step has failed because its account is closed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// In milliseconds, the wait that is under way included.

@@ -27,6 +27,8 @@ class Amounts(TypedDict):
     """Tokens that models were given."""
     tokens_out: int
     """Tokens that models gave."""
+    waiting_ms: int
+    """Time of waiting for closed accounts, of the run itself: it is not shared with forks, and steps have none."""
     wall_time_ms: int
     """Time of work."""
 
@@ -450,6 +452,8 @@ class Limits(TypedDict):
     """Calls of models."""
     rounds: Optional[int]
     """Rounds."""
+    waiting_ms: Optional[int]
+    """Time of waiting for closed accounts."""
     wall_time_ms: Optional[int]
     """Time of work."""
 

@@ -4,6 +4,7 @@ use crate::{
     process::{output, terminal},
     text::duration::took,
 };
+use envoi_contract::time::Timestamp;
 use envoi_kernel::{Run, ledger::Ledger};
 
 /// A counter of the ledger, as people know it.
@@ -15,7 +16,7 @@ struct Counter {
     shown: fn(&Ledger) -> String,
 }
 
-const COUNTERS: [Counter; 8] = [
+const COUNTERS: [Counter; 9] = [
     Counter {
         name: "attempts",
         short: "ATTEMPTS",
@@ -64,13 +65,19 @@ const COUNTERS: [Counter; 8] = [
         of: |used| used.wall_time_ms,
         shown: |used| took(used.wall_time_ms),
     },
+    Counter {
+        name: "waiting for accounts",
+        short: "WAITING",
+        of: |used| used.waiting_ms,
+        shown: |used| took(used.waiting_ms),
+    },
 ];
 
 /// Both tables; that of the steps only where there are several. Counters that stand at nothing and have no limit are left
 /// out.
-pub(super) fn tables(run: &Run) -> String {
+pub(super) fn tables(run: &Run, now: Timestamp) -> String {
     let columns = terminal::columns_of_stdout();
-    let bounds = output::fitted(&bounds(run), columns);
+    let bounds = output::fitted(&bounds(run, now), columns);
     let steps = steps(run);
     let several = steps.len() > 2;
     if several { format!("{bounds}\n{}", output::fitted(&steps, columns)) } else { bounds }
@@ -88,8 +95,8 @@ pub(super) fn of_family(run: &Run) -> String {
     format!("other runs of its family used of these: {}\n", shown.join(", "))
 }
 
-fn bounds(run: &Run) -> Vec<Vec<String>> {
-    let used = run.ledger();
+fn bounds(run: &Run, now: Timestamp) -> Vec<Vec<String>> {
+    let used = &Ledger { waiting_ms: run.waited_ms(now), ..run.ledger().clone() };
     let reserved = run.reserved();
     let raised = run.raised();
     let limits = limits(run);
@@ -106,7 +113,7 @@ fn bounds(run: &Run) -> Vec<Vec<String>> {
 }
 
 /// The bounds that hold, each alone, in the order of [`COUNTERS`].
-fn limits(run: &Run) -> [Option<Ledger>; 8] {
+fn limits(run: &Run) -> [Option<Ledger>; 9] {
     let limits = run.limits();
     [
         limits.agent_hops.map(|agent_hops| Ledger { agent_hops, ..Ledger::default() }),
@@ -117,6 +124,7 @@ fn limits(run: &Run) -> [Option<Ledger>; 8] {
         None,
         limits.cost.map(|cost| Ledger { cost, ..Ledger::default() }),
         limits.wall_time_ms.map(|wall_time_ms| Ledger { wall_time_ms, ..Ledger::default() }),
+        limits.waiting_ms.map(|waiting_ms| Ledger { waiting_ms, ..Ledger::default() }),
     ]
 }
 

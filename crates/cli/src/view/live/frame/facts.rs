@@ -86,7 +86,7 @@ pub(super) fn items(progress: Progress, step: &StepView) -> Vec<String> {
 }
 
 /// What the run has used of what it may use, in parts that follow one another.
-pub(crate) fn used(model: &RunModel, charset: Charset) -> Vec<String> {
+pub(crate) fn used(model: &RunModel, now: Timestamp, charset: Charset) -> Vec<String> {
     let used = model.run().ledger();
     let limits = model.run().limits();
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
@@ -97,12 +97,15 @@ pub(crate) fn used(model: &RunModel, charset: Charset) -> Vec<String> {
     };
     let money = || format!("${}{}", used.cost, of(limits.cost.map(|cost| format!("${cost}"))));
     let time = |limit: u64| format!("{} of {} of work", passing(used.wall_time_ms), passing(limit));
+    let waited = passing(model.run().waited_ms(now));
+    let waiting = |limit: u64| format!("{waited} of {} of waiting for accounts", passing(limit));
     let facts = [
         count(used.agent_hops, limits.agent_hops, "attempt", "attempts"),
         count(used.iterations, limits.iterations, "loop-back", "loop-backs"),
         count(used.llm_calls, limits.llm_calls, "model call", "model calls"),
         (used.cost != <_>::default() || limits.cost.is_some()).then(money),
         limits.wall_time_ms.map(time),
+        limits.waiting_ms.map(waiting),
     ];
     let separator = if charset == Charset::Unicode { " · " } else { ", " };
     let parts = facts.into_iter().flatten().enumerate();

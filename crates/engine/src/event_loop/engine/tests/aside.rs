@@ -136,7 +136,7 @@ fn an_attempt_whose_end_cannot_be_read_sets_its_run_aside_and_frees_its_slot() {
 fn a_commit_under_way_is_answered_before_its_run_is_set_aside() {
     let (mut engine, doings) = running("a");
     let (received, reply) = reply();
-    engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply });
+    engine.handle(Message::Input { run: id("a"), input: Box::new(Input::Cancel { by: by() }), reply });
     engine.handle(unknown("a"));
     assert_eq!(doings.take(), ["run_a commits cancel_requested"], "one thing at a time");
     engine.handle(durable("a"));
@@ -149,8 +149,16 @@ fn a_commit_under_way_is_answered_before_its_run_is_set_aside() {
 fn a_waiting_client_learns_that_a_run_is_set_aside_once_that_is_durable() {
     let (mut engine, _) = running("a");
     let (first, reply_to_first) = reply();
-    engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply: Box::new(drop) });
-    engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply: reply_to_first });
+    engine.handle(Message::Input {
+        run: id("a"),
+        input: Box::new(Input::Cancel { by: by() }),
+        reply: Box::new(drop),
+    });
+    engine.handle(Message::Input {
+        run: id("a"),
+        input: Box::new(Input::Cancel { by: by() }),
+        reply: reply_to_first,
+    });
     engine.handle(unknown("a"));
     engine.handle(durable("a"));
     assert!(taken(&first).is_none());

@@ -221,7 +221,7 @@ fn a_run_that_leaves_its_rest_where_another_one_works_is_set_aside() {
     doings.take();
     let answer = Answer::new(question, Choice::Approve, by());
     let (received, reply) = received();
-    engine.handle(Message::Input { run: id("a"), input: Input::Answer(Box::new(answer)), reply });
+    engine.handle(Message::Input { run: id("a"), input: Box::new(Input::Answer(Box::new(answer))), reply });
     engine.handle(durable("a"));
     assert_eq!(word(&received), "done", "the answer is recorded");
     let done = doings.take();
