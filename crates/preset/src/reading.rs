@@ -189,10 +189,14 @@ impl<'m> Reading<'m> {
 }
 
 /// Whether an event says that the program works. One that says that it tries a call again does not: some programs do so for ever.
+/// An item of `codex` that is an error, or a warning, does not either.
 fn is_sign_of_work(event: &Value) -> bool {
     let member = |name: &str| event.get(name).and_then(Value::as_str);
     match member("type") {
         None | Some("error") => false,
+        Some("item.completed") => {
+            event.get("item").and_then(|item| item.get("type")).and_then(Value::as_str) != Some("error")
+        }
         Some(_) => member("subtype") != Some("api_retry"),
     }
 }
@@ -271,6 +275,12 @@ mod tests {
                 r#"{"type":"error","message":"Reconnecting... s3cret"}"#,
                 r#"{"type":"turn.started"}"#,
                 "Reconnecting... ***",
+            ),
+            (
+                Preset::Codex,
+                r#"{"type":"item.completed","item":{"id":"item_0","type":"error","message":"s3cret is slow"}}"#,
+                r#"{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Done."}}"#,
+                "*** is slow",
             ),
         ] {
             let mut reading = Reading::of(preset, Masking::with(&mask));

@@ -548,14 +548,19 @@ mod tests {
     fn lines_that_are_no_events_do_not_count_as_a_sign_of_work() {
         let retry =
             r#"{"type":"system","subtype":"api_retry","error":"overloaded","attempt":2,"max_retries":10}"#;
-        for (line, error) in [
-            ("{}", None),
-            (r#"{"type":1}"#, None),
-            (retry, Some("; its last error: retry 2 of 10: overloaded")),
+        let warning = r#"{"type":"item.completed","item":{"id":"item_0","type":"error","message":"slow"}}"#;
+        for (preset, line, error) in [
+            (Preset::Claude, "{}", None),
+            (Preset::Claude, r#"{"type":1}"#, None),
+            (Preset::Claude, retry, Some("; its last error: retry 2 of 10: overloaded")),
+            (Preset::Codex, warning, Some("; its last error: slow")),
         ] {
             let folder = tempfile::tempdir().unwrap();
-            let order = attempt(folder.path(), &format!("yes '{line}'"), Some(300));
-            let work = Work { order: &order, preset: Preset::Claude, mask: &Plain };
+            let mut order = attempt(folder.path(), &format!("yes '{line}'"), Some(300));
+            if preset == Preset::Codex {
+                order.ask = Vec::new();
+            }
+            let work = Work { order: &order, preset, mask: &Plain };
             let Finished::Ran { outcome, .. } = work.to_the_end().unwrap() else { unreachable!() };
             let said = outcome.failure.map(|failure| failure.message).unwrap_or_default();
             let expected = "no sign of work for 0.3 seconds: the program was ended";
