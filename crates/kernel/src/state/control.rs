@@ -488,7 +488,7 @@ impl Control {
         }
         self.timers.retain(|_, (_, visit)| visit != id);
         let status = event.handoff.status;
-        event.handoff.error.iter().for_each(|error| self.waiting.failed(error));
+        event.handoff.error.iter().for_each(|error| self.waiting.failed(id, error));
         let in_doubt = open.left_in_doubt(id).filter(|_| status == HandoffStatus::Failed);
         match self.subflows.get_mut(&id.inside()) {
             Some(flow_state) if status == HandoffStatus::Failed => flow_state.over = true,

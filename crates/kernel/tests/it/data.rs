@@ -160,3 +160,30 @@ fn data_of_the_text_is_read_by_later_steps() {
     let argv = ["b", "7"].map(str::to_owned).to_vec();
     assert_eq!(driver.begun("b.1.1").command, envoi_kernel::event::Command::Exec(argv));
 }
+
+#[test]
+fn the_status_in_data_decides_however_large_the_data_is() {
+    let talker = || critic("critic", "a", 2).with(|step| step.routing.status_from_exit.clear());
+    for (status, text, then) in [
+        ("UNVERIFIED", "Status: VERIFIED", "asks"),
+        ("VERIFIED", "done", "passes"),
+        ("VERIFIED", "Status: UNVERIFIED", "asks"),
+        ("UNVERIFIED", "done", "loops"),
+    ] {
+        for bytes in [10, 64 * 1024] {
+            let mut driver = Driver::started(&flow([step("a"), talker(), step("b")]));
+            driver.exit("a.1.1", 0);
+            let members = format!(r#""data":{{"pad":"{}","status":"{status}"}}"#, "x".repeat(bytes));
+            let result = AttemptResult { text: text.to_owned(), ..reported("critic.1.1", &members) };
+            driver.ok(settled(result));
+            let found = match driver.nth_begun(2).map(|begun| begun.to_string()).as_deref() {
+                None => "asks",
+                Some("b.1.1") => "passes",
+                Some("a.2.1") => "loops",
+                Some(other) => other,
+            }
+            .to_owned();
+            assert_eq!(found, then, "{status} {text} {bytes}");
+        }
+    }
+}

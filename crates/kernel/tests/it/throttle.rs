@@ -3,7 +3,7 @@
 use crate::{
     corrected::{correction, version},
     driver::{BEGINNING_MS, Driver, exited, person, reported, settled},
-    flows::{With as _, flow, graph},
+    flows::{With as _, flow, graph, step},
     programs::{call, program, session},
 };
 use envoi_contract::time::Timestamp;
@@ -639,6 +639,15 @@ fn a_run_that_failed_at_the_limit_of_waiting_goes_on_when_it_is_raised() {
     // One that failed for another reason keeps the limit for when it is reopened.
     let mut driver = Driver::started(&waiting(program("a", Some("a")), HOUR, OnReached::Fail));
     driver.exit("a.1.1", 1);
+    driver.ok(raise(HOUR));
+    assert_eq!((driver.run.status().word(), driver.run.limits().waiting_ms), ("failed", Some(2 * HOUR)));
+    // The run went on past the step that the limit had failed, and another one ended it: that one is not run again.
+    let passed_over = program("a", Some("a")).with(|step| step.continue_on_error = true);
+    let mut two = (*waiting(passed_over, HOUR, OnReached::Fail)).clone();
+    two.steps.push(step("b"));
+    let mut driver = Driver::started(&Arc::new(two));
+    driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+    driver.exit("b.1.1", 1);
     driver.ok(raise(HOUR));
     assert_eq!((driver.run.status().word(), driver.run.limits().waiting_ms), ("failed", Some(2 * HOUR)));
     // A flow without the limit has nothing to raise.

@@ -5,7 +5,7 @@
 
 use crate::state::limits::Bound;
 use crate::{
-    decide::{advance::advance, answer, draft::Draft, reopen::Reopen},
+    decide::{advance::advance, answer, draft::Draft, ending::step_at_the_top, reopen::Reopen},
     model::{
         event::{Choice, EndStatus, Event, InterruptRaised, LimitsRaised},
         ids::{InterruptId, StepId},
@@ -80,7 +80,11 @@ fn ended_by(draft: &Draft<'_>, named: &[Bound]) -> Option<StepId> {
     let ended = draft.control.phase.ended()?;
     let bound = match ended.status {
         EndStatus::Exhausted => Bound::that_ended(ended.terminal_reason)?,
-        EndStatus::Failed if draft.control.waiting.has_failed() => Bound::Waiting,
+        // Another step that failed is not run again because a wait may be longer.
+        EndStatus::Failed => {
+            let failed = draft.control.waiting.last_failed()?;
+            (Some(step_at_the_top(draft, failed)) == ended.stopped_by).then_some(Bound::Waiting)?
+        }
         _ => return None,
     };
     ended.stopped_by.clone().filter(|_| named.contains(&bound))

@@ -2,6 +2,7 @@
 
 use crate::model::{
     event::{AttemptSettled, AttemptStarted, Command, TimerSet},
+    ids::VisitId,
     throttle::{AccountWait, Standing, Standings},
 };
 use envoi_contract::{code::Code, time::Timestamp};
@@ -85,9 +86,9 @@ pub(crate) struct WaitingTime {
     /// The waits that are over.
     #[serde(default)]
     over_ms: u64,
-    /// A step has failed because its account is closed, since the run last began to go on.
+    /// The visit whose failure is the newest one since the run last began to go on, if it failed because its account is closed.
     #[serde(default)]
-    has_failed: bool,
+    failed: Option<VisitId>,
 }
 
 impl WaitingTime {
@@ -104,24 +105,29 @@ impl WaitingTime {
         if waits {
             self.since.get_or_insert(at);
         } else {
-            *self = Self { since: None, over_ms: self.up_to(at), ..*self };
+            self.over_ms = self.up_to(at);
+            self.since = None;
         }
     }
 
-    /// A step has failed with this error, which begins with its code.
-    pub(crate) fn failed(&mut self, error: &str) {
+    /// A visit has failed with this error, which begins with its code. A step whose inner flow or item has failed fails with it: that is no
+    /// other failure.
+    pub(crate) fn failed(&mut self, visit: &VisitId, error: &str) {
+        if self.failed.as_ref().is_some_and(|failed| failed.is_part_of(visit)) {
+            return;
+        }
         let code = error.split(':').next().unwrap_or_default();
-        self.has_failed |= code.parse() == Ok(Code::AgentThrottled);
+        self.failed = (code.parse() == Ok(Code::AgentThrottled)).then(|| visit.clone());
     }
 
     /// The run goes on.
     pub(crate) fn reopened(&mut self) {
-        self.has_failed = false;
+        self.failed = None;
     }
 
-    /// Whether a step has failed because its account is closed.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed
+    /// The visit that failed because its account is closed, if nothing else has failed after it.
+    pub(crate) fn last_failed(&self) -> Option<&VisitId> {
+        self.failed.as_ref()
     }
 
     /// In milliseconds, the wait that is under way included.
