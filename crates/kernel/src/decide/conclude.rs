@@ -104,8 +104,10 @@ pub(crate) fn leave(
     mut visit_result: VisitResult,
     decided: Decided,
 ) -> Result<(), Refusal> {
-    let is_cut = is_text_cut(draft, visit);
-    if is_cut {
+    let open = draft.control.open.get(visit);
+    let is_cut = open.is_some_and(|open| open.is_text_cut());
+    // A text that is made of a cut one has the line already.
+    if is_cut && open.is_some_and(|open| matches!(open.state, VisitState::Settled(_))) {
         visit_result.text.insert_str(0, size::CUT_BEGINNING);
     }
     rounds::mark(draft, visit, visit_result.status, &decided)?;
@@ -116,12 +118,6 @@ pub(crate) fn leave(
     let is_a_part = handoff.summary != text || size::is_shortened(&handoff.summary);
     let is_kept = draft.flow.reads_text && is_a_part && !is_cut && text.len() <= size::MAX_VALUE_BYTES;
     close(draft, visit, decided, Some(Written { handoff, text: Some(text).filter(|_| is_kept) }))
-}
-
-/// Whether the text of the attempt that ended the visit is only a part of what its command wrote.
-fn is_text_cut(draft: &Draft<'_>, visit: &VisitId) -> bool {
-    let state = draft.control.open.get(visit).map(|open| &open.state);
-    matches!(state, Some(VisitState::Settled(settled)) if settled.text_cut)
 }
 
 /// What a visit leaves.

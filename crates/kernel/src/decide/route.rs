@@ -150,7 +150,8 @@ pub(crate) fn decide(
 
 fn resolver_input(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>, text: &str) -> routing::Input {
     let plan = &at.step.routing;
-    let state = draft.control.open.get(visit).map(|open| &open.state);
+    let open = draft.control.open.get(visit);
+    let state = open.map(|open| &open.state);
     let (settled, returned) = match state {
         Some(VisitState::Settled(settled)) => (Some(settled), None),
         Some(VisitState::Returned(data)) => (None, Some(data)),
@@ -180,7 +181,7 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>, text: &str) -
         hints: !plan.branches.is_empty() || !plan.flow_branches.is_empty(),
         stated: exit.and_then(|code| plan.status_from_exit.get(&code)).cloned(),
         reported: reported.map(str::to_owned),
-        cut: settled.is_some_and(|settled| settled.text_cut),
+        cut: open.is_some_and(|open| open.is_text_cut()),
     }
 }
 

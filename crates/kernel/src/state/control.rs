@@ -166,8 +166,11 @@ impl Control {
             }
             Event::FlowEntered(event) => self.flow_entered(flow, event),
             Event::FlowReturned(event) => {
-                self.drop_flow(&event.visit.inside());
+                let inside = event.visit.inside();
+                let text_cut = self.flow_state(&inside).last_result().is_some_and(|result| result.text_cut);
+                self.drop_flow(&inside);
                 if let Some(mut open) = self.open.get_mut(&event.visit) {
+                    open.text_cut = text_cut;
                     open.state = VisitState::Returned(event.data.clone());
                 }
                 Ok(())
@@ -481,7 +484,8 @@ impl Control {
         let open = self.open.remove(id).ok_or_else(|| IllegalEvent::VisitNotOpen { visit: id.clone() })?;
         let skipped = event.handoff.status == HandoffStatus::Skipped;
         let left_out = skipped && self.leaves_out(flow, id.flow_scope(), &id.step);
-        let result = Arc::new(StepResult { left_out, ..step_result(id, &open, event) });
+        let result =
+            Arc::new(StepResult { left_out, text_cut: open.is_text_cut(), ..step_result(id, &open, event) });
         if let (VisitState::Running, Some(plan)) = (&open.state, &open.plan) {
             self.abandoned.insert(plan.attempt.clone());
             self.ending.insert(plan.attempt.clone(), Arc::clone(plan));
@@ -626,6 +630,7 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
         status: handoff.status,
         summary: handoff.summary.clone(),
         text: event.text.clone(),
+        text_cut: false,
         data: match &open.state {
             VisitState::Settled(settled) => settled.data.clone(),
             VisitState::Returned(data) => data.clone(),

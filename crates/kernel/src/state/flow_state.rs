@@ -147,6 +147,12 @@ impl FlowState {
         self.last_handoff = Some(visit.clone());
     }
 
+    /// What the last hand-off says that was not skipped: it stands for the flow.
+    pub(crate) fn last_result(&self) -> Option<&StepResult> {
+        let visit = self.last_handoff.as_ref()?;
+        self.steps.get(&visit.step)?.last.as_deref()
+    }
+
     /// The last hand-off of any of these steps of a graph that was not skipped.
     pub(crate) fn last_of(&self, flow: &Flow, steps: &[StepId]) -> Option<VisitId> {
         let mut seen = BTreeSet::new();

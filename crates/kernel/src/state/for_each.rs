@@ -129,6 +129,11 @@ impl ForEachItems {
         self.results.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
+    /// Whether the text of an item is cut.
+    pub(crate) fn is_text_cut(&self) -> bool {
+        self.results.values().any(|result| result.text_cut)
+    }
+
     /// Items that have failed.
     pub(crate) fn failed(&self) -> impl Iterator<Item = usize> {
         self.results.iter().filter(|(_, result)| result.status == Status::Failed).map(|(item, _)| *item)
@@ -147,6 +152,7 @@ mod tests {
                 status,
                 summary: String::new(),
                 text: None,
+                text_cut: false,
                 data: Value::Null,
                 artifacts: Value::Null,
                 report: None,

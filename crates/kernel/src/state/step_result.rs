@@ -13,6 +13,9 @@ pub(crate) struct StepResult {
     /// The whole text, where the summary is a part of it and the flow reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
+    /// Its text, or one that its own is made of, is only a part of what a command wrote.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) text_cut: bool,
     pub(crate) data: Value,
     pub(crate) artifacts: Value,
     /// The attempt that left a report.

@@ -55,6 +55,9 @@ pub(crate) struct OpenVisit {
     /// The files that its step began with.
     #[serde(default, skip_serializing_if = "FilesAtEntry::is_nothing")]
     pub(crate) files: FilesAtEntry,
+    /// The flow that it ran is complete, and its last text is cut.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) text_cut: bool,
 }
 
 /// Where a visit stands.
@@ -141,6 +144,17 @@ impl OpenVisit {
         Self { doubt, error, ..Self::new() }
     }
 
+    /// Whether the text that it ends with is only a part of what its command wrote, or is made of such a text: the one of the flow
+    /// that it ran, or of one of its items.
+    pub(crate) fn is_text_cut(&self) -> bool {
+        match &self.state {
+            VisitState::Settled(settled) => settled.text_cut,
+            VisitState::Returned(_) => self.text_cut,
+            VisitState::ForEach => self.for_each.as_ref().is_some_and(|fan| fan.is_text_cut()),
+            _ => false,
+        }
+    }
+
     /// What is in doubt still, as the visit is closed: its last attempt, the one that its last attempt was to verify, or that of an
     /// earlier visit if it has had none.
     pub(crate) fn left_in_doubt(&self, visit: &VisitId) -> Option<Arc<Doubt>> {
@@ -166,6 +180,7 @@ impl OpenVisit {
             tool_approval: ToolApproval::None,
             waited: Waited::default(),
             files: FilesAtEntry::default(),
+            text_cut: false,
         }
     }
 }

@@ -5,9 +5,16 @@ use crate::{
     flows::{With, bounded, branch, critic, flow, limits, step},
     story::{ends, plays},
 };
-use envoi_kernel::{event::Outcome, input::AttemptResult};
+use envoi_kernel::{
+    Flow,
+    event::Outcome,
+    flow::{Expression, ForEach, InnerPlan, Step, StepKind},
+    ids::FlowId,
+    input::AttemptResult,
+};
+use std::sync::Arc;
 
-fn talker(max_iterations: u64) -> envoi_kernel::flow::Step {
+fn talker(max_iterations: u64) -> Step {
     critic("critic", "a", max_iterations).with(|step| step.routing.status_from_exit.clear())
 }
 
@@ -27,10 +34,26 @@ fn a_question_names_the_beginning_of_a_long_reason_and_the_hand_off_all_of_it() 
 #[test]
 fn a_text_that_is_cut_passes_no_gate_and_takes_no_branch() {
     let gate = || step("gate").with(|step| step.routing.success_values = vec!["VERIFIED".to_owned()]);
+    let each = |step: Step| {
+        let items = ForEach { items: Expression("['x']".to_owned()), max_parallel: None };
+        step.with(|step| step.for_each = Some(items))
+    };
+    let id = FlowId::new("inner").unwrap();
+    let plan = InnerPlan { flow: id.clone(), inputs: Vec::new(), outputs: Vec::new() };
+    // A flow is as far as the last text in it.
+    let around = |inner: Step| {
+        let kind = StepKind::Flow(Box::new(plan.clone()));
+        let outer = flow([step("a"), gate().with(|step| step.kind = kind), step("b")]);
+        let inner = Arc::new(Flow { id: id.clone(), ..Flow::clone(&flow([inner])) });
+        Arc::new(Flow { flows: [(id.clone(), inner)].into(), ..Flow::clone(&outer) })
+    };
     let flows = [
         (flow([step("a"), talker(2), step("b")]), "critic.1.1"),
         (flow([step("a"), gate(), step("b")]), "gate.1.1"),
         (flow([step("a"), branch("choose", &["b"]), step("b")]), "choose.1.1"),
+        (flow([step("a"), each(gate()), step("b")]), "0.gate.1.1"),
+        (around(step("work")), "gate.1.work.1.1"),
+        (around(each(step("work"))), "gate.1.0.work.1.1"),
     ];
     for (flow, attempt) in flows {
         for text in ["Status: VERIFIED", "Status: UNVERIFIED", "ROUTE_TO: b", "it is VERIFIED", ""] {

@@ -244,7 +244,7 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
         return Value::Object(members);
     }
     members.insert("summary".to_owned(), Value::from(result.summary.as_str()));
-    let whole = || Some(&result.summary).filter(|summary| !is_shortened(summary));
+    let whole = || Some(&result.summary).filter(|summary| !result.text_cut && !is_shortened(summary));
     if let Some(text) = result.text.as_ref().or_else(whole) {
         members.insert("text".to_owned(), Value::from(text.as_str()));
     }

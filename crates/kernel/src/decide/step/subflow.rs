@@ -129,8 +129,6 @@ fn caller(draft: &Draft<'_>, scope: &str) -> Result<(VisitId, bool), Refusal> {
 
 /// What the last hand-off of the flow says stands for the flow.
 fn last_summary(draft: &Draft<'_>, scope: &str) -> String {
-    let flow_state = draft.control.flow_state(scope);
-    let last =
-        flow_state.last_handoff.as_ref().and_then(|visit| flow_state.steps.get(&visit.step)?.last.as_deref());
+    let last = draft.control.flow_state(scope).last_result();
     last.map(|result| result.summary.clone()).unwrap_or_default()
 }

@@ -25,7 +25,7 @@ pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Result<Digest, R
     });
     if let Some((visit, result)) = last {
         // As earlier versions wrote it: a question that they put is still about the same.
-        let result = StepResult { report_blob: None, text: None, ..result.clone() };
+        let result = StepResult { report_blob: None, text: None, text_cut: false, ..result.clone() };
         let bytes = serde_json::to_vec(&result).map_err(|error| Refusal::Inconsistent {
             reason: format!("the hand-off of `{visit}` cannot be written: {error}"),
         })?;
