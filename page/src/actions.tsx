@@ -94,7 +94,7 @@ const reason = (why: string): { why?: string } => (why.trim() === "" ? {} : { wh
 function Cancel({ run, sending, done }: Asked): JSX.Element {
   return (
     <>
-      <p>What is running is ended, and nothing more starts. It can be resumed later.</p>
+      <p>Running attempts are ended, and nothing more starts. The run can be resumed later.</p>
       {run.live_attempts > 0 && <p>{`${plural(run.live_attempts, "attempt")} will be ended. What they have done outside stays done.`}</p>}
       {run.open_questions > 0 && <p>{`${plural(run.open_questions, "question")} will be closed without an answer.`}</p>}
       <Do sending={sending} act={async () => void ((await sending.send(pathOf(run, "cancel"))) !== undefined && done())}>Cancel this run</Do>

@@ -41,7 +41,7 @@ export function Cost({ ledger, flow }: { ledger: RunLedger; flow: string }): JSX
   const isFamily = ROWS.some(([member]) => String(used[member]) !== String(own[member]));
   const unknown = [
     ledger.unpriced_calls > 0 && `the cost of ${plural(ledger.unpriced_calls, "model call")}`,
-    ledger.attempts_in_doubt > 0 && `what ${plural(ledger.attempts_in_doubt, "attempt")} in doubt used; counted is all that they may use`,
+    ledger.attempts_in_doubt > 0 && `what ${plural(ledger.attempts_in_doubt, "attempt")} in doubt used; the most that they may use is counted`,
   ].filter((each) => each !== false);
   return (
     <>

@@ -46,7 +46,7 @@ function List({ page, closed }: { page: Questions; closed: boolean }): JSX.Eleme
       {doubts.length > 0 && (
         <>
           <h2>In doubt</h2>
-          <p class="note">It is not known how these attempts ended. Somebody has to look, and decide.</p>
+          <p class="note">It is not known how these attempts ended. A person has to check them and decide.</p>
           <ul class="cards">{doubts.map((question, nth) => <Card key={question.question} question={question} isDetailed={!closed && nth < DETAILED} />)}</ul>
         </>
       )}
@@ -83,7 +83,7 @@ function Card({ question, isDetailed }: { question: Question; isDetailed: boolea
           {!isOpen && <State of={question.state} />}
           {question.answer !== null && <span>{nameOf(question.answer)}{question.answered_by !== null && <> by <Line text={question.answered_by} /></>}</span>}
           {isOpen ? <span>waits {since(question.raised_at, now.value)}</span> : question.closed_at !== null && <span>{moment(question.closed_at)}</span>}
-          {isOpen && question.expires_at !== null && <span class="warn">lapses in {until(question.expires_at, now.value)}</span>}
+          {isOpen && question.expires_at !== null && <span class="warn">expires in {until(question.expires_at, now.value)}</span>}
           {!isPlain && <span>{about(question.about)}</span>}
           <span>step <Line text={question.step} /></span>
           {detail !== undefined && detail.files.length > 0 && <span>{plural(detail.files.length, "file")} changed</span>}

@@ -71,7 +71,7 @@ export function Trouble({ error, retryAt, children }: { error: Refused | Offline
   return (
     <div class="trouble" role="alert">
       <p><Line text={error.detail} /></p>
-      {scope !== undefined && <p>Your session has not the scope <code>{scope}</code>. Whoever runs the server can make a link that has: <code>{`envoi page --for ${who.value?.name ?? "NAME"} --scope ${scope}`}</code>.</p>}
+      {scope !== undefined && <p>Your session has not the scope <code>{scope}</code>. The operator of the server can make a link with this scope: <code>{`envoi page --for ${who.value?.name ?? "NAME"} --scope ${scope}`}</code>.</p>}
       {error.hint !== null && <p class="note"><Line text={error.hint} /></p>}
       <p class="note">
         {error.code !== "" && <code>{error.code}</code>} {error.requestId !== "" && <>request <code>{error.requestId}</code></>}

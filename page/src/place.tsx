@@ -152,7 +152,7 @@ function HandedOver({ run, row, rows, forkedFrom }: { run: string; row: StepRow 
               <summary>why it went on as it did</summary>
               <p><Line text={signalled(signal)} /></p>
               <Rules audit={audit} />
-              <p class="note">Read was the text above, as the step wrote it. <a href={at("r", run, "why")}>All decisions of the run</a></p>
+              <p class="note">The decision was made from the text above, as the step wrote it. <a href={at("r", run, "why")}>All decisions of the run</a></p>
             </details>
           )}
         </>

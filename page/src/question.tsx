@@ -41,10 +41,10 @@ const NAMES: Readonly<Record<string, string>> = {
 const KINDS: Readonly<Record<string, string>> = {
   ask: "The flow asks",
   agent: "Another agent asks",
-  review: "A step wants somebody to look",
+  review: "A step needs a review",
   blocked: "A loop cannot get further",
   exhausted: "A loop has had its last round",
-  stuck: "Rounds pass and no goal is reached",
+  stuck: "The rounds reach no goal",
   limit: "A limit is used up",
   throttled: "An account is at its limit",
   conflict: "Items of a step have changed the same lines",
@@ -130,7 +130,7 @@ function Head({ question }: { question: QuestionDetail }): JSX.Element {
       <p class="facts">
         <State of={question.state === "open" ? "waiting" : question.state} />
         {question.state === "open" && <span>waits {since(question.raised_at, now.value)}</span>}
-        {question.state === "open" && question.expires_at !== null && <span>lapses in {until(question.expires_at, now.value)}</span>}
+        {question.state === "open" && question.expires_at !== null && <span>expires in {until(question.expires_at, now.value)}</span>}
         <span>started by <Line text={question.started_by} /></span>
         <a href={at("r", question.run)}>the run</a>
       </p>

@@ -48,7 +48,7 @@ function Before({ question: { raised_at, state, given }, name }: { question: Que
   return (
     <>
       <p class="note">
-        It was asked before, {moment(raised_at)}: {given !== null ? <><b>{name(given.choice)}</b>, by <Line text={given.by} /></> : state === "changed" ? "what it was about changed, and nothing was answered" : "it was closed without an answer"}.
+        It was asked before, {moment(raised_at)}: {given !== null ? <><b>{name(given.choice)}</b>, by <Line text={given.by} /></> : state === "changed" ? "the subject of the question changed, and nothing was answered" : "it was closed without an answer"}.
       </p>
       {given !== null && given.text !== "" && <Words text={given.text} from={`in the words of ${given.by}`} />}
     </>

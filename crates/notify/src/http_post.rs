@@ -86,7 +86,7 @@ fn judge(status: StatusCode, headers: &HeaderMap) -> Outcome {
     match status.as_u16() {
         200..=299 => Outcome::Delivered,
         300..=399 => {
-            Outcome::failed(format!("{answered}: redirects are not followed, name the place itself"))
+            Outcome::failed(format!("{answered}: redirects are not followed; give the final address"))
         }
         410 => Outcome::Refused { error: format!("{answered}: it is gone") },
         _ => Outcome::Failed { error: answered, wait: retry_after(headers) },

@@ -56,7 +56,7 @@ fn judge(status: StatusCode, headers: &HeaderMap) -> Outcome {
         // Request timeout, too early, too many requests: the same request may succeed later.
         408 | 425 | 429 | 500..=599 => Outcome::Failed { error: answered, wait: retry_after(headers) },
         300..=399 => Outcome::Refused {
-            error: format!("{answered}: redirects are not followed, name the place itself"),
+            error: format!("{answered}: redirects are not followed; give the final address"),
         },
         410 => Outcome::Refused { error: format!("{answered}: it is gone") },
         _ => Outcome::Refused { error: answered },

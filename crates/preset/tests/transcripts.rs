@@ -187,7 +187,7 @@ const ROWS: &[(&str, &str)] = &[
     ("a prompt that is too long", "too-long"),
     ("an answer that is cut at its most tokens", "length"),
     ("an answer that the provider stops", "filter"),
-    ("the bound on turns", "turns"),
+    ("the limit on turns", "turns"),
     ("no login", "no-login"),
     ("no network", "no-network"),
     ("an answer that breaks off, once", "cut-once"),

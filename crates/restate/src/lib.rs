@@ -10,7 +10,8 @@
 //! of an endpoint, as its code does: a change of either takes another address.
 //!
 //! **A message that is not as it must be is answered, and changes nothing.** Only what may pass, such as a store that cannot be reached, is
-//! an error: Restate then calls the handler again. While it does, the object takes no other message.
+//! an error: Restate then calls the handler again. While it does, the object takes no other message. Restate 1.7 gives up after 70 calls,
+//! some eleven minutes: it then pauses the invocation, and the object takes nothing until a person resumes it there.
 
 mod admin;
 mod contents;

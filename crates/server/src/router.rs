@@ -209,7 +209,7 @@ fn takes_connection(app: &App, parts: &Parts, tenant: &str, token: &str) -> bool
 }
 
 fn too_many_connections() -> Problem {
-    let detail = "this token has as many connections as it may while there are so few";
+    let detail = "this token has too many connections for the number that is still free; close some";
     Problem::new(Code::TooManyConnections, detail).retry_after(1)
 }
 

@@ -167,7 +167,7 @@ pub(crate) enum Command {
     },
     /// List the decisions of recorded runs that a changed flow would make otherwise, and why
     ///
-    /// The texts that decided are read again under the routing of the changed flow. Each decision is evaluated separately, with the run's state at that time.
+    /// The routing of the changed flow is applied to the recorded texts. Each decision is evaluated separately, with the run's state at that time.
     /// Nothing is started. Exit code 0, 1 if a decision would differ, or 6 if none could be compared.
     Backtest(BacktestArgs),
     /// Show the worst case of a flow: attempts, loops, time, calls and cost, and what dominates it
@@ -217,7 +217,7 @@ pub(crate) enum Command {
     },
     /// Check the machine and the store
     ///
-    /// Says too which agent programs (`claude`, `codex`, `gemini`, `opencode`) are in PATH, their versions, and whether those were tried. A program that is
+    /// Also lists which agent programs (`claude`, `codex`, `gemini`, `opencode`) are in PATH, their versions, and whether Envoi was tested with these versions. A program that is
     /// missing is marked `-` and is no fault.
     Doctor,
     /// Decide about a store that was copied

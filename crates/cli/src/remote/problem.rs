@@ -33,8 +33,9 @@ pub(crate) fn failure(status: u16, body: &[u8]) -> Failure {
 
 /// What came is not what an Envoi server sends.
 pub(crate) fn not_understood(what: impl std::fmt::Display) -> Failure {
-    Failure::new(Code::ServerNotUnderstood, format!("the server is not understood: {what}"))
-        .hint("is it an Envoi server of this version, and nothing else between?")
+    Failure::new(Code::ServerNotUnderstood, format!("the server is not understood: {what}")).hint(
+        "check that the address is an Envoi server of this version, and that no proxy changes its answers",
+    )
 }
 
 /// The exit code that the same refusal has where the store is. Where the server gives a code another status than the table

@@ -51,7 +51,7 @@ pub(crate) fn data(
             read => read.map_err(|error| refused(format!("{}: {error}", place.display())))?,
         };
         if envoi_tree::has_markers(&content) {
-            let message = format!("markers of the conflict still stand in {}", place.display());
+            let message = format!("conflict markers are still in {}", place.display());
             return Err(refused(message)
                 .hint("write what is to stand there, or delete the file if the result is not to have it"));
         }

@@ -323,7 +323,7 @@ pub(crate) fn several(text: &str, found: &[Found]) -> Failure {
         Found::Run(run) => run.to_string(),
         Found::Interrupt(interrupt, _) => interrupt.to_string(),
     });
-    let message = format!("`{text}` stands for several: {}", ids.collect::<Vec<_>>().join(", "));
+    let message = format!("`{text}` is ambiguous; it matches: {}", ids.collect::<Vec<_>>().join(", "));
     Failure::new(Code::AmbiguousId, message).hint("give more of the id")
 }
 

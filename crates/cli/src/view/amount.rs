@@ -10,7 +10,7 @@ use envoi_kernel::{
 /// Why a text is no amount for the bound of a question.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AmountError {
-    #[error("`{more}` is not {expected}, by which `{bound}` could be raised")]
+    #[error("`{more}` is not {expected}; give the amount by which to raise `{bound}`")]
     Misfit { more: String, expected: &'static str, bound: String },
     #[error("this question is not about a bound")]
     NoBound,

@@ -84,7 +84,7 @@ fn words(attempt: &AttemptId, work: Option<FileWork>, pid: Option<u32>, is_long:
     match (work, pid) {
         (Some(work), _) => format!("waiting for attempt `{attempt}`{process}: {}", file_work::words(work)),
         (None, Some(pid)) if is_long => format!(
-            "attempt `{attempt}` does not end, because its supervisor does not react; `kill -KILL {pid}` ends that, and Envoi then ends what is \
+            "attempt `{attempt}` does not end, because its supervisor does not react; `kill -KILL {pid}` ends the supervisor, and Envoi then ends what is \
              left of the attempt"
         ),
         _ => format!(

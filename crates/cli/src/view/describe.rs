@@ -166,7 +166,10 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             vec![format!("reopened at {} by {}", reopened.step, reopened.by.actor)]
         }
         Event::CorrectionRequested(wanted) => {
-            vec![format!("flow corrected by {}; it holds when what is running has settled", wanted.by.actor)]
+            vec![format!(
+                "flow corrected by {}; the new flow applies when the running attempts have settled",
+                wanted.by.actor
+            )]
         }
         Event::FlowCorrected(correction) => vec![format!("flow corrected by {}", correction.by.actor)],
         Event::FilesRestoring(wanted) => match &wanted.folder {

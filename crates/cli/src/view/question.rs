@@ -324,7 +324,7 @@ impl Question {
             let place = place.0.join(place.1);
             writeln!(
                 text,
-                "\nto edit the files in conflict: write into {} what is to stand there, without markers, or delete a file there. Then: {} answer {} --choice edit",
+                "\nto edit the files in conflict: write their final content, without markers, in {}, or delete a file there. Then: {} answer {} --choice edit",
                 place.display(),
                 invocation::envoi(),
                 raised.interrupt
@@ -383,7 +383,7 @@ fn a_kind(row: &InboxRow) -> String {
         About::InDoubt => "a decision on an attempt in doubt".to_owned(),
         About::Exhausted => "a decision on a loop without success".to_owned(),
         About::Blocked => "a decision on a loop that cannot get further".to_owned(),
-        About::Review => "a look".to_owned(),
+        About::Review => "a review".to_owned(),
         About::Limit => "a higher bound".to_owned(),
         About::Agent if row.kind == InterruptKind::Confirmation => {
             "a decision on a call of a tool".to_owned()

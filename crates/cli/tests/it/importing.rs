@@ -63,7 +63,8 @@ fn the_flow_goes_to_stdout_and_the_report_to_stderr() {
     assert!(done.out.starts_with("# Made by `envoi import` from release.yaml.\n"), "{done:?}");
     assert!(done.err.contains("release.yaml:119:1: `cross_cutting`: clarifier, risk-reader: not carried: "));
     assert!(
-        done.err.ends_with("release.yaml: flow `release`, 10 steps; 6 carried otherwise, 1 not carried\n")
+        done.err
+            .ends_with("release.yaml: flow `release`, 10 steps; 6 converted with changes, 1 not converted\n")
     );
     assert_eq!(stage.expect(0, &["import", "release.yaml"]).out, done.out, "the same bytes");
     let json = stage.expect(0, &["--json", "import", "release.yaml"]);

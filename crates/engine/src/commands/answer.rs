@@ -151,7 +151,7 @@ impl Commands {
                 "{} artifacts changed in the workspace after they were handed over, so what was shown is not what would be used",
                 found.len()
             );
-            let hint = "they are too many to be shown again: put them back as they were, deny, or have the step done again";
+            let hint = "they are too many to show again: restore them, deny, or run the step again";
             return Some(Refused::new(Code::SubjectChanged, message, Some(hint)));
         }
         let started = run.started().filter(|_| !found.is_empty())?;

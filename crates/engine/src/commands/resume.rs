@@ -234,7 +234,7 @@ fn inputs(
         let kind = if in_doubt { "about an attempt in doubt" } else { "that waits for a review" };
         if let Some(attempt) = run.wants().attempts.first().filter(|_| in_doubt) {
             let message = format!(
-                "it is not known yet how `{attempt}` of run `{}` ended: no engine has looked since",
+                "the end of `{attempt}` of run `{}` is not known yet: no engine has checked it",
                 request.run
             );
             let hint = "`envoi resume RUN` looks, and asks if that is not known";

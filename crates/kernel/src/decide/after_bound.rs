@@ -27,7 +27,7 @@ use envoi_contract::{
 };
 
 /// Why it goes on.
-const REASON: &str = "The bound that held this up is higher now";
+const REASON: &str = "The limit that caused the stop is higher now";
 
 /// Decides what this question was about, which is withdrawn: its loop or round goes back, a new question has what is true now, or the
 /// run goes on or ends as the flow says. False if a person has to decide as before.

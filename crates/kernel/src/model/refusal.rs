@@ -83,7 +83,7 @@ pub enum Refusal {
         interrupt: InterruptId,
     },
     /// The starter of the run may not answer this question.
-    #[error("`{actor}` started the run and may not answer this question: another person must")]
+    #[error("`{actor}` started the run and may not answer this question; another person must answer it")]
     NotByStarter {
         /// Who.
         actor: String,

@@ -204,9 +204,7 @@ fn answer_text(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>),
         Some(_) => return Err(Problem::bad_request("`user_envelope` is neither `true` nor `false`")),
     };
     if enabled && text.is_none() {
-        return Err(Problem::bad_request(
-            "`user_envelope` is true, and there is no `text` that could be one",
-        ));
+        return Err(Problem::bad_request("`user_envelope` is true, and `text` is missing"));
     }
     let envelope = user_envelope::parse(text.unwrap_or_default(), enabled, &beside)
         .map_err(|refusal| Problem::new(refusal.code(), refusal.reason))?;

@@ -120,9 +120,7 @@ fn confirmation(name: &str, whole: &Whole, has_witness: bool, signer: Option<&st
     } else if signature.is_some() {
         text.push_str("it is signed; whose signature that is was not looked at (--signers)\n");
     } else if !has_witness {
-        text.push_str(
-            "who made it is not known: compare the head with one that you have from elsewhere (--head)\n",
-        );
+        text.push_str("it is not signed: compare the head with one from a trusted source (--head DIGEST)\n");
     }
     text
 }

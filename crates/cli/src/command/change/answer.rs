@@ -241,7 +241,10 @@ fn filled(
         }
         return match given_any {
             false => Ok(None),
-            true => Err(Failure::new(Code::AnswerInvalid, "this question takes no form with this answer")),
+            true => Err(Failure::new(
+                Code::AnswerInvalid,
+                "this choice takes no form; leave out --field and --data",
+            )),
         };
     };
     let form = given.map(|given| form::given(schema, given)).transpose()?.flatten();

@@ -87,8 +87,7 @@ pub(crate) fn check_from(args: &ResumeArgs) -> Result<(), Failure> {
     let Some(step) = args.from.as_ref().filter(|_| args.flow.is_none()) else { return Ok(()) };
     let run = args.run.as_deref().unwrap_or("RUN");
     let envoi = invocation::envoi();
-    let message =
-        "`--from` says from which step on a flow file runs again: it needs `--flow FILE`".to_owned();
+    let message = "`--from` names the step from which the run is repeated; it needs `--flow FILE`".to_owned();
     Err(Failure::new(Code::RequestInvalid, message).hint(format!(
         "`{envoi} resume {run} --flow FILE --from {step}`, also with the file as it was; or, in a new run, `{envoi} fork {run} --from {step}`"
     )))

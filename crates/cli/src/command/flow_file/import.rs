@@ -31,7 +31,7 @@ struct Made {
 
 pub(crate) fn import(args: &ImportArgs, json: bool) -> Result<u8, Failure> {
     if args.head.is_some() || args.signers.is_some() {
-        let message = "`--head` and `--signers` are for a file of `envoi export`, and this is none";
+        let message = "`--head` and `--signers` need a file of `envoi export`; this file is not one";
         return Err(
             Failure::new(Code::RequestInvalid, message).hint("`envoi import FILE` converts other files")
         );
@@ -96,7 +96,7 @@ fn defect(error: &ImportError) -> Failure {
 
 fn incomplete(lost: usize) -> Failure {
     let things = if lost == 1 { "1 thing is" } else { &format!("{lost} things are") };
-    Failure::new(Code::ImportIncomplete, format!("{things} not carried, and nothing was written"))
+    Failure::new(Code::ImportIncomplete, format!("{things} not converted, and nothing was written"))
         .hint("without `--strict` the rest is written; the report lists what is left out")
 }
 
@@ -118,7 +118,7 @@ fn print_report(made: &[Made], wrong: &[Report]) {
             if imported.steps == 1 { "1 step".to_owned() } else { format!("{} steps", imported.steps) };
         let flow = &imported.flow;
         stderr::line(format_args!(
-            "{name}: flow `{flow}`, {steps}; {otherwise} carried otherwise, {lost} not carried"
+            "{name}: flow `{flow}`, {steps}; {otherwise} converted with changes, {lost} not converted"
         ));
     }
 }

@@ -158,7 +158,7 @@ fn handoff(reader: &Reader, id: &RunId, place: &str) -> Result<String, Failure> 
     match found.pop() {
         Some(_) if places.len() > 1 => {
             let places = places.into_iter().collect::<Vec<_>>().join(", ");
-            let message = format!("`{place}` stands for several: {places}");
+            let message = format!("`{place}` is ambiguous; it matches: {places}");
             Err(hint(Failure::new(Code::AmbiguousId, message)))
         }
         Some(visit) => {

@@ -40,7 +40,7 @@ pub(crate) fn page(home: &Home, args: &PageArgs) -> Result<u8, Failure> {
         return output::row(&PageLink { page: link, expires_at, token: shown }).map(|()| 0);
     }
     stderr::line(format_args!(
-        "good once, for {}: signs in as {} of {} ({scopes})",
+        "the link is valid once, for {}; it signs in as {} of {} ({scopes})",
         duration::passing(session::CODE_MS),
         row.name,
         row.tenant

@@ -14,7 +14,7 @@ pub(crate) struct ApplyArgs {
     /// Where both sides changed the same lines, take those of the run
     #[arg(long, conflicts_with = "undo")]
     pub(crate) theirs: bool,
-    /// Take back what was brought last; files that were changed since stay
+    /// Undo the last apply; files that were changed since stay
     #[arg(long)]
     pub(crate) undo: bool,
     /// Write a patch for `git apply` into a new file (`-`: to standard output), and change nothing else

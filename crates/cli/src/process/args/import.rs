@@ -9,10 +9,10 @@ pub(crate) struct ImportArgs {
     /// A file of `envoi export`, or files of the swarm dialect
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// Of a file of `envoi export`: the head that it must have, as it was known when the run ended
+    /// For a file of `envoi export`: the expected head of the chain, noted when the run ended
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["output", "force", "strict"])]
     pub(crate) head: Option<String>,
-    /// Of a file of `envoi export`: it must be signed by one of those whom this file names (`allowed_signers` of ssh-keygen)
+    /// For a file of `envoi export`: require a signature by one of the signers in this file (`allowed_signers` of ssh-keygen)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["output", "force", "strict"])]
     pub(crate) signers: Option<PathBuf>,
     /// Write DIR/<flow>.yaml for each file [default: the flow of one file goes to stdout]

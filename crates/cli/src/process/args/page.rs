@@ -6,7 +6,7 @@ use clap::Args;
 /// `envoi page`.
 #[derive(Debug, Args)]
 pub(crate) struct PageArgs {
-    /// In whose name: a token's [default: your own]
+    /// The name of the token that the session uses [default: your own]
     #[arg(long = "for", value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// What the session may do; may be given more than once. Every session may read [default: all that the token may; of a new token,

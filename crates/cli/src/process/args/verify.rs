@@ -9,10 +9,10 @@ pub(crate) struct VerifyArgs {
     /// The file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// The head that it must have, as it was known when the run ended
+    /// The expected head of the chain, noted when the run ended
     #[arg(long, value_name = "DIGEST")]
     pub(crate) head: Option<String>,
-    /// It must be signed by one of those whom this file names (`allowed_signers` of ssh-keygen)
+    /// Require a signature by one of the signers in this file (`allowed_signers` of ssh-keygen)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) signers: Option<PathBuf>,
 }

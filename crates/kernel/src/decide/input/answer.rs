@@ -229,7 +229,7 @@ fn check_content(
         }
     }
     if answer.data.is_some() && !(may_have_data && says_yes || edits) {
-        return misfit("this question takes no form with this answer".to_owned());
+        return misfit("this choice takes no form".to_owned());
     }
     if answer.data.is_none() && schema && says_yes {
         return misfit("this question takes a form, and none was given".to_owned());
@@ -420,7 +420,7 @@ fn stop_at_bound(
     answered: &InterruptAnswered,
 ) -> Result<(), Refusal> {
     let reached = raised.evidence.get("reached").and_then(Value::as_str).unwrap_or_default();
-    let unknown = || format!("question `{}` names no bound of a run", raised.interrupt);
+    let unknown = || format!("question `{}` names no limit of a run", raised.interrupt);
     let bound =
         limit_question::bound(&raised.evidence).ok_or_else(|| Refusal::Inconsistent { reason: unknown() })?;
     let end = RunEnded::new(

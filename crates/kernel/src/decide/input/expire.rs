@@ -43,7 +43,7 @@ pub(crate) fn expire(mut draft: Draft<'_>, interrupt: InterruptId) -> Result<Dra
     draft.emit(Event::InterruptExpired(InterruptExpired { interrupt }))?;
     if raised.about == About::Agent {
         if !at.step.denies_when_expired() {
-            let message = format!("nobody answered the agent of step `{}` in time", at.id());
+            let message = format!("the agent of step `{}` got no answer in time", at.id());
             let error = SkillError::new(Code::QuestionExpired, message);
             conclude::conclude(&mut draft, &raised.visit, Conclusion::Failed(error))?;
         }

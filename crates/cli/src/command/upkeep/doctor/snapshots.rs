@@ -13,7 +13,9 @@ pub(super) fn look(store: &Store) -> Vec<Finding> {
     let bad = |line: String| {
         finding(
             what,
-            Err(format!("{line}; `diff` and `restore` of what is whole work, the rest only a backup has")),
+            Err(format!(
+                "{line}; `diff` and `restore` work for undamaged files; restore the others from a backup"
+            )),
         )
     };
     let named = match named(store) {

@@ -46,7 +46,7 @@ pub(super) fn print(collection: &Collection, dry_run: bool, json: bool) -> Resul
     let OldContents { aside, back, removed } = collection.contents;
     let would = if dry_run { "would be " } else { "" };
     let lines = [
-        (aside, format!("{would}laid aside: nothing names them, and a later `envoi gc` removes them")),
+        (aside, format!("{would}put aside: nothing refers to them, and a later `envoi gc` removes them")),
         (removed, format!("{would}removed")),
         (back, format!("{would}brought back: something names them")),
     ];
