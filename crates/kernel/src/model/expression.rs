@@ -120,6 +120,8 @@ pub struct Scope {
     large: Vec<(String, String)>,
     /// Steps whose data are too large to be a value.
     large_data: Vec<String>,
+    /// Steps that handed over a text of which only the summary is kept.
+    large_text: Vec<String>,
 }
 
 impl Scope {
@@ -139,8 +141,9 @@ impl Scope {
             })
             .collect();
         let (shown, large_data) = without_large_data(members.clone());
+        let large_text = without_text(&shown);
         let root = convert(&Value::Object(shown));
-        Self { meter: Meter::new(spent.clone()), root, after_failure: false, large, large_data }
+        Self { meter: Meter::new(spent.clone()), root, after_failure: false, large, large_data, large_text }
     }
 
     /// What `success()` and `failure()` tell: whether something before has failed.
@@ -230,6 +233,9 @@ impl Scope {
                 "the data of step `{step}` has more than 64 KiB, and is no value of an expression"
             )));
         }
+        if let Some(step) = self.large_text.iter().find(|step| asks_for(source, step, "text", false)) {
+            return Err(too_large(text_is_not_whole(step)));
+        }
         self.pay(source, EXPRESSION_BYTES)?;
         let mut environment = language::environment(&self.meter);
         let failed_before = self.after_failure;
@@ -244,10 +250,7 @@ impl Scope {
             .map_err(|error| self.failed(source, &error))?;
         if value.is_undefined() {
             if let Some(step) = self.text_is_missing(source) {
-                return Err(too_large(format!(
-                    "the text of step `{step}` is not kept whole: it has more than 100 KiB, or is cut, or the flow did not read it when the \
-                     step was done"
-                )));
+                return Err(too_large(text_is_not_whole(&step)));
             }
             let reason = self.what_is_missing(source).unwrap_or_else(|| "it is not defined".to_owned());
             return Err(EvaluationError::new(source.trim(), reason));
@@ -383,6 +386,20 @@ fn asks_for(source: &str, step: &str, member: &str, or_all: bool) -> bool {
         let ends = !rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '_' | '-' | '.'));
         (or_all && ends) || dotted.get(place..).is_some_and(|from| from.starts_with(&name))
     })
+}
+
+fn text_is_not_whole(step: &str) -> String {
+    format!(
+        "the text of step `{step}` is not kept whole: it has more than 100 KiB, or is cut, or the flow did not read it when the \
+         step was done"
+    )
+}
+
+/// The steps that have a summary and no text.
+fn without_text(members: &Object) -> Vec<String> {
+    let Some(Value::Object(steps)) = members.get("steps") else { return Vec::new() };
+    let lacks_text = |step: &Value| step.get("summary").is_some() && step.get("text").is_none();
+    steps.iter().filter(|(_, step)| lacks_text(step)).map(|(id, _)| id.to_owned()).collect()
 }
 
 /// The members without data that are a reference to a content of the store, and the steps that have such.

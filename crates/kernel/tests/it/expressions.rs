@@ -132,8 +132,8 @@ fn data_over_64_kib_is_a_reference_and_no_value() {
 
 #[test]
 fn the_whole_text_of_a_step_is_there_where_the_flow_reads_it() {
-    let told = |text: &str, reads_text: bool| {
-        let steps = [step("a"), step("b").exec(&["b", "${{ steps.a.text }}"])];
+    let read = |text: &str, reads_text: bool, expression: &str| {
+        let steps = [step("a"), step("b").exec(&["b", &format!("${{{{ {expression} }}}}")])];
         let flow = Arc::new(Flow { reads_text, ..Flow::clone(&flow(steps)) });
         let mut driver = Driver::started(&flow);
         driver.ok(settled(result("a.1.1", Outcome::Exited { code: 0 }, text)));
@@ -151,6 +151,7 @@ fn the_whole_text_of_a_step_is_there_where_the_flow_reads_it() {
         };
         (kept.unwrap(), argument.ok_or_else(reason))
     };
+    let told = |text: &str, reads_text: bool| read(text, reads_text, "steps.a.text");
     let long = format!("begin {} end", "word ".repeat(3_000));
     assert_eq!(told(" short\n", true), (false, Ok("short".to_owned())));
     assert_eq!(told(" short\n", false), (false, Ok("short".to_owned())));
@@ -163,4 +164,11 @@ fn the_whole_text_of_a_step_is_there_where_the_flow_reads_it() {
     let (kept, ended) = told(&"x".repeat(100 * 1024 + 1), true);
     let why = ended.unwrap_err();
     assert!(!kept && why.contains("has more than 100 KiB") && why.contains("VALUE_TOO_LARGE"), "{why}");
+    // A default is for a step that has not run, and stands for no text that was left out.
+    for expression in
+        ["steps.a.text | default('')", "steps['a'].text is defined", "'FAIL' in (steps.a.text | default(''))"]
+    {
+        let (_, ended) = read(&"x".repeat(100 * 1024 + 1), true, expression);
+        assert!(ended.unwrap_err().contains("has more than 100 KiB"), "{expression}");
+    }
 }
