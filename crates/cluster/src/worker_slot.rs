@@ -182,10 +182,11 @@ impl Turn<'_> {
         state.offers.clear();
         state.mail.clear();
         let held = core::mem::take(&mut state.held);
+        // First, so that fewer of the runs get one of these slots again.
+        self.withdraw(incarnation);
         for (run, _) in held.into_iter().filter(|(_, (_, holds))| *holds) {
             self.lost(run);
         }
-        self.withdraw(incarnation);
     }
 
     fn granted(&mut self, run: RunId, seq: Seq, place: &Place, offer: u64) {

@@ -22,7 +22,12 @@ use std::{
 };
 use tempfile::TempDir;
 
-const FLOW: &str = "flow: two\nsteps:\n  - id: one\n    run: [work]\n  - id: two\n    run: [work]\n";
+/// A step that is in doubt is begun again by itself.
+const FLOW: &str =
+    "flow: two\nsteps:\n  - id: one\n    run: [work]\n    on_in_doubt: rerun\n  - id: two\n    run: [work]\n";
+
+/// Longer than any story: no worker is lost because this machine is slow.
+const LONG_LEASE: Duration = Duration::from_secs(600);
 
 /// Nothing that a story waits for takes so long, also on a machine that is busy.
 const TOO_LONG: Duration = Duration::from_secs(120);
@@ -33,6 +38,7 @@ const CALL: Duration = Duration::from_secs(5);
 pub(crate) struct Cluster {
     folder: TempDir,
     ports: Ports,
+    lease: Duration,
     node: Option<Child>,
     endpoint: Option<Child>,
     flow: Arc<Flow>,
@@ -57,10 +63,14 @@ impl Ports {
 impl Cluster {
     /// All of it runs, and the node knows the endpoint.
     pub(crate) fn start() -> Self {
+        Self::with_lease(LONG_LEASE)
+    }
+
+    pub(crate) fn with_lease(lease: Duration) -> Self {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("flow.yaml"), FLOW).unwrap();
         let flow = endpoint::load(folder.path().join("flow.yaml").to_str().unwrap());
-        let mut cluster = Self { folder, ports: Ports::free(), node: None, endpoint: None, flow };
+        let mut cluster = Self { folder, ports: Ports::free(), lease, node: None, endpoint: None, flow };
         cluster.configure();
         cluster.start_node();
         cluster.start_endpoint();
@@ -123,7 +133,7 @@ impl Cluster {
     pub(crate) fn start_endpoint(&mut self) {
         let path = |name: &str| self.folder.path().join(name);
         let child = Command::new(std::env::current_exe().unwrap())
-            .args(["endpoint", &self.ports.endpoint.to_string()])
+            .args(["endpoint", &self.ports.endpoint.to_string(), &self.lease.as_millis().to_string()])
             .args([path("flow.yaml"), path("commits")])
             .stdout(self.log("endpoint.log"))
             .stderr(self.log("endpoint.log"))

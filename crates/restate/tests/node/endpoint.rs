@@ -13,9 +13,6 @@ use std::{
 };
 use tokio::{net::TcpListener, runtime::Builder};
 
-/// Longer than any story: no worker is lost because this machine is slow.
-const LEASE: Duration = Duration::from_secs(600);
-
 struct Store(Arc<Flow>);
 
 impl Contents for Store {
@@ -44,9 +41,9 @@ pub(crate) fn load(path: &str) -> Arc<Flow> {
 }
 
 /// Until it is killed.
-pub(crate) fn serve(port: u16, flow: &str, commits: &str) {
+pub(crate) fn serve(port: u16, lease: Duration, flow: &str, commits: &str) {
     let log = OpenOptions::new().create(true).append(true).open(commits).unwrap();
-    let settings = Settings { lease: LEASE, replicas: vec!["story".to_owned()] };
+    let settings = Settings { lease, replicas: vec!["story".to_owned()] };
     let replica: Arc<dyn Replica> = Arc::new(Log(Mutex::new(log)));
     let endpoint = Endpoint::new(&settings, Arc::new(Store(load(flow))), Some(("story", replica))).unwrap();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -52,8 +52,8 @@ impl Journals {
         started.collect()
     }
 
-    /// The journal has no gap and replays to a success, and nothing was in doubt.
-    pub(crate) fn check_succeeded(&self, run: &RunId, flow: &Arc<Flow>) {
+    /// The journal has no gap and replays to a success. How many attempts were in doubt.
+    pub(crate) fn check_succeeded(&self, run: &RunId, flow: &Arc<Flow>) -> usize {
         let journal = &self.0[run];
         let count = u64::try_from(journal.len()).unwrap();
         assert!(journal.keys().copied().eq(0..count), "{run}: the journal has gaps: {:?}", journal.keys());
@@ -61,6 +61,6 @@ impl Journals {
         let Status::Ended(ended) = replayed.status() else { panic!("{run}: {:?}", replayed.status()) };
         assert_eq!(ended.status, EndStatus::Succeeded, "{run}: {ended:?}");
         let in_doubt = |event: &&Event| matches!(event, Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }));
-        assert_eq!(self.events(run).filter(in_doubt).count(), 0, "{run}: in doubt");
+        self.events(run).filter(in_doubt).count()
     }
 }

@@ -17,14 +17,18 @@ mod journal;
 mod stories;
 mod worker;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [first, port, flow, commits] = &arguments[..]
+    if let [first, port, lease_ms, flow, commits] = &arguments[..]
         && first == "endpoint"
     {
-        endpoint::serve(port.parse().expect("a port"), flow, commits);
+        let lease = Duration::from_millis(lease_ms.parse().expect("a time"));
+        endpoint::serve(port.parse().expect("a port"), lease, flow, commits);
         return;
     }
     let wanted = arguments.iter().find(|argument| !argument.starts_with('-'));

@@ -9,11 +9,12 @@ use envoi_cluster::{
 use envoi_http::Client;
 use envoi_kernel::ids::RunId;
 use envoi_restate::Reply;
-use std::sync::atomic::Ordering::SeqCst;
+use std::{sync::atomic::Ordering::SeqCst, time::Duration};
 
 pub(crate) const ALL: &[(&str, fn())] = &[
     ("a_run_of_two_steps_ends_with_a_worker_that_pulls", two_steps),
     ("what_is_killed_comes_back_and_nothing_is_started_twice", kills),
+    ("a_worker_that_is_lost_leaves_its_run_to_another_one", lost),
     ("a_message_that_is_not_as_it_must_be_is_answered_and_the_run_goes_on", unfit),
 ];
 
@@ -26,7 +27,7 @@ fn check_ended(cluster: &Cluster, worker: &Worker, runs: &[RunId]) {
     });
     let journals = cluster.journals();
     for run in runs {
-        journals.check_succeeded(run, cluster.flow());
+        assert_eq!(journals.check_succeeded(run, cluster.flow()), 0, "{run}: in doubt");
         assert_eq!(journals.started(run), ["one.1.1", "two.1.1"], "{run}");
         assert_eq!(worker.starts_of(run), ["one.1.1", "two.1.1"], "{run}");
     }
@@ -34,7 +35,7 @@ fn check_ended(cluster: &Cluster, worker: &Worker, runs: &[RunId]) {
 
 fn two_steps() {
     let cluster = Cluster::start();
-    let worker = Worker::begin(cluster.ingress());
+    let worker = Worker::begin("w1", cluster.ingress());
     worker.shared.may_end.store(true, SeqCst);
     let run = cluster.begin("0two");
     check_ended(&cluster, &worker, &[run]);
@@ -42,7 +43,7 @@ fn two_steps() {
 
 fn kills() {
     let mut cluster = Cluster::start();
-    let worker = Worker::begin(cluster.ingress());
+    let worker = Worker::begin("w1", cluster.ingress());
     let runs: Vec<RunId> = ["0a", "0b", "0c"].map(|name| cluster.begin(name)).into();
     // Their first steps run; then there is nobody to take their ends.
     cluster.wait_until("three attempts run", |_| worker.started() == 3);
@@ -63,9 +64,33 @@ fn kills() {
     check_ended(&cluster, &worker, &[next]);
 }
 
+fn lost() {
+    let cluster = Cluster::with_lease(Duration::from_secs(10));
+    let first = Worker::begin("w1", cluster.ingress());
+    let run = cluster.begin("0lost");
+    cluster.wait_until("its first attempt runs", |_| first.started() == 1);
+    drop(first);
+    // Restate sends the check of the lease later; nothing else says that the worker is gone.
+    let second = Worker::begin("w2", cluster.ingress());
+    second.shared.may_end.store(true, SeqCst);
+    cluster.wait_until("the run is over", |cluster| {
+        assert!(!second.is_broken(), "the worker has stopped");
+        cluster.journals().is_over(&run)
+    });
+    let journals = cluster.journals();
+    let in_doubt = journals.check_succeeded(&run, cluster.flow());
+    // A slot that the lost worker had offered may still have been granted once; that attempt is in doubt too, and runs nowhere.
+    let last = format!("one.1.{}", in_doubt + 1);
+    let tries = (1..=in_doubt + 1).map(|number| format!("one.1.{number}"));
+    let all: Vec<String> = tries.chain(["two.1.1".to_owned()]).collect();
+    assert!(in_doubt > 0, "nobody has asked what became of the first attempt");
+    assert_eq!(journals.started(&run), all);
+    assert_eq!(second.starts_of(&run), [last, "two.1.1".to_owned()]);
+}
+
 fn unfit() {
     let cluster = Cluster::start();
-    let worker = Worker::begin(cluster.ingress());
+    let worker = Worker::begin("w1", cluster.ingress());
     let run = cluster.begin("0run");
     cluster.wait_until("its first attempt runs", |_| worker.started() == 1);
     let ingress = cluster.ingress();

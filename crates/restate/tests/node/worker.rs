@@ -48,12 +48,12 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn begin(ingress: Ingress) -> Self {
+    pub(crate) fn begin(name: &str, ingress: Ingress) -> Self {
         let shared = Arc::new(Shared::default());
         let process = Process {
             ingress,
             shared: Arc::clone(&shared),
-            id: WorkerId::new("w1").unwrap(),
+            id: WorkerId::new(name).unwrap(),
             place: None,
             lost: 0,
             beats: 0,
