@@ -177,8 +177,10 @@ impl Commands {
         }
         let is_refused =
             !is_begun && matches!(error, EngineError::Refused(_) | EngineError::WorkspaceBusy { .. });
-        // After another error the journal knows whether it began.
-        if is_refused || (!is_begun && matches!(self.has_begun(run), Ok(false))) {
+        // A loop that stops may leave without a reply while the commit is on its way: such a run may begin yet, and keeps its folder.
+        let is_uncommitted =
+            matches!(error, EngineError::Store(_)) && matches!(self.has_begun(run), Ok(false));
+        if is_refused || is_uncommitted {
             Starts::of(&self.layout.run(run)).withdraw();
         }
         if is_refused {

@@ -406,7 +406,7 @@ fn a_request_that_the_loop_refuses_is_not_noted_as_done() {
 }
 
 #[test]
-fn a_run_that_is_not_begun_leaves_no_folder_whatever_the_reason() {
+fn a_run_that_is_not_begun_leaves_no_folder_unless_it_may_begin_yet() {
     let place = place(PLAIN);
     let stopping = || EngineError::Stopping { reason: "it is closing".to_owned() };
     let full = || {
@@ -415,9 +415,10 @@ fn a_run_that_is_not_begun_leaves_no_folder_whatever_the_reason() {
     };
     let other = RunId::new("run_b").unwrap();
     for (run, error, stays) in [
-        (&other, stopping(), false),
         (&other, full(), false),
         (&other, EngineError::Refused(envoi_kernel::Refusal::NotStarted), false),
+        // The loop has left: nobody knows whether its commit is on its way to the journal.
+        (&other, stopping(), true),
         // The journal has it: the engine ended before it could reply.
         (&place.id, stopping(), true),
         (&place.id, EngineError::Refused(envoi_kernel::Refusal::AlreadyStarted), true),
