@@ -151,7 +151,7 @@ impl<'a> Paused<'a> {
         // Who answers too late or wrongly would be told so, and the follower would never hear of a start.
         Ok(Message::Input {
             run: self.run.clone(),
-            input: Input::Answer(Box::new(answer)),
+            input: Box::new(Input::Answer(Box::new(answer))),
             reply: Box::new(|taken| {
                 if let Err(error) = taken {
                     eprintln!("envoi-bench: the answer was refused: {error}");
