@@ -106,7 +106,7 @@ mod tests {
         }
         let waits = words(&attempt, None, Some(123), false);
         assert!(waits.starts_with("waiting for attempt `work.1.1` (process 123) to end; "), "{waits}");
-        assert!(words(&attempt, None, Some(123), true).contains("`kill -KILL 123` ends that"));
+        assert!(words(&attempt, None, Some(123), true).contains("`kill -KILL 123` ends the supervisor"));
         let folder = tempfile::tempdir().unwrap();
         let dir = AttemptDir::new(folder.path().join("work.1.1"));
         dir.create().unwrap();
