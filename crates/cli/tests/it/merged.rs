@@ -298,7 +298,7 @@ fn files_in_conflict_are_edited_at_the_prompt_and_an_editor_that_fails_or_leaves
         prompts(&terminal, "show, later?");
         assert!(terminal.shows().contains("edit, "), "{}", terminal.shows());
         for (does, said) in
-            [("fail", "failed: exit status: 3"), ("leave", "markers of the conflict still stand")]
+            [("fail", "failed: exit status: 3"), ("leave", "conflict markers are still in")]
         {
             stage.write("does", does);
             terminal.types("edit\n");
