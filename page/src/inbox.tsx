@@ -83,7 +83,7 @@ function Card({ question, isDetailed }: { question: Question; isDetailed: boolea
           {!isOpen && <State of={question.state} />}
           {question.answer !== null && <span>{nameOf(question.answer)}{question.answered_by !== null && <> by <Line text={question.answered_by} /></>}</span>}
           {isOpen ? <span>waits {since(question.raised_at, now.value)}</span> : question.closed_at !== null && <span>{moment(question.closed_at)}</span>}
-          {isOpen && question.expires_at !== null && <span class="warn">expires in {until(question.expires_at, now.value)}</span>}
+          {isOpen && question.expires_at !== null && <span class="warn">lapses in {until(question.expires_at, now.value)}</span>}
           {!isPlain && <span>{about(question.about)}</span>}
           <span>step <Line text={question.step} /></span>
           {detail !== undefined && detail.files.length > 0 && <span>{plural(detail.files.length, "file")} changed</span>}

@@ -130,7 +130,7 @@ function Head({ question }: { question: QuestionDetail }): JSX.Element {
       <p class="facts">
         <State of={question.state === "open" ? "waiting" : question.state} />
         {question.state === "open" && <span>waits {since(question.raised_at, now.value)}</span>}
-        {question.state === "open" && question.expires_at !== null && <span>expires in {until(question.expires_at, now.value)}</span>}
+        {question.state === "open" && question.expires_at !== null && <span>lapses in {until(question.expires_at, now.value)}</span>}
         <span>started by <Line text={question.started_by} /></span>
         <a href={at("r", question.run)}>the run</a>
       </p>

@@ -297,9 +297,7 @@ fn files_in_conflict_are_edited_at_the_prompt_and_an_editor_that_fails_or_leaves
         let terminal = Terminal::start(&stage, &["resume", &id], 200, &[(name, &editor), (other, "")]);
         prompts(&terminal, "show, later?");
         assert!(terminal.shows().contains("edit, "), "{}", terminal.shows());
-        for (does, said) in
-            [("fail", "failed: exit status: 3"), ("leave", "conflict markers are still in")]
-        {
+        for (does, said) in [("fail", "failed: exit status: 3"), ("leave", "conflict markers are still in")] {
             stage.write("does", does);
             terminal.types("edit\n");
             waits_for(&terminal, said);

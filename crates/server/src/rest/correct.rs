@@ -85,8 +85,9 @@ fn obstacles(reader: &Reader, run: &Run, from: Option<&StepId>, is_fork: bool) -
     }
     let others = files_otherwise(reader, &lived, last, Path::new(&started.workspace))?;
     let then = if is_fork { "when that step was entered" } else { "its steps have left them" };
-    let note = others
-        .map(|others| format!("files in the workspace are not as {then}, and are not set back: {others}"));
+    let note = others.map(|others| {
+        format!("files lie otherwise in the workspace than {then}, and are not set back: {others}")
+    });
     Ok(Obstacles { note, refusals })
 }
 
