@@ -79,6 +79,7 @@ CALLS: Dict[str, Any] = {
         metadata={"k": "v"},
         raw_input="asked",
         part={"only": ["a"], "with": "run_1"},
+        no_cache=True,
     ),
     "uploadArtifact": lambda ask: ask(b"words", mime="text/plain"),
 }
