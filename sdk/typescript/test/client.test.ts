@@ -75,7 +75,7 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   raiseRun: (client) => client.raiseRun("run_1", { more: { llm_calls: 1 }, why: "why" }),
   registerFlow: (client) => client.registerFlow("main.yaml", { files: { "main.yaml": "flow: f\n" } }),
   resumeRun: (client) => client.resumeRun("run_1", { choice: "rerun", why: "why", now: true }),
-  startRun: (client) => client.startRun({ flow: "publish", inputs: { a: 1 }, workspace: "copy", yes_to: ["a"], user_id: "u", session_id: "s", metadata: { k: "v" }, raw_input: "asked", part: { only: ["a"], with: "run_1" } }),
+  startRun: (client) => client.startRun({ flow: "publish", inputs: { a: 1 }, workspace: "copy", yes_to: ["a"], user_id: "u", session_id: "s", metadata: { k: "v" }, raw_input: "asked", part: { only: ["a"], with: "run_1" }, no_cache: true }),
   uploadArtifact: (client) => client.uploadArtifact({ content: new Uint8Array(1), mime: "text/plain" }),
 };
 
