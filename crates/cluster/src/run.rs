@@ -250,8 +250,8 @@ impl Turn<'_> {
 
     /// An attempt is over, and the next one may begin in its slot, in the same commit. The worker learns of it from the answer.
     ///
-    /// Only the end of a live attempt frees a slot. While it was live, nobody had said that its worker is lost; so whoever says it later
-    /// finds the next attempt too.
+    /// Only the end of a live attempt frees a slot: its worker is not known to be lost then. If the worker is lost later, the message that
+    /// says so finds the next attempt too, and puts it in doubt.
     fn settle(&mut self, place: &Place, result: Box<AttemptResult>) -> Result<Reply, ReplayError> {
         let is_live = self.run.is_live(&result.attempt)
             && place_of(&self.run, &result.attempt).is_some_and(|known| known.worker == place.worker);

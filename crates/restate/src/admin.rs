@@ -15,7 +15,7 @@ pub struct Admin {
 /// Why an endpoint is not registered.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRegistered {
-    /// Nobody answers.
+    /// No answer came from the address.
     #[error("no answer from the admin address: {0:?}")]
     NoAnswer(NoAnswer),
     /// Restate refuses it, or cannot reach it.

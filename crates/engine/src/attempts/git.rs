@@ -163,7 +163,7 @@ impl<'s> Git<'s> {
             tries = tries.saturating_add(1);
             thread::sleep(TRY_AGAIN);
             if self.has_own_commits(&repository.top, branch) {
-                // Somebody has worked there, and that is not to be lost.
+                // An agent has committed on this branch: its commits must not be lost.
                 return Err(error);
             }
             // What it had made already: a branch without commits, and the folder.

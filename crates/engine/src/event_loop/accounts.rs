@@ -145,7 +145,7 @@ impl Accounts {
 
     fn started(&mut self, tenant: &str, started: &AttemptStarted, now: Now) {
         let Some(account) = account_of(started).and_then(|name| self.get_mut(tenant, name)) else { return };
-        // Where nobody has stated a reset, this may be the last try of a step that has waited as long as it may.
+        // The time of the reset is not known: this may be the last try of a step whose longest wait is over.
         let is_last_try = account.resets_at.is_none() && !account.is_tried;
         if account.closes_for_ms(now) == 0 || is_last_try {
             (account.resets_at, account.is_tried) = (None, true);

@@ -417,7 +417,7 @@ fn a_run_that_is_not_begun_leaves_no_folder_unless_it_may_begin_yet() {
     for (run, error, stays) in [
         (&other, full(), false),
         (&other, EngineError::Refused(envoi_kernel::Refusal::NotStarted), false),
-        // The loop has left: nobody knows whether its commit is on its way to the journal.
+        // The loop has ended. Its commit may still be on its way to the journal.
         (&other, stopping(), true),
         // The journal has it: the engine ended before it could reply.
         (&place.id, stopping(), true),

@@ -200,7 +200,7 @@ impl Engine {
         }
         let stays = !self.runs.contains_key(id) && !self.aside.contains_key(id);
         if let (Stage::TakingUp(why), true, false) = (stage, stays, refused.is_empty()) {
-            // Nobody goes on with it: it is aside as before, and who wanted it learns the reason once that is durable.
+            // No request could be done: the run is set aside again, with its old reason. The requests are answered once that is durable.
             return self.put_aside_as(id, why, refused.into_iter().map(Unadopted::when_aside).collect());
         }
         refused.into_iter().for_each(Unadopted::tell);

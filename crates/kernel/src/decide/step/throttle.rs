@@ -271,7 +271,7 @@ pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Re
         let next = next(policy, limit, &waited, until, resets_at, draft.now);
         let ends = !matches!(next, Next::Wait(_));
         if ends && waited.is_last_try && resets_at.is_none() && !is_tried {
-            // It has waited as long as it may, and nobody knows that the account is still closed.
+            // Its longest wait is over, and the account may be open again: one more try.
             return Ok(Some(waited.other));
         }
         match next {

@@ -27,7 +27,7 @@ pub(crate) struct Waited {
     /// A person decided that it waits on.
     #[serde(default)]
     pub(crate) patient: bool,
-    /// Its timer has fired, and nobody had stated when its account opens.
+    /// Its timer has fired, and the time at which its account opens was not known.
     #[serde(default)]
     pub(crate) is_last_try: bool,
 }
