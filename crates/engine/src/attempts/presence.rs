@@ -67,11 +67,7 @@ impl Presences {
             return Ok(false);
         }
         let workspace = Path::new(&claim.workspace);
-        let entered = match manner {
-            Manner::Beside => Presence::join(workspace).map(Entrance::Entered),
-            Manner::Alone => Presence::enter(workspace, &self.store),
-        };
-        match entered {
+        match entrance(workspace, &self.store, manner) {
             Ok(Entrance::Entered(presence)) => {
                 self.held().insert(claim.run.clone(), presence);
                 Ok(true)
@@ -87,9 +83,9 @@ impl Presences {
     /// Until the guard is dropped, no run of another store enters this folder. `None`: it cannot be locked; a warning says so.
     ///
     /// # Errors
-    /// A run of another store is at work there.
-    pub(crate) fn alone(&self, folder: &Path) -> Result<Option<Presence>, Occupied> {
-        match Presence::enter(folder, &self.store) {
+    /// A run of another store is at work there, and it is entered [`Manner::Alone`].
+    pub(crate) fn hold(&self, folder: &Path, manner: Manner) -> Result<Option<Presence>, Occupied> {
+        match entrance(folder, &self.store, manner) {
             Ok(Entrance::Entered(presence)) => Ok(Some(presence)),
             Ok(Entrance::Occupied { pid }) => Err(Occupied::new(folder, pid)),
             Err(error) => {
@@ -119,5 +115,12 @@ impl Presences {
 
     fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, Presence>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn entrance(folder: &Path, store: &Path, manner: Manner) -> io::Result<Entrance> {
+    match manner {
+        Manner::Beside => Presence::join(folder).map(Entrance::Entered),
+        Manner::Alone => Presence::enter(folder, store),
     }
 }

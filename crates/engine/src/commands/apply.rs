@@ -10,7 +10,7 @@ use super::{
     restore::{Ended, at_rest, isolated, late, not_kept, note, of, refused, remarks, tree},
 };
 use crate::{
-    attempts::outside::changed_outside,
+    attempts::{outside::changed_outside, presence::Manner},
     model::{
         message::Purpose,
         protocol::{Applied, ApplyRequest, CallerWire, Refused, Response, Standing},
@@ -197,7 +197,7 @@ impl Commands {
             let claim = self.claim(&started.run, &found, false);
             self.check_free(&claim, &caller.within, |_| false)?;
         }
-        let presence = self.presences.alone(&found);
+        let presence = self.presences.hold(&found, Manner::Alone);
         let presence = presence.map_err(|occupied| Refused::workspace_busy(occupied.to_string()))?;
         Ok((found, presence))
     }

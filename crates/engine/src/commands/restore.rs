@@ -10,6 +10,7 @@ use super::{
     names::Names,
 };
 use crate::{
+    attempts::presence::Manner,
     model::{
         claim::Claim,
         message::Purpose,
@@ -26,6 +27,7 @@ use envoi_kernel::{
     event::{About, Choice, FilesRestored, FilesRestoring, Isolated, LateFile, RunStarted, Snapshot},
     ids::{Principal, RunId},
 };
+use envoi_step::Presence;
 use envoi_tree::{Late, NotKept, NotRestored, Order, Tree};
 use std::{
     path::{Path, PathBuf},
@@ -78,7 +80,7 @@ impl Commands {
         caller: &CallerWire,
         client: &Sender<Response>,
     ) -> Result<bool, Refused> {
-        let workspace = self.check_rest(run, caller)?;
+        let (workspace, _alone) = self.check_rest(run, caller)?;
         let names = Names::of(run.flow(), caller);
         let FilesWanted { to, too_wide, by, why } = wanted;
         let order = self.order(too_wide);
@@ -180,7 +182,8 @@ impl Commands {
         let failed = |error: NotRestored| refused(&error, &names);
         let restored = match &wanted.folder {
             None => {
-                let workspace = self.check_rest(&run, caller)?;
+                let (workspace, _alone) = self.check_rest(&run, caller)?;
+                self.hold_for_restore(id, caller)?;
                 let stood = envoi_tree::stand(&workspace, &order, &target).map_err(failed)?;
                 let mut restored = envoi_tree::restore(&workspace, &order, &target).map_err(failed)?;
                 // The snapshot to go back to was taken before the first try, and does not have it.
@@ -191,6 +194,7 @@ impl Commands {
             // The event has the folder where it was then.
             Some(_) => {
                 let (folder, _alone) = self.check_folder(&run, &isolated(&run)?.of, caller)?;
+                self.hold_for_restore(id, caller)?;
                 envoi_tree::change(&folder, &order, &from, &target).map_err(failed)?
             }
         };
@@ -199,12 +203,23 @@ impl Commands {
         Ok(Some(Ended { wanted, remarks: remarks(&restored, &names) }))
     }
 
-    /// The workspace, in which nothing is at work.
-    fn check_rest(&self, run: &Run, caller: &CallerWire) -> Result<PathBuf, Refused> {
+    /// The loop lets no other run of the store come to work where a restore goes on that an earlier engine has begun.
+    fn hold_for_restore(&self, id: &RunId, caller: &CallerWire) -> Result<(), Refused> {
+        self.adopt(id, caller, Adoption::from(Purpose::Decide), |_| Ok(Vec::new())).map(drop)
+    }
+
+    /// The workspace, in which nothing is at work, and no run of another store begins to be while the guard lives.
+    fn check_rest(&self, run: &Run, caller: &CallerWire) -> Result<(PathBuf, Option<Presence>), Refused> {
         let started = at_rest(run)?;
-        self.check_free(&Claim::of(started), &caller.within, |_| false)?;
-        self.check_entry(run, caller)?;
-        Ok(PathBuf::from(&started.workspace))
+        let claim = Claim::of(started);
+        self.check_free(&claim, &caller.within, |_| false)?;
+        let workspace = PathBuf::from(&started.workspace);
+        if claim.is_copy() {
+            return Ok((workspace, None));
+        }
+        let manner = Manner::of(started.shared, &caller.within);
+        let presence = self.presences.hold(&workspace, manner);
+        Ok((workspace, presence.map_err(|occupied| Refused::workspace_busy(occupied.to_string()))?))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::{
         accounts::Accounts,
         active_run::{Request, SNAPSHOT_FROM_BYTES},
         alarms::Alarms,
+        changing::Changing,
         held_runs::HeldRuns,
         outbox::Outbox,
         snapshots::Snapshots,
@@ -59,6 +60,8 @@ pub struct World {
 pub struct Engine {
     world: World,
     runs: HeldRuns,
+    /// Folders in which files are being set back or brought, each by the run whose request that is.
+    changing: Changing,
     /// Runs that something is wrong with, until they are tried again.
     aside: BTreeMap<RunId, SetAside>,
     /// Requests that are answered once it is noted that they are done.
@@ -91,6 +94,7 @@ impl Engine {
         Self {
             world,
             runs: HeldRuns::default(),
+            changing: Changing::default(),
             aside: BTreeMap::new(),
             done_soon: Vec::new(),
             left: Left::new(),

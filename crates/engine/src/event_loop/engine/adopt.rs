@@ -139,9 +139,12 @@ impl Engine {
         let is_inside = is_inside || self.runs.get(&id).is_some_and(Active::is_at_work);
         let may_stay = purpose != Purpose::GoOn || is_inside;
         let free = self.check_workspace(&claim, &caller.within, |other| claim.shared || other || may_stay);
-        if let Err(error) = free {
+        let changed = changes(&run, &claim, &inputs);
+        let still = |changed: &Claim| self.check_workspace(changed, &caller.within, |_| false);
+        if let Err(error) = free.and(changed.as_ref().map_or(Ok(()), still)) {
             return Err(Unadopted { reply, error });
         }
+        self.changing.begin(changed);
         let decides = !inputs.is_empty() && purpose == Purpose::GoOn;
         let is_new = !self.runs.contains_key(&id);
         let rests = self.runs.get(&id).is_none_or(|active| active.comes_to_rest(&run));
@@ -230,13 +233,14 @@ impl Engine {
         }
         let near = self.runs.near(&claim.workspace);
         let at_work = near.filter(|active| active.is_at_work()).map(|active| &active.claim);
+        let changing = self.changing.claims();
         // An attempt that is left to its supervisor works there too, also if the supervisor is about to be started.
-        let mut left = self.left.values().map(|left| &left.claim);
+        let left = self.left.values().map(|left| &left.claim);
         let is_in_the_way = |other: &&Claim| {
             !Claim::is_called_by(within, &other.run) && claim.collides(other) && !agreed(other.shared)
         };
         let in_the_way = at_work.filter(is_in_the_way).min_by(|one, other| one.run.cmp(&other.run));
-        match in_the_way.or_else(|| left.find(is_in_the_way)) {
+        match in_the_way.or_else(|| left.chain(changing).find(is_in_the_way)) {
             Some(other) => Err(EngineError::WorkspaceBusy {
                 run: other.run.clone(),
                 workspace: other.workspace.clone(),
@@ -245,6 +249,23 @@ impl Engine {
             None => Ok(()),
         }
     }
+}
+
+/// The folder that is about to change with these requests of the run, or that changes already: without a request, a restore goes on that an
+/// earlier engine has begun.
+fn changes(run: &Run, claim: &Claim, inputs: &[Input]) -> Option<Claim> {
+    let wanted = match inputs {
+        [] => run.restoring()?,
+        inputs => inputs.iter().find_map(|input| match input {
+            Input::RestoreFiles(wanted) => Some(&**wanted),
+            _ => None,
+        })?,
+    };
+    let mut changed = Claim { shared: false, ..claim.clone() };
+    if let Some(folder) = &wanted.folder {
+        changed.workspace.clone_from(folder);
+    }
+    Some(changed)
 }
 
 /// Calls of a run from the journal that an earlier engine began: how they ended is unknown.

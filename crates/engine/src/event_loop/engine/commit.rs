@@ -47,6 +47,7 @@ impl Engine {
             self.slots.settle_loan(id, started_by(&records).first());
         }
         let shown = self.show(id, &records, receipt);
+        self.changing.settle(id, self.runs.get(id));
         if let Some(reply) = reply {
             reply(Ok(()));
         }

@@ -83,6 +83,7 @@ impl Engine {
 
     /// The run does not accept a request; it is as before. A run that did not begin is forgotten.
     fn refused(&mut self, id: &RunId, refusal: Refusal, begins: bool, reply: Option<Reply>) {
+        self.changing.settle(id, self.runs.get(id));
         if begins {
             self.runs.remove(id);
             self.leave_at_rest(id);

@@ -85,7 +85,9 @@ impl Engine {
             active.trouble.get_or_insert(trouble);
             return;
         }
-        let Some(active) = self.runs.remove(id) else { return };
+        let Some(mut active) = self.runs.remove(id) else { return };
+        let dropped = std::mem::take(&mut active.requests);
+        self.changing.settle(id, Some(&active));
         self.leave_at_rest(id);
         self.timers.clear(id);
         self.expiries.clear(id);
@@ -103,7 +105,7 @@ impl Engine {
             let none = LeftAttempts { claim: active.claim, attempts: BTreeSet::new() };
             self.left.entry(id.clone()).or_insert(none).attempts.extend(active.live);
         }
-        let replies = active.requests.into_iter().filter_map(|request| request.reply).collect();
+        let replies = dropped.into_iter().filter_map(|request| request.reply).collect();
         self.put_aside(id, &trouble, replies);
     }
 

@@ -232,3 +232,97 @@ fn a_run_that_leaves_its_rest_where_another_one_works_is_set_aside() {
     engine.handle(durable("b"));
     assert!(engine.run(&id("b")).is_none(), "b went on, and is over");
 }
+
+/// A request of a run that is held in the loop or not.
+fn decide(run: &Run, inputs: Vec<Input>) -> (Received, Message) {
+    let (received, Message::Adopt(adopt)) = resume(run, false, false) else { panic!("it is adopted") };
+    (received, Message::Adopt(Box::new(Adopt { inputs, purpose: Purpose::Decide, ..*adopt })))
+}
+
+/// Files of the run go back to another state, in its workspace or in this folder.
+fn restore(folder: Option<&str>) -> Input {
+    let digest = |word: &[u8]| envoi_contract::digest::Digest::of(word);
+    let wanted = envoi_kernel::event::FilesRestoring {
+        from: digest(b"now"),
+        to: digest(b"then"),
+        folder: folder.map(str::to_owned),
+        undoes: false,
+        by: by(),
+        why: None,
+        found: Vec::new(),
+    };
+    Input::RestoreFiles(Box::new(wanted))
+}
+
+/// A run that has ended and that the loop holds no more.
+fn ended(engine: &mut Engine, doings: &Doings, name: &str, workspace: &str) -> Run {
+    let (_, Message::Begin(mut begin)) = begin_alone(name, FLOW) else { panic!("it begins") };
+    begin.start.workspace = workspace.to_owned();
+    engine.handle(Message::Begin(begin));
+    engine.handle(durable(name));
+    let mut run = engine.run(&id(name)).unwrap().clone();
+    engine.handle(settled(name, "only.1.1"));
+    engine.handle(durable(name));
+    assert!(engine.run(&id(name)).is_none(), "it is over");
+    let attempt = AttemptId::parse("only.1.1").unwrap();
+    let result = AttemptResult::empty(attempt, Outcome::Exited { code: 0 }, Timestamp::from_millis(1_000));
+    let records = run.decide(Input::Settled(Box::new(result)), None, Timestamp::from_millis(1_000)).unwrap();
+    records.iter().for_each(|record| run.apply(record).unwrap());
+    assert_eq!(doings.next.borrow().get(&id(name)), Some(&run.next_seq()));
+    run
+}
+
+#[test]
+fn no_run_comes_to_work_where_files_are_set_back_until_the_journal_says_that_they_are() {
+    for (workspace, folder) in [("/w", None), ("/w/below", None), ("/tree", Some("/w"))] {
+        let (mut engine, doings) = engine(2);
+        let run = ended(&mut engine, &doings, "a", workspace);
+        let (received, begun) = decide(&run, vec![restore(folder)]);
+        engine.handle(begun);
+        assert_eq!(lets_in(&mut engine, "b"), "busy", "{workspace}: it is not durable yet");
+        let mut restoring = engine.run(&id("a")).unwrap().clone();
+        engine.handle(durable("a"));
+        assert_eq!(word(&received), "done");
+        assert_eq!(lets_in(&mut engine, "b"), "busy", "{workspace}");
+        let records = run.decide(restore(folder), None, Timestamp::from_millis(1_000)).unwrap();
+        records.iter().for_each(|record| restoring.apply(record).unwrap());
+        let (received, kept) = decide(&restoring, vec![Input::FilesKept { reason: "no room".to_owned() }]);
+        engine.handle(kept);
+        assert_eq!(lets_in(&mut engine, "b"), "busy", "{workspace}: its end is not durable yet");
+        engine.handle(durable("a"));
+        assert_eq!([word(&received), lets_in(&mut engine, "b")], ["done", "done"], "{workspace}");
+    }
+}
+
+/// An earlier engine has begun it.
+#[test]
+fn a_restore_that_goes_on_keeps_other_runs_out_as_well() {
+    let (mut before, doings) = engine(2);
+    let mut run = ended(&mut before, &doings, "a", "/w");
+    let records = run.decide(restore(None), None, Timestamp::from_millis(1_000)).unwrap();
+    records.iter().for_each(|record| run.apply(record).unwrap());
+    let (mut engine, doings) = engine(2);
+    doings.next.borrow_mut().insert(id("a"), run.next_seq());
+    let (received, held) = decide(&run, Vec::new());
+    engine.handle(held);
+    assert_eq!([word(&received), lets_in(&mut engine, "b")], ["done", "busy"]);
+}
+
+#[test]
+fn files_are_not_set_back_where_another_run_is_at_work_or_if_the_run_refuses() {
+    let (mut engine, doings) = engine(2);
+    let run = ended(&mut engine, &doings, "a", "/w");
+    assert_eq!(lets_in(&mut engine, "b"), "done");
+    for folder in [None, Some("/w/below")] {
+        let (received, begun) = decide(&run, vec![restore(folder)]);
+        engine.handle(begun);
+        assert_eq!(word(&received), "busy", "{folder:?}");
+    }
+    let (received, begun) = decide(&run, vec![restore(Some("/elsewhere")), restore(Some("/elsewhere"))]);
+    engine.handle(begun);
+    engine.handle(durable("a"));
+    assert_eq!(word(&received), "another error", "it is under way already");
+    engine.handle(settled("b", "only.1.1"));
+    engine.handle(durable("b"));
+    assert_eq!(lets_in(&mut engine, "c"), "done", "nothing is held where the request was refused");
+}
