@@ -97,6 +97,8 @@ impl Commands {
         let order = self.order(wanted.too_wide.clone());
         let fill = || {
             let closed = self.fill(&source, &place, &order, (run, branch.as_deref(), wanted), names)?;
+            // A file that is empty after a loss of power would count as changed by the run.
+            envoi_durable::sync_file_system(&place).map_err(|error| failed(&place, &error))?;
             let base = envoi_tree::keep(&inside, &order).map_err(|error| not_kept(&error, names))?;
             Ok((base, closed))
         };
