@@ -30,7 +30,8 @@ impl Changing {
 }
 
 fn goes_on(active: &Active) -> bool {
-    let is_asked_for = || active.requests.iter().any(|request| matches!(request.input, Input::RestoreFiles(_)));
+    let is_asked_for =
+        || active.requests.iter().any(|request| matches!(request.input, Input::RestoreFiles(_)));
     let is_submitted = || {
         let records = active.in_flight.iter().flat_map(|commit| &commit.records);
         records.into_iter().any(|record| matches!(record.event, Event::FilesRestoring(_)))
