@@ -202,6 +202,13 @@ fn a_person_is_asked_about_items_in_conflict_and_may_have_them_done_again_or_lea
             assert!(text(&file[version]).starts_with("sha256:"), "{raised}");
         }
         assert_eq!(trees_of_items(&stage, &id), 2);
+        // Each item is named once, although those in conflict were tried twice.
+        let log = stage.expect(0, &["logs", &id, "--step", "fix"]).out;
+        let named = |part: &str| log.lines().filter(|line| line.contains(part)).count();
+        for nth in [2, 4] {
+            assert_eq!(named(&format!("item {nth}: conflict in `shared.txt`")), 1, "{log}");
+        }
+        assert_eq!([named(": 2 files"), named(": 3 files")], [2, 2], "{log}");
         stage.expect(0, &["resume", &id, "--review", choice]);
         let found = result(&stage, &id);
         match choice {

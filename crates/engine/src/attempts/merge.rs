@@ -173,12 +173,21 @@ fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>,
     let stands = conflict_edit::with(&stands, &edited)?;
     let (tree, conflicts) = one_after_the_other(order, stands, &all, &edited, text)?;
     if !order.call.on_conflict.puts_off() || conflicts.is_empty() {
+        note_conflicts(&conflicts, text);
         return Ok(Tip { tree, conflicts });
     }
     // Items in conflict are tried again on top of all others, so that the report has their conflicts with the final tree.
     let late: Vec<&MergeItem> = conflicts.iter().map(|conflict| conflict.item).collect();
     let (tree, conflicts) = one_after_the_other(order, tree, &late, &edited, text)?;
+    note_conflicts(&conflicts, text);
     Ok(Tip { tree, conflicts })
+}
+
+/// Says which items do not fit. Only of the last try: each conflict is named once.
+fn note_conflicts(conflicts: &[Conflict<'_>], text: &mut String) {
+    for Conflict { item, paths, .. } in conflicts {
+        let _ = writeln!(text, "item {}: conflict in {}", item.item, paths.join(", "));
+    }
 }
 
 /// The files that a person has edited, as they come in.
@@ -247,7 +256,7 @@ struct Conflict<'o> {
     paths: Vec<String>,
 }
 
-/// What `tip` becomes with these items, and those that do not fit.
+/// What `tip` becomes with these items, and those that do not fit. Only those that fit are named in `text`.
 fn one_after_the_other<'o>(
     order: &Order,
     mut tip: Tree,
@@ -268,13 +277,11 @@ fn one_after_the_other<'o>(
         match envoi_tree::merge(&order.snapshots, &base, &tip, &theirs, prefer) {
             Ok(merged) => {
                 let count = envoi_tree::differences(&tip, &merged.tree).len();
-                let _ = writeln!(text, "item {}: {count} files", item.item);
+                let files = if count == 1 { "file" } else { "files" };
+                let _ = writeln!(text, "item {}: {count} {files}", item.item);
                 tip = merged.tree;
             }
-            Err(NotMerged::Conflict { paths }) => {
-                let _ = writeln!(text, "item {}: conflict in {}", item.item, paths.join(", "));
-                conflicts.push(Conflict { item, base, theirs, paths });
-            }
+            Err(NotMerged::Conflict { paths }) => conflicts.push(Conflict { item, base, theirs, paths }),
             Err(error) => return Err(error.into()),
         }
     }
