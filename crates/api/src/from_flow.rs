@@ -1,10 +1,13 @@
 //! The worst case of a flow, as [`envoi_flow::plan`] counts it, as the rows of this crate.
 
-use crate::plan::{
-    Amount, Dominant, FlowPlan, Most, MostAttempts, MostTime, PlannedItems, PlannedLimit, PlannedLoop,
-    PlannedStep,
+use crate::{
+    plan::{
+        Amount, Dominant, FlowPlan, Most, MostAttempts, MostTime, PlannedItems, PlannedLimit, PlannedLoop,
+        PlannedStep,
+    },
+    shape::{FlowShape, StepShape},
 };
-use envoi_flow::plan::{self, Plan, StepPlan, is_flow, line_of};
+use envoi_flow::plan::{self, Plan, StepPlan, is_flow, line_of, step_lines};
 use envoi_kernel::ids::FlowId;
 use std::{collections::BTreeMap, path::Path};
 
@@ -30,6 +33,28 @@ impl PlannedTexts<'_> {
         let (path, text) = self.parts.iter().find(|(_, text)| is_flow(text, flow))?;
         let folder = Path::new(self.file).parent().unwrap_or(Path::new(""));
         Some((folder.join(path).to_string_lossy().into_owned(), line_of(text, field)?))
+    }
+}
+
+impl FlowShape {
+    /// With the lines of these texts on which the steps begin.
+    #[must_use]
+    pub fn with_lines(mut self, text: &str, parts: &BTreeMap<String, String>) -> Self {
+        let set = |steps: &mut Vec<StepShape>, lines: &BTreeMap<String, usize>| {
+            for step in steps {
+                step.line = lines.get(step.step.as_str()).and_then(|line| u64::try_from(*line).ok());
+            }
+        };
+        if let Some((_, lines)) = step_lines(text) {
+            set(&mut self.steps, &lines);
+        }
+        for (file, text) in parts {
+            let Some((id, lines)) = step_lines(text) else { continue };
+            let Some(inner) = self.flows.get_mut(&id) else { continue };
+            inner.file = Some(file.clone());
+            set(&mut inner.steps, &lines);
+        }
+        self
     }
 }
 

@@ -199,9 +199,14 @@ impl QuestionDetail {
             last_handoff: last_handoff.map(LastHandoff::from),
             used: Amounts::used(run, now),
             limits: Limits::of(run),
-            given: given.map(Given::from),
+            given: given.map(|given| Given { event: closed_by(row), ..Given::from(given) }),
         }
     }
+}
+
+/// The event that closed a question.
+fn closed_by(row: &journal::InboxRow) -> Option<u64> {
+    row.closed.as_ref().map(|closed| closed.seq)
 }
 
 fn field_names(schema: &Value) -> Vec<String> {
@@ -225,6 +230,7 @@ impl From<&HandoffWritten> for LastHandoff {
 impl From<(Timestamp, InterruptAnswered)> for Given {
     fn from((at, given): (Timestamp, InterruptAnswered)) -> Self {
         Self {
+            event: None,
             at: at.into(),
             choice: given.choice.word().to_owned(),
             by: given.by.actor,

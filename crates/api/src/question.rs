@@ -177,6 +177,9 @@ pub struct ChangedFile {
     pub before: Option<String>,
     /// The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted.
     pub after: Option<String>,
+    /// How many bytes that content has; null if it was deleted, or if the server does not say.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 /// The files that a run has changed so far, by their paths.
@@ -191,6 +194,9 @@ pub struct ChangedFiles {
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Given {
+    /// Its event in the journal of the run; null if the server does not say.
+    #[serde(default)]
+    pub event: Option<u64>,
     /// When.
     pub at: Time,
     /// The choice.

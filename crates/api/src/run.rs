@@ -171,6 +171,9 @@ pub struct Runs {
     /// What these runs have done and used, if `so_far` asked for it; without those that are too long to be read with this page.
     #[serde(default)]
     pub so_far: Vec<RunSoFar>,
+    /// How many runs there are in which status, those of other pages too, whatever `status` says; null if `counts` did not ask for it.
+    #[serde(default)]
+    pub counts: Option<BTreeMap<String, u64>>,
 }
 
 /// What a run has done and used so far.

@@ -36,6 +36,7 @@ pub fn of_rest() -> Map<String, Value> {
     add::<flow::PinnedFlow>(&mut shown);
     add::<handoff::Handoffs>(&mut shown);
     add::<log::Logs>(&mut shown);
+    add::<output::ErrorPage>(&mut shown);
     add::<plan::FlowPlan>(&mut shown);
     add::<problem::Forbidden>(&mut shown);
     add::<problem::Health>(&mut shown);
@@ -85,7 +86,6 @@ pub fn of_commands() -> Map<String, Value> {
     add::<mistake::Mistake>(&mut shown);
     add::<output::Advice>(&mut shown);
     add::<output::CaseCounts>(&mut shown);
-    add::<output::ErrorPage>(&mut shown);
     add::<output::FailedCase>(&mut shown);
     add::<output::HelpPage>(&mut shown);
     add::<output::HelpTopics>(&mut shown);

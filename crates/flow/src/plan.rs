@@ -20,7 +20,7 @@ mod thresholds;
 mod whole;
 mod worst;
 
-pub use field::{is_flow, line_of};
+pub use field::{is_flow, line_of, step_lines};
 pub use most::Most;
 pub use part::plan_part;
 pub use sensitivity::{Dominant, Field};

@@ -261,6 +261,13 @@ pub const ALL: &[Operation] = &[
         &[],
         &[ok(Content::Json("Token"))],
     ),
+    get(
+        "explainCode",
+        "/v1/errors/{code}",
+        "What an error code means, and what to do",
+        &[path("code", "The code")],
+        &[ok(Content::Json("ErrorPage")), problem(404, "Envoi has no such code")],
+    ),
     Operation {
         method: Method::Post,
         gate: Gate::Open,
@@ -361,6 +368,7 @@ pub const ALL: &[Operation] = &[
             query("since", "string", "Only those that started then or later, RFC 3339"),
             query("root", "string", "Only this run and those that were forked from it, directly or not"),
             query("so_far", "boolean", "Also what each has done and used so far"),
+            query("counts", "boolean", "Also how many there are in which status"),
             LIMIT,
             CURSOR,
         ],

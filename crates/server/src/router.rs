@@ -33,6 +33,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::{any, get, post},
 };
+use envoi_api::output::ErrorPage;
 use envoi_contract::code::Code;
 use std::{sync::Arc, time::Duration};
 
@@ -70,6 +71,7 @@ fn handling(id: &str) -> Option<Handling> {
         "getReadiness" => metrics::ready,
         "getMetrics" => metrics::get,
         "getToken" => token_info,
+        "explainCode" => error_page,
         "createSession" => return Some(Handling::SignIn),
         "endSession" => sessions::end,
         "getOpenApi" => document,
@@ -390,6 +392,17 @@ fn document(_: &App, _: &ApiRequest) -> Result<Response, Problem> {
 
 fn token_info(_: &App, request: &ApiRequest) -> Result<Response, Problem> {
     rows::answer(200, &rows::bearer(&request.bearer))
+}
+
+/// `explainCode`.
+fn error_page(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let code = request.param("code");
+    let pages = app.settings.error_pages;
+    let (code, page) = pages
+        .iter()
+        .find(|(known, _)| *known == code)
+        .ok_or_else(|| Problem::not_found("error code", code))?;
+    rows::answer(200, &ErrorPage { code: (*code).to_owned(), page: (*page).to_owned() })
 }
 
 #[cfg(test)]

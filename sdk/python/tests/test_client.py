@@ -47,6 +47,7 @@ CALLS: Dict[str, Any] = {
     "getMetrics": lambda ask: ask(),
     "getOpenApi": lambda ask: ask(),
     "exportRun": lambda ask: ask("run_1", without_files=True),
+    "explainCode": lambda ask: ask("RUN_NOT_FOUND"),
     "getPatch": lambda ask: ask("run_1"),
     "getQuestion": lambda ask: ask("int_1"),
     "getReadiness": lambda ask: ask(),
@@ -362,6 +363,12 @@ class AskingAgain(WithAnswers):
         found = [(run["run"], so_far and so_far["steps_done"]) for run, so_far in self.client(server).list_runs_so_far(flow="f")]
         self.assertEqual(found, [("run_3", None), ("run_2", 1), ("run_1", 2)])
         self.assertEqual([request.partition("?")[2] for request in server.requests], ["flow=f&so_far=true&limit=100", "flow=f&so_far=true&limit=100&cursor=run_2"])
+
+    def test_runs_are_counted_by_their_status(self) -> None:
+        kind = {"Content-Type": "application/json"}
+        server = self.server((200, kind, b'{"runs":[],"next":null,"so_far":[],"counts":{"failed":3,"succeeded":12}}'))
+        self.assertEqual(self.client(server).count_runs(flow="f"), {"failed": 3, "succeeded": 12})
+        self.assertEqual([request.partition("?")[2] for request in server.requests], ["flow=f&counts=true&limit=1"])
 
     def test_a_server_that_says_nothing_is_given_up(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:

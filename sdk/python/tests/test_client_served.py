@@ -76,6 +76,9 @@ class ARun(WithServer):
         change = next(self.client.follow_tenant(after="0"))
         self.assertEqual((change.run, change.newest, change.question), (run, events[-1]["seq"], True))
         self.assertEqual([row["run"] for row in self.client.list_runs(q="PUBLISH", since=answered["raised_at"][:10] + "T00:00:00Z", root=run)], [run])
+        self.assertEqual(self.client.count_runs(root=run), {"succeeded": 1})
+        page = self.client.explain_code("RUN_NOT_FOUND")
+        self.assertEqual((page["code"], page["page"].splitlines()[0]), ("RUN_NOT_FOUND", "# RUN_NOT_FOUND"))
         [(row, so_far)] = self.client.list_runs_so_far(flow="publish")
         assert so_far is not None
         self.assertEqual((row["run"], so_far["run"], so_far["steps_done"], so_far["steps"]), (run, run, len(shape["steps"]), len(shape["steps"])))

@@ -2,8 +2,8 @@
  * A thin client of `envoi serve`: starts runs, follows them, answers their questions with files. For Node and for pages that
  * the server lets ask; nothing but `fetch`.
  *
- * Each method is one operation of `spec/openapi.json`, named as there; `listRunsSoFar` is `listRuns` with `so_far`. What they have in common is elsewhere: asking again
- * (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
+ * Each method is one operation of `spec/openapi.json`, named as there; `listRunsSoFar` is `listRuns` with `so_far`, `countRuns` with `counts`. What
+ * they have in common is elsewhere: asking again (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
  */
 
 import { Caller } from "./client/caller.js";
@@ -11,7 +11,7 @@ import { digestOf, uploadOf, type Content } from "./client/content.js";
 import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
-import type { Answer, ArtifactVersion, ChangedFiles, Compare, ComparedFile, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, Steps, Token } from "./client/shapes.js";
+import type { Answer, ArtifactVersion, ChangedFiles, Compare, ComparedFile, Comparison, Correct, ErrorPage, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, Steps, Token } from "./client/shapes.js";
 import { follow } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
@@ -26,7 +26,7 @@ export type { Content, Upload } from "./client/content.js";
 export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
 export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
 export type { QuestionEvent } from "./client/rows.js";
-export type { Answer, ArtifactVersion, ChangedFiles, Compare, ComparedFile, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, StepRow, Steps, Token } from "./client/shapes.js";
+export type { Answer, ArtifactVersion, ChangedFiles, Compare, ComparedFile, Comparison, Correct, ErrorPage, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, StepRow, Steps, Token } from "./client/shapes.js";
 
 /** Rows of one request. */
 const PAGE = 100;
@@ -176,6 +176,12 @@ export class Client {
       const soFar = new Map(rows<RunSoFar>(page, "so_far").map((each) => [each.run, each]));
       for (const run of rows<Run>(page, "runs")) yield { run, soFar: soFar.get(run.run) };
     }
+  }
+
+  /** How many runs there are in which status; the filters are those of `listRuns`. A status that none is in is left out. */
+  async countRuns({ signal, ...filter }: Omit<RunFilter, "status"> & Call = {}): Promise<Record<string, number>> {
+    const page = (await this.get({ signal }, ["runs"], { ...filter, counts: "true", limit: 1 })).object();
+    return row(page.get("counts"));
   }
 
   private async *runPages(call: Call, query: RunFilter & { so_far?: string }): AsyncGenerator<JsonObject, void, undefined> {
@@ -481,6 +487,11 @@ export class Client {
   /** The caller: the name, the tenant and the scopes of the token. */
   async getToken(call: Call = {}): Promise<Token> {
     return row((await this.get(call, ["token"])).object());
+  }
+
+  /** What an error code of the server or of a run means, and what to do, in Markdown. */
+  async explainCode(code: string, call: Call = {}): Promise<ErrorPage> {
+    return row((await this.get(call, ["errors", code])).object());
   }
 
   /** Whether the process answers. */

@@ -71,6 +71,9 @@ test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, 
       break;
     }
     assert.deepEqual((await all(client.listRuns({ q: "PUBLISH", since: "2020-01-01T00:00:00Z", root: run }))).map((each) => each.run), [run]);
+    assert.deepEqual(await client.countRuns({ root: run }), { succeeded: 1 });
+    const { code, page } = await client.explainCode("RUN_NOT_FOUND");
+    assert.deepEqual([code, page.split("\n")[0]], ["RUN_NOT_FOUND", "# RUN_NOT_FOUND"]);
     const [known] = await all(client.listRunsSoFar({ flow: "publish" }));
     assert.deepEqual([known?.run.run, known?.soFar?.run, known?.soFar?.steps_done, known?.soFar?.cost_usd, known?.soFar?.next_try_at], [run, run, known?.soFar?.steps, "0.00", null]);
     assert.equal(known?.soFar?.agent_hops, (await client.getRunLedger(run)).own_used.agent_hops);

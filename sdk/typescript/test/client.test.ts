@@ -52,6 +52,7 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   getLog: (client) => client.getLog("run_1", "each/1.draft.1.1", "stderr", { start: 1, end: 2 }),
   getMetrics: (client) => client.getMetrics(),
   getOpenApi: (client) => client.getOpenApi(),
+  explainCode: (client) => client.explainCode("RUN_NOT_FOUND"),
   exportRun: (client) => client.exportRun("run_1", { without_files: true }),
   getPatch: (client) => client.getPatch("run_1"),
   getQuestion: (client) => client.getQuestion("int_1"),
@@ -214,6 +215,12 @@ test("runs come with what they have done so far, page by page, and some without"
   const found = await all(client.listRunsSoFar({ flow: "f" }));
   assert.deepEqual(found.map(({ run, soFar }) => [run.run, soFar?.steps_done]), [["run_3", undefined], ["run_2", 1], ["run_1", 2]]);
   assert.deepEqual(asked.map(({ url }) => url.search), ["?flow=f&so_far=true&limit=100", "?flow=f&so_far=true&limit=100&cursor=run_2"]);
+});
+
+test("runs are counted by their status", async () => {
+  const { client, asked } = scripted([[200, {}, '{"runs":[],"next":null,"so_far":[],"counts":{"failed":3,"succeeded":12}}']]);
+  assert.deepEqual(await client.countRuns({ flow: "f" }), { failed: 3, succeeded: 12 });
+  assert.deepEqual(asked.map(({ url }) => url.search), ["?flow=f&counts=true&limit=1"]);
 });
 
 test("numbers of any size are read as they are written", async () => {

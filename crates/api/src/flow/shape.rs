@@ -74,6 +74,9 @@ pub struct FlowInput {
 pub struct InnerFlow {
     /// For people; null if it has none.
     pub title: Option<String>,
+    /// Which of the flow's files it is; null if that is not known.
+    #[serde(default)]
+    pub file: Option<String>,
     /// Whether `needs` says what follows what.
     pub graph: bool,
     /// Its steps.
@@ -118,6 +121,9 @@ pub struct StepShape {
     pub branches: Vec<StepId>,
     /// Whether the run goes on when it has failed.
     pub continue_on_error: bool,
+    /// The line of its flow's text on which it begins, from 1; null if that is not known.
+    #[serde(default)]
+    pub line: Option<u64>,
 }
 
 /// Steps that are repeated until all goals are reached.
@@ -135,7 +141,7 @@ pub struct Rounds {
 
 impl From<&Flow> for FlowShape {
     fn from(flow: &Flow) -> Self {
-        let InnerFlow { title, graph, steps, rounds } = inner(flow);
+        let InnerFlow { title, file: _, graph, steps, rounds } = inner(flow);
         Self {
             flow: flow.id.clone(),
             digest: flow.digest,
@@ -163,6 +169,7 @@ impl From<&InputDecl> for FlowInput {
 fn inner(flow: &Flow) -> InnerFlow {
     InnerFlow {
         title: flow.title.clone(),
+        file: None,
         graph: flow.graph,
         steps: flow.steps.iter().map(StepShape::from).collect(),
         rounds: flow.goals.as_ref().map(|goals| Rounds {
@@ -207,6 +214,7 @@ impl From<&Step> for StepShape {
             }),
             branches: routing.branches.clone(),
             continue_on_error: step.continue_on_error,
+            line: None,
         }
     }
 }

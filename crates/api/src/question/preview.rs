@@ -42,6 +42,9 @@ pub fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
 /// What follows when an agent may not make a call of a tool.
 const NO_CALL: &str = "the agent is refused this call, and goes on";
 
+/// What follows when an attempt in doubt is run again.
+const DONE_TWICE: &str = "the step runs again; what the attempt has done outside may then be done twice";
+
 /// Whether a person decides a call of a tool.
 fn is_of_a_call(raised: &InterruptRaised) -> bool {
     raised.about == About::Agent && raised.kind() == InterruptKind::Confirmation
@@ -53,6 +56,8 @@ fn lead(run: &Run, raised: &InterruptRaised, choice: Choice, by: &Principal) -> 
         Ok(_) if raised.about == About::Conflict && of_conflict(choice).is_some() => {
             of_conflict(choice).unwrap_or_default().to_owned()
         }
+        // It is not known what the attempt has done. Who lets it run again has to reckon with both.
+        Ok(_) if raised.about == About::InDoubt && choice == Choice::Rerun => DONE_TWICE.to_owned(),
         Ok(records) => leads(run, &records).unwrap_or_else(|| match choice {
             Choice::Approve if is_of_a_call(raised) => "the agent makes this call, and goes on".to_owned(),
             Choice::Deny if is_of_a_call(raised) => NO_CALL.to_owned(),

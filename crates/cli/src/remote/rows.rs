@@ -33,7 +33,7 @@ pub(crate) fn run(body: &[u8]) -> Result<(RunRow, Option<Digest>), Failure> {
 
 /// A page of runs, and where the next one begins.
 pub(crate) fn runs(body: &[u8]) -> Result<(Vec<RunRow>, Option<String>), Failure> {
-    let Runs { runs, next, so_far: _ } = read(body)?;
+    let Runs { runs, next, so_far: _, counts: _ } = read(body)?;
     Ok((runs.into_iter().map(run_row).collect::<Result<_, _>>()?, next.map(String::from)))
 }
 

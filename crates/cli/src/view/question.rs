@@ -373,7 +373,13 @@ fn not_known(error: &ReadError) -> String {
 /// For programs: contents by their digests.
 fn shown(Changed { path, before, created, after }: Changed) -> ChangedFile {
     let digest = |blob: Option<Blob>| blob.map(|blob| blob.digest.to_string());
-    ChangedFile { path, created, before: digest(before), after: digest(after) }
+    ChangedFile {
+        path,
+        created,
+        before: digest(before),
+        bytes: after.as_ref().map(|blob| blob.size),
+        after: digest(after),
+    }
 }
 
 fn a_kind(row: &InboxRow) -> String {

@@ -6,6 +6,7 @@ use crate::syntax::{
     yaml::{self, Key, Kind, Node},
 };
 use envoi_kernel::ids::FlowId;
+use std::collections::BTreeMap;
 
 /// The line of `text` on which a field is written, from 1; where it is left to its default, the line of what would hold it.
 /// `None` where the text is not the flow that the field is of.
@@ -36,6 +37,20 @@ pub fn is_flow(text: &str, id: &FlowId) -> bool {
     let root = yaml::compose(text, &mut Problems::default());
     let found = root.as_ref().and_then(|root| member(root, "flow")).map(|(_, node)| &node.kind);
     matches!(found, Some(Kind::Scalar(scalar)) if scalar.text == id.as_str())
+}
+
+/// The id of the flow that `text` is, and the line on which each of its steps begins, from 1. `None` where it is no flow.
+#[must_use]
+pub fn step_lines(text: &str) -> Option<(String, BTreeMap<String, usize>)> {
+    let root = yaml::compose(text, &mut Problems::default())?;
+    let Kind::Scalar(id) = &member(&root, "flow")?.1.kind else { return None };
+    let Kind::Sequence(items) = &member(&root, "steps")?.1.kind else { return None };
+    let line = |item: &Node| {
+        let (key, node) = member(item, "id")?;
+        let Kind::Scalar(step) = &node.kind else { return None };
+        Some((step.text.to_string(), LineColumn::of(text, key.span.start).line))
+    };
+    Some((id.text.to_string(), items.iter().filter_map(line).collect()))
 }
 
 fn member<'n>(node: &'n Node, name: &str) -> Option<(&'n Key, &'n Node)> {

@@ -108,7 +108,13 @@ fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Res
 
 pub(super) fn changed_file(Changed { path, before, created, after }: Changed) -> ChangedFile {
     let digest = |blob: Option<Blob>| blob.map(|blob| blob.digest.to_string());
-    ChangedFile { path, created, before: digest(before), after: digest(after) }
+    ChangedFile {
+        path,
+        created,
+        before: digest(before),
+        bytes: after.as_ref().map(|blob| blob.size),
+        after: digest(after),
+    }
 }
 
 /// `answerQuestion`.

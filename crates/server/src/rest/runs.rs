@@ -57,18 +57,21 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
         limit,
     };
     let wants_so_far = request.truth("so_far")?;
-    let (rows, so_far) = app.read(|reader| {
+    let wants_counts = request.truth("counts")?;
+    let (rows, so_far, counts) = app.read(|reader| {
         let mut rows = reader.run_page(&page).map_err(|error| match error {
             ReadError::Missing { .. } => bad_cursor(),
             error => error.into(),
         })?;
         look_at(app.layout(), reader, &mut rows)?;
         let so_far = wants_so_far.then(|| app.so_far.of_runs(reader, &rows, &app.step_rows));
-        Ok::<_, Problem>((rows, so_far.unwrap_or_default()))
+        let counts = wants_counts.then(|| reader.run_counts(&page)).transpose()?;
+        Ok::<_, Problem>((rows, so_far.unwrap_or_default(), counts))
     })?;
+    let counts = counts.map(|counts| counts.into_iter().collect());
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
     let next = rows.last().filter(|_| full).map(|row| row.run.clone());
-    rows::answer(200, &Runs { runs: rows.iter().map(Run::from).collect(), next, so_far })
+    rows::answer(200, &Runs { runs: rows.iter().map(Run::from).collect(), next, so_far, counts })
 }
 
 /// `getRun`.

@@ -51,14 +51,14 @@ pub(crate) fn ledger(app: &App, request: &ApiRequest) -> Result<Response, Proble
 /// `getRunShape`.
 pub(crate) fn of_run(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let id = request.run(app)?;
-    let run = app.read(|reader| load_run(reader, &id).map_err(Problem::from))?;
-    rows::answer(200, &FlowShape::from(run.flow().as_ref()))
+    let (run, pinned) = app.read(|reader| Ok::<_, Problem>((load_run(reader, &id)?, reader.pinned(&id)?)))?;
+    rows::answer(200, &FlowShape::from(run.flow().as_ref()).with_lines(&pinned.text, &pinned.parts))
 }
 
 /// `getFlowShape`.
 pub(crate) fn of_flow(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let (_, parsed) = named(app, request)?;
-    rows::answer(200, &FlowShape::from(parsed.flow.as_ref()))
+    let (found, parsed) = named(app, request)?;
+    rows::answer(200, &FlowShape::from(parsed.flow.as_ref()).with_lines(&found.text, &found.parts))
 }
 
 /// `getFlowPlan`.

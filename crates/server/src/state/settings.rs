@@ -33,6 +33,8 @@ pub struct Settings {
     pub attempt_tokens: Option<AttemptTokens>,
     /// What commands of a run may see of this environment.
     pub caller: fn(&Flow, &Path) -> CallerWire,
+    /// Each error code, and its page in Markdown.
+    pub error_pages: &'static [(&'static str, &'static str)],
     /// Takes a line for the person who runs the server.
     pub log: fn(&str),
 }

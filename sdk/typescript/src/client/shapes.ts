@@ -140,6 +140,8 @@ export interface ChangedFile {
   after: string | null;
   /** The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known. */
   before: string | null;
+  /** How many bytes that content has; null if it was deleted, or if the server does not say. */
+  bytes: number | null;
   /** Whether the run made it. */
   created: boolean;
   /** Its path in the workspace. */
@@ -266,6 +268,13 @@ export interface Differences {
   outside: string | null;
   /** How many there are on all pages. */
   total: number;
+}
+
+export interface ErrorPage {
+  /** The code. */
+  code: string;
+  /** The page, in Markdown. */
+  page: string;
 }
 
 export interface Event {
@@ -479,6 +488,8 @@ export interface Given {
   choice: string;
   /** The form that was filled in. */
   data: JsonValue;
+  /** Its event in the journal of the run; null if the server does not say. */
+  event: number | null;
   /** In words. */
   text: string;
 }
@@ -515,6 +526,8 @@ export interface Health {
 }
 
 export interface InnerFlow {
+  /** Which of the flow's files it is; null if that is not known. */
+  file: string | null;
   /** Whether `needs` says what follows what. */
   graph: boolean;
   /** What is repeated until all goals are reached; null if it has no goals. */
@@ -963,6 +976,8 @@ export interface RunSoFar {
 }
 
 export interface Runs {
+  /** How many runs there are in which status, those of other pages too, whatever `status` says; null if `counts` did not ask for it. */
+  counts: JsonObject | null;
   /** The `cursor` of the next page; null on the last. */
   next: string | null;
   /** The runs. */
@@ -1070,6 +1085,8 @@ export interface StepShape {
   join: string;
   /** What it does. */
   kind: "run" | "ask" | "flow" | "a2a" | "agent" | "model";
+  /** The line of its flow's text on which it begins, from 1; null if that is not known. */
+  line: number | null;
   /** The step to which it goes back if it sends the run back; null if it does not loop. */
   loop_to: string | null;
   /** How often that may be; null if it does not loop. */
@@ -1107,4 +1124,4 @@ export interface Token {
 }
 
 /** The members above that stay as they were read. */
-export const FREE: ReadonlySet<string> = new Set(["by_step", "data", "default", "error", "event", "evidence", "flows", "part", "parts", "schema", "set_aside", "usage", "waits_for"]);
+export const FREE: ReadonlySet<string> = new Set(["by_step", "counts", "data", "default", "error", "event", "evidence", "flows", "part", "parts", "schema", "set_aside", "usage", "waits_for"]);

@@ -6,6 +6,7 @@
 use super::token;
 use crate::process::stderr;
 use crate::{
+    command::reference::explain,
     process::{
         args::ServeArgs,
         environment,
@@ -174,6 +175,7 @@ fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge:
         models: bridge.models,
         attempt_tokens: bridge.attempt_tokens,
         caller: environment::caller,
+        error_pages: explain::PAGES,
         log: messages::say,
     }
 }

@@ -136,6 +136,11 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let asker_is = asker.ask(&reader, "getToken", &[], &plain()).json();
     assert_eq!(asker_is, json!({"name": "reader", "tenant": "local", "scopes": ["read"]}));
 
+    // What the codes of refusals mean.
+    let page = ask("explainCode", &["RUN_NOT_FOUND"], plain()).json();
+    assert!(text(&page["page"]).starts_with("# RUN_NOT_FOUND\n"), "{page}");
+    assert_eq!(ask("explainCode", &["run_not_found"], plain()).status, 404, "a code is written as it is");
+
     // Sessions of the web page.
     for (sent, status) in [("{}", 400), (r#"{"code": "0"}"#, 401), (&large, 413)] {
         assert_eq!(asker.ask(&nobody, "createSession", &[], &body(sent)).status, status);
@@ -568,6 +573,7 @@ fn everything(document: &Value, run: &str, question: &str, digest: &str) -> Vec<
                 "attempt" => "draft.1.1".to_owned(),
                 "stream" => "stdout".to_owned(),
                 "flow" => "publish".to_owned(),
+                "code" => "RUN_NOT_FOUND".to_owned(),
                 other => panic!("a parameter that is new: {other}"),
             })
             .collect();

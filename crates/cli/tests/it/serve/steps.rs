@@ -68,6 +68,18 @@ fn a_row_has_the_words_that_the_terminal_shows() {
     let kinds: Vec<&Value> = shape["steps"].as_array().unwrap().iter().map(|step| &step["kind"]).collect();
     assert_eq!(kinds, ["run", "run", "flow", "ask"]);
     assert_eq!(shape["flows"]["inner"]["steps"][0]["step"], "compile");
+    // And on which line each begins, in which file.
+    let lines = |level: &Value| -> Vec<Value> {
+        level["steps"].as_array().unwrap().iter().map(|step| step["line"].clone()).collect()
+    };
+    assert_eq!(lines(&shape), [5, 9, 12, 14]);
+    let inner = &shape["flows"]["inner"];
+    assert_eq!((&inner["file"], lines(inner)), (&json!("inner.yaml"), vec![json!(3)]));
+    let files = json!({"flow": "outer.yaml", "files": {"outer.yaml": FLOW, "inner.yaml": INNER}});
+    let json = [("content-type", "application/json")];
+    let registered = client.call("POST", "/v1/flows", &json, files.to_string().as_bytes());
+    let digest = text(&registered.json()["digest"]);
+    assert_eq!(client.json(&format!("/v1/flows/{digest}/shape")), shape, "of a flow without a run, too");
     assert_eq!([&shape["inputs"][0]["input"], &shape["inputs"][0]["default"]], [&json!("go"), &json!(false)]);
     // So are the accounts those of the terminal.
     let detail = stage.json(&["--json", "show", &run]);
@@ -188,4 +200,9 @@ fn a_list_of_runs_has_what_each_has_done_and_used_so_far() {
     stage.expect(0, &["resume", &costs]);
     assert_eq!(told("?so_far=true&flow=costs").2, [[json!(3), json!(3), json!(4), json!("0.10"), json!(0)]]);
     assert_eq!(client.get("/v1/runs?so_far=perhaps").status, 400);
+    // How many there are does not depend on the page, nor on the status that is asked for.
+    let counts = |query: &str| client.json(&format!("/v1/runs?limit=1{query}"))["counts"].clone();
+    assert_eq!(counts(""), Value::Null, "only who asks for it pays for it");
+    assert_eq!(counts("&counts=true&status=failed"), json!({"succeeded": 1, "waiting": 1}));
+    assert_eq!(counts("&counts=true&flow=costs"), json!({"succeeded": 1}));
 }

@@ -29,6 +29,15 @@ use rusqlite::{Row, params};
 const NEWS: &str = "('interrupt_raised', 'interrupt_answered', 'interrupt_expired', 'interrupt_cancelled', \
                     'vote_cast', 'run_ended')";
 
+/// The status of a run: a word of [`crate::RunStatus`].
+const STATUS: &str = "coalesce(ended, CASE WHEN open_interrupts > 0 AND live_attempts = 0 AND pending_timers = 0 \
+                      THEN 'waiting' ELSE 'running' END)";
+
+/// Runs of a tenant (1), of a flow (2), since a time (3), of a family (4), with a text (5).
+const RUNS_LIKE: &str = "tenant = ?1 AND (?2 IS NULL OR flow = ?2) AND (?3 IS NULL OR started_at_ms >= ?3) \
+     AND (?4 IS NULL OR root = ?4 OR runs.id = ?4) AND (?5 IS NULL OR instr(lower(runs.id || ' ' || flow || ' ' \
+     || coalesce(step, '') || ' ' || actor || ' ' || coalesce(runs.reason, '')), lower(?5)) > 0)";
+
 /// Events that are looked at for one page of news, however few of them are any.
 const SCANNED: u64 = 512;
 
@@ -95,18 +104,26 @@ impl Reader {
     /// [`ReadError::Missing`] when the run before which it is to begin is none of the tenant's.
     pub fn run_page(&self, page: &RunPage) -> Result<Vec<RunRow>, ReadError> {
         let before = page.before.as_ref().map(|run| self.key_of(&page.tenant, run)).transpose()?;
-        let sql = select_runs(
-            "WHERE tenant = ?1 AND (?2 IS NULL OR runs.run < ?2) AND (?3 IS NULL OR flow = ?3) \
-             AND (?4 IS NULL OR ?4 = coalesce(ended, CASE WHEN open_interrupts > 0 AND live_attempts = 0 \
-             AND pending_timers = 0 THEN 'waiting' ELSE 'running' END)) \
-             AND (?6 IS NULL OR started_at_ms >= ?6) AND (?7 IS NULL OR root = ?7 OR runs.id = ?7) \
-             AND (?8 IS NULL OR instr(lower(runs.id || ' ' || flow || ' ' || coalesce(step, '') || ' ' || actor || ' ' \
-             || coalesce(runs.reason, '')), lower(?8)) > 0) ORDER BY runs.run DESC LIMIT ?5",
-        );
+        let sql = select_runs(&format!(
+            "WHERE {RUNS_LIKE} AND (?6 IS NULL OR runs.run < ?6) AND (?7 IS NULL OR ?7 = {STATUS}) \
+             ORDER BY runs.run DESC LIMIT ?8"
+        ));
         let since = page.since.map(Timestamp::as_millis);
         let values =
-            params![page.tenant, before, page.flow, page.status, page.limit, since, page.root, page.text];
+            params![page.tenant, page.flow, since, page.root, page.text, before, page.status, page.limit];
         self.rows(&sql, values, |row| self.run_row(row), "a run")
+    }
+
+    /// How many runs of a tenant are in which status, without those in which none is. Of a page, its filters count but the status,
+    /// and not where it begins or how long it is.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn run_counts(&self, page: &RunPage) -> Result<Vec<(String, u64)>, ReadError> {
+        let sql = format!("SELECT {STATUS}, count(*) FROM runs WHERE {RUNS_LIKE} GROUP BY 1 ORDER BY 1");
+        let since = page.since.map(Timestamp::as_millis);
+        let values = params![page.tenant, page.flow, since, page.root, page.text];
+        self.rows(&sql, values, |row| Ok((row.get(0)?, unsigned(row.get(1)?))), "a count of runs")
     }
 
     fn key_of(&self, tenant: &str, run: &RunId) -> Result<i64, ReadError> {

@@ -1,4 +1,5 @@
-"""The operations of the server, one method each, named as in `spec/openapi.json`; `list_runs_so_far` is `listRuns` with `so_far`.
+"""The operations of the server, one method each, named as in `spec/openapi.json`; `list_runs_so_far` is `listRuns` with `so_far`, and
+`count_runs` with `counts`.
 
 What they have in common is elsewhere: repeated requests (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
 """
@@ -24,6 +25,7 @@ from .shapes import (
     ChangedFiles,
     ComparedFile,
     Comparison,
+    ErrorPage,
     Event,
     Flow,
     FlowPlan,
@@ -181,6 +183,18 @@ class Client:
         for page in self._run_pages(query):
             so_far = {each["run"]: each for each in page["so_far"]}
             yield from ((run, so_far.get(run["run"])) for run in page["runs"])
+
+    def count_runs(
+        self,
+        *,
+        flow: Optional[str] = None,
+        q: Optional[str] = None,
+        since: Optional[str] = None,
+        root: Optional[str] = None,
+    ) -> Dict[str, int]:
+        """How many runs there are in which status; the filters are those of `list_runs`. A status that none is in is left out."""
+        query = {"flow": flow, "q": q, "since": since, "root": root, "counts": "true"}
+        return cast(Dict[str, int], self._get("runs", **query, limit=1).object()["counts"])
 
     def _run_pages(self, query: Dict[str, Optional[str]]) -> Iterator[Runs]:
         cursor = None
@@ -565,6 +579,10 @@ class Client:
     def get_token(self) -> Token:
         """The caller: the name, the tenant and the scopes of the token."""
         return cast(Token, self._get("token").object())
+
+    def explain_code(self, code: str) -> ErrorPage:
+        """What an error code of the server or of a run means, and what to do, in Markdown."""
+        return cast(ErrorPage, self._get("errors", code).object())
 
     def get_health(self) -> Health:
         """Whether the process answers."""

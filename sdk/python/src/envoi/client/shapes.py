@@ -90,6 +90,8 @@ class ChangedFile(TypedDict):
     """The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted."""
     before: Optional[str]
     """The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known."""
+    bytes: Optional[int]
+    """How many bytes that content has; null if it was deleted, or if the server does not say."""
     created: bool
     """Whether the run made it."""
     path: str
@@ -181,6 +183,13 @@ class Differences(TypedDict):
     """With `outside`, a sentence about the files that the run has changed in its tree, but not in its workspace; null if there are none."""
     total: int
     """How many there are on all pages."""
+
+
+class ErrorPage(TypedDict):
+    code: str
+    """The code."""
+    page: str
+    """The page, in Markdown."""
 
 
 class _Event(TypedDict):
@@ -375,6 +384,8 @@ class Given(TypedDict):
     """The choice."""
     data: Any
     """The form that was filled in."""
+    event: Optional[int]
+    """Its event in the journal of the run; null if the server does not say."""
     text: str
     """In words."""
 
@@ -411,6 +422,8 @@ class Health(TypedDict):
 
 
 class InnerFlow(TypedDict):
+    file: Optional[str]
+    """Which of the flow's files it is; null if that is not known."""
     graph: bool
     """Whether `needs` says what follows what."""
     rounds: Optional[Rounds]
@@ -829,6 +842,8 @@ class RunSoFar(TypedDict):
 
 
 class Runs(TypedDict):
+    counts: Optional[Dict[str, Any]]
+    """How many runs there are in which status, those of other pages too, whatever `status` says; null if `counts` did not ask for it."""
     next: Optional[str]
     """The `cursor` of the next page; null on the last."""
     runs: List[Run]
@@ -895,6 +910,8 @@ class StepShape(TypedDict):
     """How many of them have to be done: `all`, `any`, `settled` or a number."""
     kind: Literal["run", "ask", "flow", "a2a", "agent", "model"]
     """What it does."""
+    line: Optional[int]
+    """The line of its flow's text on which it begins, from 1; null if that is not known."""
     loop_to: Optional[str]
     """The step to which it goes back if it sends the run back; null if it does not loop."""
     max_iterations: Optional[int]

@@ -135,6 +135,13 @@ fn a_page_begins_where_the_last_one_ended_and_a_stranger_s_run_moves_none() {
     let root = |root: &str| RunPage { root: Some(root.to_owned()), limit: 9, ..page(None) };
     assert_eq!(names(&root("run_c")), ["run_c"]);
     assert_eq!(names(&root("run_b")).len(), 0, "it is another tenant's");
+    // The same filters count, but for the status.
+    let counts = |page: &RunPage| place.reader.run_counts(page).unwrap();
+    assert_eq!(counts(&status("succeeded")), [("waiting".to_owned(), 3)]);
+    assert_eq!(counts(&page(Some("c"))), [("waiting".to_owned(), 3)], "wherever the page begins");
+    assert_eq!(counts(&text("RUN_C")), [("waiting".to_owned(), 1)]);
+    assert!(counts(&since(row.started_at.as_millis() + 1)).is_empty());
+    assert!(counts(&root("run_b")).is_empty(), "it is another tenant's");
     let inbox = |after: Option<&str>| InboxPage {
         tenant: "north".to_owned(),
         after: after.map(str::to_owned),
