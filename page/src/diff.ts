@@ -116,3 +116,22 @@ export const counted = (changes: Change[]): [added: number, removed: number] => 
   changes.filter(({ kind }) => kind === "added").length,
   changes.filter(({ kind }) => kind === "removed").length,
 ];
+
+/** Beside each other: what is the same or left out with itself, what was removed with what was added in its place. */
+export function inPairs(changes: readonly Change[]): [left: Change | undefined, right: Change | undefined][] {
+  const pairs: [Change | undefined, Change | undefined][] = [];
+  for (let at = 0; at < changes.length; ) {
+    const change = changes[at];
+    if (change?.kind === "same" || change?.kind === "left out") {
+      pairs.push([change, change]);
+      at += 1;
+      continue;
+    }
+    const end = changes.findIndex(({ kind }, nth) => nth >= at && kind !== "added" && kind !== "removed");
+    const run = changes.slice(at, end < 0 ? changes.length : end);
+    const [removed, added] = [run.filter(({ kind }) => kind === "removed"), run.filter(({ kind }) => kind === "added")];
+    for (let nth = 0; nth < Math.max(removed.length, added.length); nth += 1) pairs.push([removed[nth], added[nth]]);
+    at += run.length;
+  }
+  return pairs;
+}

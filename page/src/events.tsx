@@ -1,16 +1,21 @@
 /** Every event of a run, as the journal has it: for those who want to see what the other screens are made of. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { Event, Events } from "./api.js";
 import { Line, Words } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown } from "./parts.js";
+import { place } from "./router.js";
 import { clock, moment } from "./words.js";
 import { json } from "./wire.js";
 
 const PAGE = 200;
+
+/** Events before the one of the address that are shown too; and how far back it may lie. */
+const BEFORE = 20;
+const MOST_BACK = 5_000;
 
 /** Events from `first` to `last`, both with it. */
 export async function eventsOf(run: string, first: number, last: number, signal: AbortSignal): Promise<Event[]> {
@@ -34,12 +39,16 @@ export function aboutOf(event: Members): string {
   return [scope, step, count].filter((part) => typeof part === "string" || typeof part === "number").filter((part) => part !== "").join(".");
 }
 
-export function EventRow({ event: { seq, at, event } }: { event: Event }): JSX.Element {
-  const [open, setOpen] = useState(false);
+export function EventRow({ event: { seq, at, event }, isWanted = false }: { event: Event; isWanted?: boolean }): JSX.Element {
+  const [open, setOpen] = useState(isWanted);
+  const element = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    if (isWanted) element.current?.scrollIntoView({ block: "center" });
+  }, []);
   const { type, ...members } = event as { type: string } & Members;
   return (
     <li>
-      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <details ref={element} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary><span class="seq">{seq}</span> <span class="note">{clock(Date.parse(at))}</span> <b>{type.replaceAll("_", " ")}</b> <Line text={aboutOf(members)} /></summary>
         {open && <Words text={JSON.stringify(members, null, 2)} from={`event ${seq}, ${moment(at)}`} />}
       </details>
@@ -49,7 +58,8 @@ export function EventRow({ event: { seq, at, event } }: { event: Event }): JSX.E
 
 export function EventsView({ run, newest }: { run: string; newest: number }): JSX.Element {
   const [end] = useState(newest);
-  const [count, setCount] = useState(PAGE);
+  const [wanted] = useState(Number(place.value.query.get("event") ?? NaN));
+  const [count, setCount] = useState(Number.isInteger(wanted) ? Math.min(MOST_BACK, Math.max(PAGE, end + 1 - wanted + BEFORE)) : PAGE);
   const from = Math.max(0, end + 1 - count);
   const loaded = useLoaded<Event[]>(
     async (signal, before = []) => [...before, ...(await eventsOf(run, (before.at(-1)?.seq ?? from - 1) + 1, Number.MAX_SAFE_INTEGER, signal))],
@@ -62,7 +72,7 @@ export function EventsView({ run, newest }: { run: string; newest: number }): JS
         {(events) => (
           <>
             {from > 0 && <p><button onClick={() => setCount(count * 4)}>Show earlier ones</button> <span class="note">{`from event ${from} on`}</span></p>}
-            <ol class="events">{events.map((event) => <EventRow key={event.seq} event={event} />)}</ol>
+            <ol class="events">{events.map((event) => <EventRow key={event.seq} event={event} isWanted={event.seq === wanted} />)}</ol>
           </>
         )}
       </Shown>

@@ -1,15 +1,17 @@
 /** Files that a run has changed: what differs, as text, and as they are. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { ChangedFile, ChangedFiles } from "./api.js";
-import { counted, diffOfFiles, type Change } from "./diff.js";
+import { counted, diffOfFiles, inPairs, type Change } from "./diff.js";
 import { Download } from "./download.js";
 import { Line, named, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown, Trouble } from "./parts.js";
+import { choose, settings } from "./settings.js";
 import { Markdown, Picture, Values, kindOf } from "./rendered.js";
+import { place, setQuery } from "./router.js";
 import { plural, short, size } from "./words.js";
 import { Offline, Refused, ask, json } from "./wire.js";
 
@@ -74,7 +76,17 @@ export function Files({ run, files }: { run: string; files: readonly ChangedFile
 type Look = { before: Content | undefined; after: Content | undefined; changes: Change[] | undefined };
 
 function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone: boolean }): JSX.Element {
-  const [open, setOpen] = useState(isAlone);
+  const isNamed = place.value.query.get("file") === file.path;
+  const [open, setOpen] = useState(isAlone || isNamed);
+  const element = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isNamed) element.current?.scrollIntoView({ block: "start" });
+  }, []);
+  const toggle = (): void => {
+    setOpen(!open);
+    if (look instanceof Error) setLook(undefined);
+    if (!open || isNamed) setQuery("file", open ? "" : file.path);
+  };
   const [look, setLook] = useState<Look | Refused | Offline>();
   const isKnown = file.created || file.before !== null;
   useEffect(() => {
@@ -91,15 +103,15 @@ function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone:
   }, [open, look]);
   const word = file.after === null ? "deleted" : file.created ? "new" : "changed";
   return (
-    <li>
-      <button class="fold" aria-expanded={open} onClick={() => (setOpen(!open), look instanceof Error && setLook(undefined))}>
+    <li ref={element}>
+      <button class="fold" aria-expanded={open} onClick={toggle}>
         <span aria-hidden="true">{open ? "▾" : "▸"}</span> <Line text={file.path} /> <span class="note">{word}</span>
         {look !== undefined && !(look instanceof Error) && look.changes !== undefined && <Counts changes={look.changes} />}
       </button>
       {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown, run, file }} />)}
       {open && file.after !== null && (
         <p class="note digest">
-          <Download path={`runs/${encodeURIComponent(run)}/contents/${file.after}`} name={file.path.split("/").at(-1) || "file"}>download</Download> <span title={file.after}>{short(file.after)}</span>
+          <Download path={`runs/${encodeURIComponent(run)}/contents/${file.after}`} name={file.path.split("/").at(-1) || "file"}>download</Download>{file.bytes !== null && <> {size(file.bytes)}</>} <span title={file.after}>{short(file.after)}</span>
         </p>
       )}
     </li>
@@ -122,7 +134,7 @@ function Looked({ look: { before, after, changes }, isKnown, run, file }: { look
   const kind = kindOf(file.path);
   const isNew = file.before === null;
   const [mode, setMode] = useState<Mode>(kind !== undefined && isNew ? "shown" : "difference");
-  if (after === undefined) return <p class="note">The store does not have its content any more.</p>;
+  if (after === undefined) return <p class="note digest">The store does not have its content any more{file.bytes !== null && `: ${size(file.bytes)}`}, <code>{file.after}</code></p>;
   if (kind === "picture" && file.after !== null) {
     return (
       <>
@@ -159,31 +171,79 @@ function Looked({ look: { before, after, changes }, isKnown, run, file }: { look
 /** Without a byte order mark: it is shown where what differs is shown, and is no part of what a file says. */
 const unmarked = (text: string): string => text.replace(/^\ufeff/, "");
 
+const unended = <span class="odd" title="the file does not end with a line feed">no newline at the end</span>;
+
 export function Differences({ changes }: { changes: readonly Change[] }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const [isWide, setWide] = useState(false);
+  useLayoutEffect(() => {
+    if (box.current === null) return;
+    const observer = new ResizeObserver(([entry]) => setWide((entry?.contentRect.width ?? 0) >= WIDE));
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  const { beside } = settings.value;
+  return (
+    <div ref={box}>
+      {isWide && changes.length > 0 && <p class="facts modes"><button class={beside ? "chosen" : ""} aria-pressed={beside} onClick={() => choose({ beside: !beside })}>side by side</button></p>}
+      {isWide && beside ? <Beside changes={changes.slice(0, MOST_SHOWN)} /> : <Below changes={changes.slice(0, MOST_SHOWN)} />}
+      {changes.length > MOST_SHOWN && <p class="note">{`and ${plural(changes.length - MOST_SHOWN, "more line")}: download the file`}</p>}
+    </div>
+  );
+}
+
+/** Side by side there is room for lines of 80 characters. */
+const WIDE = 1000;
+
+/** What was removed at the left, what was added at the right, in the same rows. */
+function Beside({ changes }: { changes: readonly Change[] }): JSX.Element {
+  const side = (change: Change | undefined): JSX.Element => (
+    <>
+      <span role="cell" class={`mark ${change?.kind ?? ""}`}>{change !== undefined && change.kind !== "same" && <><span class="hidden">{change.kind}</span><span aria-hidden="true">{MARKS[change.kind]}</span></>}</span>
+      <span role="cell" class={`text ${change?.kind ?? ""}`}>{change !== undefined && <>{plain(change.text)}{change.isUnended === true && change.kind !== "same" && unended}</>}</span>
+    </>
+  );
+  return (
+    <div class="diff beside" role="table" aria-label="what has changed, side by side" tabIndex={0}>
+      {inPairs(changes).map(([left, right], nth) =>
+        left?.kind === "left out" ? <div role="row" key={nth} class="left-out"><span role="cell" class="mark" aria-hidden="true">{MARKS["left out"]}</span><span role="cell" class="text">{left.text}</span></div> : <div role="row" key={nth} class={left === right ? "same" : `pair ${right === undefined ? "removed" : "added"}`}>{side(left)}{side(right)}</div>,
+      )}
+    </div>
+  );
+}
+
+function Below({ changes }: { changes: readonly Change[] }): JSX.Element {
   return (
     <>
       <div class="diff" role="table" aria-label="what has changed" tabIndex={0}>
-        {changes.slice(0, MOST_SHOWN).map(({ kind, text, isUnended }, nth) => (
+        {changes.map(({ kind, text, isUnended }, nth) => (
           <div role="row" key={nth} class={kind.replace(" ", "-")}>
             <span role="cell" class="mark"><span class="hidden">{kind === "same" ? "" : kind}</span><span aria-hidden="true">{MARKS[kind]}</span></span>
-            <span role="cell" class="text">{plain(text)}{isUnended === true && kind !== "same" && <span class="odd" title="the file does not end with a line feed">no newline at the end</span>}</span>
+            <span role="cell" class="text">{plain(text)}{isUnended === true && kind !== "same" && unended}</span>
           </div>
         ))}
       </div>
-      {changes.length > MOST_SHOWN && <p class="note">{`and ${plural(changes.length - MOST_SHOWN, "more line")}: download the file`}</p>}
     </>
   );
 }
 
-/** A text with the numbers of its lines. */
-export function Lines({ text, name }: { text: string; name: string }): JSX.Element {
+/** Lines before the one that is looked for. */
+const BEFORE = 20;
+
+/** A text with the numbers of its lines, and one of them marked. */
+export function Lines({ text, name, line }: { text: string; name: string; line?: number | undefined }): JSX.Element {
   const lines = text.replace(/\n$/, "").split("\n");
+  const first = line === undefined || line <= MOST_SHOWN ? 0 : Math.min(line, lines.length) - BEFORE;
+  const left = lines.length - first - MOST_SHOWN;
+  const marked = useRef<HTMLDivElement>(null);
+  useEffect(() => marked.current?.scrollIntoView({ block: "center" }), [line, text]);
   return (
     <>
+      {first > 0 && <p class="note">{`${plural(first, "earlier line")} not shown`}</p>}
       <div class="diff numbered" role="region" aria-label={`the text of ${named(name)}`} tabIndex={0}>
-        {lines.slice(0, MOST_SHOWN).map((line, nth) => <div class="row-of-text" key={nth}><span class="mark" aria-hidden="true">{nth + 1}</span><span class="text">{plain(line)}</span></div>)}
+        {lines.slice(first, first + MOST_SHOWN).map((each, nth) => <div class={`row-of-text ${first + nth + 1 === line ? "marked" : ""}`} key={nth} {...(first + nth + 1 === line ? { ref: marked } : {})}><span class="mark" aria-hidden="true">{first + nth + 1}</span><span class="text">{plain(each)}</span></div>)}
       </div>
-      {lines.length > MOST_SHOWN && <p class="note">{`and ${plural(lines.length - MOST_SHOWN, "more line")}`}</p>}
+      {left > 0 && <p class="note">{`and ${plural(left, "more line")}`}</p>}
     </>
   );
 }

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { Flow, FlowInput, FlowShape, Flows, Run } from "./api.js";
+import type { Flow, FlowInput, FlowShape, Flows, PinnedFlow, Run } from "./api.js";
 import { WorkspaceUse, type Use } from "./actions.js";
 import { Drawing } from "./drawing.js";
 import { Lines } from "./files.js";
@@ -13,7 +13,7 @@ import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
 import { NextTry, Shown, Trouble, titled } from "./parts.js";
 import { PlanInShort, PlanView } from "./plan.js";
-import { at, go } from "./router.js";
+import { at, go, place } from "./router.js";
 import { useSending } from "./send.js";
 import { may, who } from "./session.js";
 import { moment, plural, short } from "./words.js";
@@ -89,12 +89,12 @@ function Whole({ shape, flow }: Look): JSX.Element {
       <p class="note digest"><code>{shape.digest}</code></p>
       {may("run") && <p><a class="button" href={at("start", shape.digest)}>Start a run …</a></p>}
       <h2>{plural(shape.steps.length, "step")}, {shape.graph ? "as far as possible at the same time" : "one after the other"}</h2>
-      <Drawing shape={shape} />
+      <Drawing shape={shape} lineAt={(file, line) => `${at("flows", shape.digest)}?${new URLSearchParams({ ...(file === null ? {} : { file }), line: String(line) })}`} />
       {shape.inputs.length > 0 && <><h2>Inputs</h2><Inputs inputs={shape.inputs} /></>}
       <h2>At most</h2>
       <PlanView flow={shape.digest} />
       <h2>Text</h2>
-      {(flow?.files ?? [""]).map((file, nth) => <FlowText key={file} digest={shape.digest} file={nth === 0 ? undefined : file} name={file} />)}
+      {(flow?.files ?? [""]).map((file, nth) => <FlowText key={file} file={nth === 0 ? null : file} name={file} load={(signal) => textOf(shape.digest, nth === 0 ? undefined : file, signal)} />)}
     </>
   );
 }
@@ -112,18 +112,38 @@ function Inputs({ inputs }: { inputs: readonly FlowInput[] }): JSX.Element {
   );
 }
 
-function FlowText({ digest, file, name }: { digest: string; file: string | undefined; name: string }): JSX.Element {
-  const [open, setOpen] = useState(false);
-  const loaded = useLoaded<string | undefined>(
-    async (signal) => (open ? (await ask(`flows/${encodeURIComponent(digest)}${file === undefined ? "" : `?file=${encodeURIComponent(file)}`}`, { signal })).text() : undefined),
-    [digest, file, open],
-    () => false,
-  );
+const textOf = async (digest: string, file: string | undefined, signal: AbortSignal): Promise<string> => (await ask(`flows/${encodeURIComponent(digest)}${file === undefined ? "" : `?file=${encodeURIComponent(file)}`}`, { signal })).text();
+
+/** The text of a file, which is open at the line that the address names; no file is the first one. */
+function FlowText({ file, name, load }: { file: string | null; name: string; load: (signal: AbortSignal) => Promise<string> }): JSX.Element {
+  const { query } = place.value;
+  const line = query.get("file") === file && /^\d{1,6}$/.test(query.get("line") ?? "") ? Number(query.get("line")) : undefined;
+  const [open, setOpen] = useState(line !== undefined);
+  useEffect(() => {
+    if (line !== undefined) setOpen(true);
+  }, [line]);
+  const loaded = useLoaded<string | undefined>(async (signal) => (open ? load(signal) : undefined), [name, open], () => false);
   return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary><Line text={name === "" ? "flow" : name} /></summary>
-      {open && <Shown of={loaded}>{(text) => text !== undefined && <Lines text={text} name={name} />}</Shown>}
+      {open && <Shown of={loaded}>{(text) => text !== undefined && <Lines text={text} name={name} line={line} />}</Shown>}
     </details>
+  );
+}
+
+/** The texts of the flow of a run, which it keeps whatever is registered later. */
+export function RunTexts({ run }: { run: string }): JSX.Element {
+  const loaded = useLoaded<PinnedFlow>((signal) => json(`runs/${encodeURIComponent(run)}/flow`, { signal }), [run], () => false);
+  return (
+    <Shown of={loaded}>
+      {({ name, text, parts }) => (
+        <>
+          <h2>Text</h2>
+          <FlowText file={null} name={name} load={async () => text} />
+          {Object.entries(parts as Record<string, string>).map(([file, text]) => <FlowText key={file} file={file} name={file} load={async () => text} />)}
+        </>
+      )}
+    </Shown>
   );
 }
 

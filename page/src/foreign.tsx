@@ -49,8 +49,8 @@ export function Words({ text, from }: { text: string; from: string }): JSX.Eleme
   const shown = text.length > MOST ? text.slice(0, MOST) : text;
   return (
     <figure class="words">
-      <figcaption>{from}</figcaption>
-      <div class="text" dir="auto" {...(isLong(shown) ? { tabIndex: 0, role: "region", "aria-label": from } : {})}>{plain(shown)}</div>
+      <figcaption>{plain(from)}</figcaption>
+      <div class="text" dir="auto" {...(isLong(shown) ? { tabIndex: 0, role: "region", "aria-label": named(from) } : {})}>{plain(shown)}</div>
       {shown.length < text.length && <p class="note">{`and ${text.length - shown.length} more characters`}</p>}
     </figure>
   );

@@ -1,8 +1,10 @@
 /** The questions that wait for a person, oldest first; or those that are closed. */
 
-import type { JSX } from "preact";
+import type { JSX, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Question, QuestionDetail, Questions } from "./api.js";
+import { say } from "./aloud.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown, State, now, titled } from "./parts.js";
@@ -14,14 +16,19 @@ import { json } from "./wire.js";
 /** Most questions that are shown at once. */
 const MOST = 200;
 
-/** Of so many the whole question is asked for: what changed, and what it cost. */
-const DETAILED = 8;
-
 export function InboxScreen({ closed }: { closed: boolean }): JSX.Element {
   const loaded = useLoaded<Questions>((signal) => json(`questions?limit=${MOST}${closed ? "&closed=true&newest=true" : ""}`, { signal }), [closed], (change) => change.question);
   const { value } = loaded;
+  const known = useRef<ReadonlySet<string> | undefined>(undefined);
+  useEffect(() => {
+    if (value === undefined || closed) return void (known.current = undefined);
+    const before = known.current;
+    known.current = new Set(value.questions.map((each) => each.question));
+    // Not the question itself: what flows say stands in frames of its own.
+    if (before !== undefined && value.questions.some((each) => !before.has(each.question))) say(`There is a new question. ${plural(value.questions.length, "question waits", "questions wait")} for an answer.`);
+  }, [value, closed]);
   const open = value?.questions.filter(({ state }) => state === "open" || state === "lapsed") ?? [];
-  if (!closed) titled(value === undefined ? "Questions" : open.length > 0 ? `(${open.length}${value.next === null ? "" : "+"}) Questions` : "Questions");
+  if (!closed) titled(open.length > 0 ? `(${open.length}${value?.next == null ? "" : "+"})` : "Questions");
   else titled("Closed questions");
   return (
     <section class="page">
@@ -42,12 +49,12 @@ function List({ page, closed }: { page: Questions; closed: boolean }): JSX.Eleme
   if (all.length === 0) return closed ? <p class="empty">No question has been closed.</p> : <Empty />;
   return (
     <>
-      <ul class="cards">{others.map((question, nth) => <Card key={question.question} question={question} isDetailed={!closed && nth < DETAILED} />)}</ul>
+      <ul class="cards">{others.map((question) => <Card key={question.question} question={question} />)}</ul>
       {doubts.length > 0 && (
         <>
           <h2>In doubt</h2>
           <p class="note">It is not known how these attempts ended. A person has to check them and decide.</p>
-          <ul class="cards">{doubts.map((question, nth) => <Card key={question.question} question={question} isDetailed={!closed && nth < DETAILED} />)}</ul>
+          <ul class="cards">{doubts.map((question) => <Card key={question.question} question={question} />)}</ul>
         </>
       )}
       {page.next !== null && <p class="note">{`These are the ${closed ? "newest" : "oldest"} ${MOST}. There are more.`}</p>}
@@ -69,19 +76,35 @@ function Empty(): JSX.Element {
   );
 }
 
-function Card({ question, isDetailed }: { question: Question; isDetailed: boolean }): JSX.Element {
+/** Whether an element has come near the part of the page that is seen. */
+function useSeen(): [element: RefObject<HTMLLIElement | null>, isSeen: boolean] {
+  const element = useRef<HTMLLIElement>(null);
+  const [isSeen, setSeen] = useState(false);
+  useEffect(() => {
+    if (element.current === null || isSeen) return;
+    const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && setSeen(true), { rootMargin: "200px" });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [isSeen]);
+  return [element, isSeen];
+}
+
+/** What a question is about, what changed and what it cost is asked for once its card is seen. */
+function Card({ question }: { question: Question }): JSX.Element {
   const isOpen = question.state === "open";
-  const loaded = useLoaded<QuestionDetail | undefined>(async (signal) => (isDetailed ? json<QuestionDetail>(`questions/${encodeURIComponent(question.question)}`, { signal }) : undefined), [question.question, isDetailed], () => false);
+  const [element, isSeen] = useSeen();
+  const loaded = useLoaded<QuestionDetail | undefined>(async (signal) => (isSeen ? json<QuestionDetail>(`questions/${encodeURIComponent(question.question)}`, { signal }) : undefined), [question.question, isSeen], (change) => isSeen && change.run === question.run && change.question);
   const detail = loaded.value;
+  const given = detail?.given ?? null;
   const isPlain = question.about === "ask";
   return (
-    <li>
+    <li ref={element}>
       <a class="card" href={at("q", question.question)}>
         {detail !== undefined && <span class="note"><Line text={detail.title ?? detail.flow} /></span>}
         <b class="first"><Line text={head(question.text)} /></b>
         <span class="facts">
           {!isOpen && <State of={question.state} />}
-          {question.answer !== null && <span>{nameOf(question.answer)}{question.answered_by !== null && <> by <Line text={question.answered_by} /></>}</span>}
+          {question.answer !== null && <span>{nameOf(question.answer)}{question.answered_by !== null && <> by <Line text={question.answered_by} /></>}{given !== null && ` (${given.channel})`}</span>}
           {isOpen ? <span>waits {since(question.raised_at, now.value)}</span> : question.closed_at !== null && <span>{moment(question.closed_at)}</span>}
           {isOpen && question.expires_at !== null && <span class="warn">lapses in {until(question.expires_at, now.value)}</span>}
           {!isPlain && <span>{about(question.about)}</span>}
@@ -90,6 +113,7 @@ function Card({ question, isDetailed }: { question: Question; isDetailed: boolea
           {detail !== undefined && detail.used.cost_usd !== "0.00" && <span>used ${detail.used.cost_usd}</span>}
           {detail?.barred != null && <span>not for you</span>}
         </span>
+        {given !== null && given.text.trim() !== "" && <span class="said">“<Line text={head(given.text)} />”</span>}
       </a>
     </li>
   );

@@ -4,6 +4,8 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
+import { Aloud } from "./aloud.js";
+import { CodeScreen } from "./code.js";
 import { FlowScreen, FlowsScreen, StartScreen } from "./flows.js";
 import { InboxScreen } from "./inbox.js";
 import { KeysScreen } from "./keys.js";
@@ -88,6 +90,7 @@ function Screen(): JSX.Element {
   if (first === "flows") return second === undefined ? <FlowsScreen /> : <FlowScreen key={second} name={second} />;
   if (first === "start" && second !== undefined) return <StartScreen key={second} name={second} />;
   if (first === "keys") return <KeysScreen />;
+  if (first === "code" && second !== undefined) return <CodeScreen key={second} code={second} />;
   return <section class="page"><h1>There is nothing here</h1><p><a href="#/inbox">Questions</a> · <a href="#/runs">Runs</a> · <a href="#/flows">Flows</a></p></section>;
 }
 
@@ -129,7 +132,7 @@ function reach(id: string, how: "click" | "focus"): boolean {
 
 /** To the next place, or the one before, at which a file differs; the lines that differ there have the focus. */
 function toChange(by: 1 | -1): void {
-  const isChange = (line: Element | null): boolean => line !== null && /^(added|removed)$/.test(line.className);
+  const isChange = (line: Element | null): boolean => line !== null && /^(pair )?(added|removed)$/.test(line.className);
   const all = [...document.querySelectorAll<HTMLElement>(".diff > [role=row]")].filter((line) => isChange(line) && !isChange(line.previousElementSibling));
   const here = all.findIndex((line) => line === document.activeElement);
   const to = all[here === -1 ? (by === 1 ? 0 : all.length - 1) : here + by];
@@ -188,7 +191,7 @@ function Page(): JSX.Element {
   useKeys();
   if (who.value === undefined) return <main class="page"><p class="note" role="status">Asking the server …</p></main>;
   if (who.value === null) return <main id="main" tabIndex={-1}><SignIn /></main>;
-  return <><Bar /><NotLive /><main id="main" tabIndex={-1}><Screen /></main></>;
+  return <><Bar /><NotLive /><main id="main" tabIndex={-1}><Screen /></main><Aloud /></>;
 }
 
 const app = document.getElementById("app");

@@ -103,6 +103,9 @@ function Text({ of: { text, from }, attempt, stream, wanted, isLive }: { of: Tai
     const number = Number((event.target as HTMLElement).dataset["n"] ?? "");
     if (!hasNumbers || number === 0) return;
     const [a, b] = event.shiftKey && wanted !== undefined ? [Math.min(wanted[0], number), Math.max(wanted[0], number)] : [number, number];
+    link(a, b);
+  };
+  const link = (a: number, b: number): void => {
     replace(`${location.hash.split("?")[0]}?attempt=${/\d+$/.exec(attempt)?.[0] ?? 1}&log=${stream}&line=${a === b ? a : `${a}-${b}`}`);
   };
   const blocks: JSX.Element[] = [];
@@ -122,6 +125,7 @@ function Text({ of: { text, from }, attempt, stream, wanted, isLive }: { of: Tai
   }
   return (
     <>
+      {lines.length > 1 && <LineLink stream={stream} wanted={wanted} link={link} />}
       {lines.length > 10 && (
         <p class="facts search" role="search">
           <label class="hidden" for="find">Find in {stream}</label>
@@ -138,5 +142,25 @@ function Text({ of: { text, from }, attempt, stream, wanted, isLive }: { of: Tai
       </div>
       {end < lines.length && <p class="note">{`${plural(lines.length - end, "later line")} not shown `}<button class="small" onClick={() => setMore(more * 4)}>Show them</button></p>}
     </>
+  );
+}
+
+/** Lines by their numbers, for those who do not click on one: what is typed stands in the address. */
+function LineLink({ stream, wanted, link }: { stream: Stream; wanted: [number, number] | undefined; link: (first: number, last: number) => void }): JSX.Element {
+  const now = wanted === undefined ? "" : wanted[0] === wanted[1] ? String(wanted[0]) : wanted.join("-");
+  const [text, setText] = useState(now);
+  useEffect(() => setText(now), [now]);
+  const lines = linesIn(text.trim());
+  const isWrong = text.trim() !== "" && (lines === undefined || lines[0] === 0);
+  const send = (): void => {
+    if (lines !== undefined && !isWrong) link(...lines);
+  };
+  return (
+    <form class="facts search" onSubmit={(event) => (event.preventDefault(), send())}>
+      <label for="lines">Link to lines of {stream}</label>
+      <input id="lines" type="text" inputMode="numeric" autocomplete="off" placeholder="12 or 12-20" value={text} aria-invalid={isWrong ? "true" : undefined} onInput={(event) => setText(event.currentTarget.value)} />
+      <button class="small" type="submit" disabled={lines === undefined || isWrong}>Go</button>
+      <span role="status">{wanted === undefined ? "" : wanted[0] === wanted[1] ? `line ${wanted[0]} is in the address` : `lines ${wanted[0]} to ${wanted[1]} are in the address`}</span>
+    </form>
   );
 }

@@ -6,6 +6,7 @@ import type { ComponentChildren, JSX } from "preact";
 
 import { Line, named } from "./foreign.js";
 import type { Loaded } from "./load.js";
+import { at } from "./router.js";
 import { who } from "./session.js";
 import { Offline, Refused } from "./wire.js";
 
@@ -74,7 +75,7 @@ export function Trouble({ error, retryAt, children }: { error: Refused | Offline
       {scope !== undefined && <p>Your session has not the scope <code>{scope}</code>. The operator of the server can make a link with this scope: <code>{`envoi page --for ${who.value?.name ?? "NAME"} --scope ${scope}`}</code>.</p>}
       {error.hint !== null && <p class="note"><Line text={error.hint} /></p>}
       <p class="note">
-        {error.code !== "" && <code>{error.code}</code>} {error.requestId !== "" && <>request <code>{error.requestId}</code></>}
+        {error.code !== "" && <a href={at("code", error.code)}><code>{error.code}</code></a>} {error.requestId !== "" && <>request <code>{error.requestId}</code></>}
       </p>
       <NextTry at={retryAt}>The page asks again by itself.</NextTry>
       {children}
@@ -92,8 +93,8 @@ export function Shown<T>({ of, title, children }: { of: Loaded<T>; title?: strin
   return <>{error !== undefined && !(error instanceof Offline) && <Trouble error={error} retryAt={retryAt} />}{children(value)}</>;
 }
 
-/** Sets the title of the tab. */
+/** Sets the title of the tab. A number alone, as `(2)`, stands before the name. */
 export function titled(text: string): void {
-  const title = text === "" ? "Envoi" : `${named(text)} · Envoi`;
+  const title = text === "" ? "Envoi" : /^\(\d+\+?\)$/.test(text) ? `${text} Envoi` : `${named(text)} · Envoi`;
   if (document.title !== title) document.title = title;
 }

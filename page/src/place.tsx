@@ -42,6 +42,7 @@ export function PlaceView({ run, place, rows, forkedFrom }: Props): JSX.Element 
   return (
     <aside class="place" aria-label={place}>
       <Neighbours run={run} row={row} rows={rows} />
+      <Above run={run} row={row} rows={rows} />
       <h2><Line text={place} /></h2>
       <p class="facts">
         <State of={row.state} />
@@ -79,6 +80,20 @@ function Neighbours({ run, row, rows }: { run: string; row: StepRow; rows: Reado
       {link(same[nth - 1], "before", "← the visit before")}
       {link(same[nth + 1], "after", "the next visit →")}
     </p>
+  );
+}
+
+/** What it is a part of, the outermost first. */
+function Above({ run, row, rows }: { run: string; row: StepRow; rows: ReadonlyMap<string, StepRow> }): JSX.Element | null {
+  const above: StepRow[] = [];
+  for (let each = rows.get(row.part_of ?? ""); each !== undefined; each = rows.get(each.part_of ?? "")) above.unshift(each);
+  if (above.length === 0) return null;
+  return (
+    <nav class="facts above" aria-label="what it is a part of">
+      <a href={at("r", run)}>the run</a>
+      {above.map((each) => <span key={each.place}><span aria-hidden="true">› </span><a href={at("r", run, "at", each.place)}><Line text={each.place} /></a></span>)}
+      <span aria-hidden="true">›</span>
+    </nav>
   );
 }
 
@@ -227,7 +242,7 @@ function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } 
     <section aria-label="output" id="output" tabIndex={-1}>
       <p class="facts" role="group" aria-label="which output">
         {(["stdout", "stderr"] as const).map((each) => <button key={each} class={`small ${each === stream ? "chosen" : ""}`} aria-pressed={each === stream} onClick={() => setStream(each)}>{each}</button>)}
-        <Download path={`runs/${encodeURIComponent(run)}/logs/${encodeURIComponent(`${row.place}.${attempt}`)}/${stream}`} name={`${row.place}.${attempt}.${stream}.txt`}>download {stream}</Download>
+        <Download path={`runs/${encodeURIComponent(run)}/logs/${encodeURIComponent(`${row.place}.${attempt}`)}/${stream}`} name={`${row.place}.${attempt}.${stream}.txt`} command={`envoi logs ${run} --step ${row.place.replace(/\.\d+$/, "")}`}>download {stream}</Download>
         {row.attempts > 1 && (
           <label>attempt <select value={attempt} onChange={(event) => setAttempt(Number(event.currentTarget.value))}>
             {Array.from({ length: row.attempts }, (_, nth) => <option key={nth} value={nth + 1}>{nth + 1}</option>)}

@@ -146,6 +146,9 @@ const EVIDENCE: Readonly<Record<string, [label: string, shown?: (value: unknown)
   ran_ms: ["it ran for", (value) => duration(Number(value))],
   processes_ended: ["processes of it that were ended", (value) => String(value)],
   output_tail: ["the end of its output"],
+  verification: ["its verification"],
+  verification_said: ["what the verification wrote to stderr"],
+  verification_evidence: ["what is known of the verification"],
   bound: ["the limit", (value) => BOUNDS[String(value)]?.[1].replace("More ", "") ?? String(value)],
 };
 
@@ -211,7 +214,7 @@ function Closed({ question }: { question: QuestionDetail }): JSX.Element {
         {given === null ? (
           <>This question is closed{question.closed_at !== null && ` since ${moment(question.closed_at)}`}.</>
         ) : (
-          <><b>{nameOf(given.choice)}</b>, by <Line text={given.by} /> at {moment(given.at)} ({given.channel}).</>
+          <><b>{nameOf(given.choice)}</b>, by <Line text={given.by} /> at {moment(given.at)} ({given.channel}){given.event !== null && <>: recorded, <a href={`${at("r", question.run, "events")}?event=${given.event}`}>event {given.event}</a></>}.</>
         )}
       </p>
       {given !== null && given.text !== "" && <Words text={given.text} from={`in the words of ${given.by}`} />}
@@ -368,7 +371,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
     <form class="answer" id="answer" tabIndex={-1} onKeyDown={key} onSubmit={(event) => (event.preventDefault(), void send())} noValidate>
       <h2>Your answer</h2>
       {question.barred !== null && <p class="trouble" role="status">You cannot answer: <Line text={question.barred} />.</p>}
-      {question.quorum > 1 && <p class="note">{`${question.quorum} people have to approve. So far: ${question.votes.length === 0 ? "nobody" : question.votes.map((vote) => vote.by).join(", ")}.`}</p>}
+      {question.quorum > 1 && <p class="note">{`${question.quorum} people have to approve. So far: `}<Line text={question.votes.length === 0 ? "nobody" : question.votes.map((vote) => vote.by).join(", ")} />.</p>}
       <fieldset class="choices">
         <legend class="hidden">Decision</legend>
         {question.choices.map((choice) => (

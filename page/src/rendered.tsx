@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 
-import { plain } from "./foreign.js";
+import { named, plain } from "./foreign.js";
 import { blocks, inlines, values, type Block, type Inline } from "./markdown.js";
 import { Trouble } from "./parts.js";
 import { Offline, Refused, ask } from "./wire.js";
@@ -131,5 +131,5 @@ export function Picture({ run, digest, path }: { run: string; digest: string; pa
   if (found === undefined) return <p class="note" role="status">Asking the server …</p>;
   if (typeof found !== "string") return <Trouble error={found} />;
   if (isBroken) return <p class="note">This is no picture that the browser can show, or it is too large.</p>;
-  return <img class="picture" src={found} alt={`the file ${path}`} onError={() => setBroken(true)} />;
+  return <img class="picture" src={found} alt={`the file ${named(path)}`} onError={() => setBroken(true)} />;
 }

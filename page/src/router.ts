@@ -43,6 +43,15 @@ export function go(address: string): void {
   look();
 }
 
+/** Names in the address what is chosen on a screen, so that a link leads to it; nothing is named by an empty text. */
+export function setQuery(name: string, value: string): void {
+  const [path = "", old = ""] = location.hash.split("?", 2);
+  const query = new URLSearchParams(old);
+  if (value === "") query.delete(name);
+  else query.set(name, value);
+  replace(`${path}${query.size > 0 ? `?${query}` : ""}`);
+}
+
 /** Changes the address without a step in the history: what stands in it is not to be come back to. */
 export function replace(address: string): void {
   history.replaceState(null, "", address);

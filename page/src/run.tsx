@@ -5,10 +5,12 @@ import type { JSX } from "preact";
 
 import type { FlowShape, Run, RunLedger, StepRow, Steps } from "./api.js";
 import { Actions } from "./actions.js";
+import { useRunAloud } from "./aloud.js";
 import { Cost, dollars, unknownIn } from "./cost.js";
 import { Drawing, countsOf } from "./drawing.js";
 import { EventsView } from "./events.js";
 import { ChangedFilesView } from "./files.js";
+import { RunTexts } from "./flows.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown, State, now, titled } from "./parts.js";
@@ -63,6 +65,7 @@ export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen
 function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: string | undefined; again: () => void }): JSX.Element {
   const { run, shape, ledger, rows, isWhole } = look;
   titled(`${run.flow} · ${run.status}`);
+  useRunAloud(run, rows, isWhole);
   const nodes = useMemo(() => (isWhole ? treeOf(rows, shape) : []), [rows, shape, isWhole]);
   return (
     <>
@@ -74,7 +77,7 @@ function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: 
       {isWhole && part === "why" && <Why run={run} rows={rows} />}
       {part === "files" && <ChangedFilesView run={run.run} />}
       {part === "cost" && <Cost ledger={ledger} flow={run.flow_digest} />}
-      {isWhole && part === "map" && <Drawing shape={shape} counts={countsOf(rows)} />}
+      {isWhole && part === "map" && <><Drawing shape={shape} counts={countsOf(rows)} lineAt={(file, line) => `${at("r", run.run, "map")}?${new URLSearchParams({ ...(file === null ? {} : { file }), line: String(line) })}`} /><RunTexts key={run.flow_digest} run={run.run} /></>}
       {part === "events" && <EventsView run={run.run} newest={look.newest} />}
       {isWhole && part === "steps" && (
         <div class={`split ${chosen === undefined ? "" : "has-place"}`}>

@@ -1,11 +1,12 @@
 /** Runs, newest first, by state, flow, words and age. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { Run, RunSoFar, Runs } from "./api.js";
 import { dollars } from "./cost.js";
 import { Line } from "./foreign.js";
+import { partsOf, replaced } from "./list.js";
 import { useLoaded } from "./load.js";
 import { Shown, State, now, titled } from "./parts.js";
 import { at, place, replace } from "./router.js";
@@ -22,29 +23,45 @@ const STATES = ["running", "waiting", "failed", "exhausted", "cancelled", "succe
 
 export function RunsScreen(): JSX.Element {
   const { query } = place.value;
-  const [pages, setPages] = useState(1);
   const asked = ["status", "flow", "q", "since"].map((name) => [name, query.get(name) ?? ""] as const).filter(([, value]) => value !== "");
   const key = JSON.stringify(asked);
-  useEffect(() => setPages(1), [key]);
+  // Runs that have changed since the last look, and how many pages are wanted.
+  const changed = useRef(new Set<string>());
+  const wanted = useRef(1);
+  useEffect(() => void ((wanted.current = 1), changed.current.clear()), [key]);
+  const page = async (signal: AbortSignal, cursor: string | null | undefined): Promise<Runs> => {
+    const filters = asked.map(([name, value]): [string, string] => [name, name === "since" ? new Date(Date.now() - (AGES[value]?.[1] ?? 0)).toISOString() : value]);
+    return json(`runs?${new URLSearchParams([...filters, ["limit", String(PAGE)], ["so_far", "true"], ...(cursor == null ? [["counts", "true"]] : [["cursor", cursor]])])}`, { signal });
+  };
   const loaded = useLoaded<Runs>(
-    async (signal) => {
-      const all: Run[] = [];
-      const soFar: RunSoFar[] = [];
-      let next: string | null = null;
-      for (let page = 0; page < pages; page += 1) {
-        const params = new URLSearchParams([...asked.map(([name, value]) => [name, name === "since" ? new Date(Date.now() - (AGES[value]?.[1] ?? 0)).toISOString() : value]), ["limit", String(PAGE)], ["so_far", "true"], ...(next === null ? [] : [["cursor", next]])]);
-        const found: Runs = await json(`runs?${params}`, { signal });
-        all.push(...found.runs);
-        soFar.push(...found.so_far);
-        next = found.next;
-        if (next === null) break;
+    async (signal, before) => {
+      const due = [...changed.current];
+      changed.current.clear();
+      let list = before;
+      const isFurther = list !== undefined && list.next !== null && list.runs.length < wanted.current * PAGE;
+      const parts = list === undefined ? undefined : due.length > 0 ? partsOf(list, due, PAGE) : isFurther ? [] : undefined;
+      // Without a word of what has changed, something may have been missed.
+      if (parts === undefined) list = undefined;
+      else for (const part of parts) list = list && replaced(list, part * PAGE, await page(signal, part === 0 ? null : list.runs[part * PAGE - 1]?.run));
+      list ??= await page(signal, null);
+      while (list.next !== null && list.runs.length < wanted.current * PAGE) {
+        const longer: Runs | undefined = replaced(list, list.runs.length, await page(signal, list.next));
+        if (longer === undefined) break;
+        list = longer;
       }
-      return { runs: all, next, so_far: soFar };
+      return list;
     },
-    [key, pages],
-    () => true,
+    [key],
+    (change) => (changed.current.add(change.run), true),
   );
+  const more = (): void => {
+    const has = Math.ceil((loaded.value?.runs.length ?? 0) / PAGE);
+    if (loaded.value === undefined || loaded.value.next === null || wanted.current > has) return;
+    wanted.current = has + 1;
+    loaded.again();
+  };
   titled("Runs");
+  const counts = (loaded.value?.counts ?? null) as Readonly<Record<string, number>> | null;
   const set = (name: string, value: string): void => {
     const params = new URLSearchParams(query);
     if (value === "") params.delete(name);
@@ -56,8 +73,8 @@ export function RunsScreen(): JSX.Element {
       <h1>Runs</h1>
       <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}>
         <label>State <select value={query.get("status") ?? ""} onChange={(event) => set("status", event.currentTarget.value)}>
-          <option value="">all</option>
-          {STATES.map((state) => <option key={state}>{state}</option>)}
+          <option value="">{counts === null ? "all" : `all (${Object.values(counts).reduce((sum, count) => sum + count, 0)})`}</option>
+          {STATES.map((state) => <option key={state} value={state}>{counts === null ? state : `${state} (${counts[state] ?? 0})`}</option>)}
         </select></label>
         <label>Began within <select value={query.get("since") ?? ""} onChange={(event) => set("since", event.currentTarget.value)}>
           <option value="">any time</option>
@@ -75,13 +92,25 @@ export function RunsScreen(): JSX.Element {
             <>
               <p class="row heads" aria-hidden="true"><span>state</span><span>flow</span><span>why it ended, or what it is at</span><span>steps</span><span class="amount">cost</span><span>began</span><span class="took">took</span><span>run</span></p>
               <ul class="rows runs">{families(found.runs).map(({ run, forks }) => <Family key={run.run} run={run} forks={forks} soFar={new Map(found.so_far.map((each) => [each.run, each]))} />)}</ul>
-              {found.next !== null && <button onClick={() => setPages(pages + 1)}>Show more</button>}
+              {found.next !== null && <More count={found.runs.length} more={more} />}
             </>
           )
         }
       </Shown>
     </section>
   );
+}
+
+/** The next page comes when its button comes into sight; the button is for the keyboard. */
+function More({ count, more }: { count: number; more: () => void }): JSX.Element {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (button.current === null) return;
+    const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && more());
+    observer.observe(button.current);
+    return () => observer.disconnect();
+  }, [count]);
+  return <button ref={button} onClick={more}>Show more</button>;
 }
 
 /** Forks stand under the run that they come from, if that is shown too. */

@@ -12,6 +12,10 @@ export interface Settings {
   theme: Theme;
   /** Whether single letters are keys (WCAG 2.1.4). */
   letters: boolean;
+  /** Whether what differs stands side by side where there is room. */
+  beside: boolean;
+  /** Whether what changes by itself is read aloud (WCAG 2.2.2). */
+  aloud: boolean;
 }
 
 function kept(): Settings {
@@ -22,15 +26,15 @@ function kept(): Settings {
   } catch {
     // What is not ours is as none.
   }
-  return { theme: found.theme === "light" || found.theme === "dark" ? found.theme : "auto", letters: found.letters !== false };
+  return { theme: found.theme === "light" || found.theme === "dark" ? found.theme : "auto", letters: found.letters !== false, beside: found.beside === true, aloud: found.aloud !== false };
 }
 
 export const settings = signal<Settings>(kept());
 
 export function choose(part: Partial<Settings>): void {
   settings.value = { ...settings.value, ...part };
-  const { theme, letters } = settings.value;
-  if (theme === "auto" && letters) localStorage.removeItem(KEY);
+  const { theme, letters, beside, aloud } = settings.value;
+  if (theme === "auto" && letters && !beside && aloud) localStorage.removeItem(KEY);
   else localStorage.setItem(KEY, JSON.stringify(settings.value));
 }
 

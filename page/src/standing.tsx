@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 
 import type { Run, RunSoFar, StepRow } from "./api.js";
+import { Code } from "./code.js";
 import { Line, Words } from "./foreign.js";
 import { now } from "./parts.js";
 import { at } from "./router.js";
@@ -60,7 +61,7 @@ export function Standing({ run, rows }: Props): JSX.Element {
         <div class="trouble">
           <p>Set aside, so that other runs are not held up: <Line text={run.set_aside.reason} /></p>
           {run.set_aside.evidence !== "" && run.set_aside.evidence !== run.set_aside.reason && <p class="note"><Line text={run.set_aside.evidence} /></p>}
-          <p class="note">Correct the cause, then choose “Go on …”. The code is explained by <code>envoi explain {run.set_aside.code}</code></p>
+          <p class="note">Correct the cause, then choose “Go on …”. What the code means: <Code code={run.set_aside.code} /></p>
         </div>
       )}
       {run.reason !== null && <Words text={run.reason} from={`it ended: ${run.terminal_reason ?? run.status}`} />}

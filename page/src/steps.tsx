@@ -7,7 +7,7 @@ import type { StepRow } from "./api.js";
 import { axisOf, type Axis, type Work } from "./axis.js";
 import { Line } from "./foreign.js";
 import { State, now, signOf } from "./parts.js";
-import { at, go } from "./router.js";
+import { at, go, place, setQuery } from "./router.js";
 import { above, every, flat, isBad, opens, type Items, type Node } from "./tree.js";
 import { clock, duration, moment, plural, since } from "./words.js";
 
@@ -18,7 +18,8 @@ const BEYOND = 12;
 /** So few rows need no filter. */
 const FEW = 10;
 
-type Filter = "all" | "failed" | "open";
+const FILTERS = ["all", "failed", "open"] as const;
+type Filter = (typeof FILTERS)[number];
 
 interface Props {
   nodes: Node[];
@@ -30,7 +31,8 @@ interface Props {
 
 export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   const [folds, setFolds] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const [filter, setFilter] = useState<Filter>("all");
+  const { query } = place.value;
+  const [filter, setOwnFilter] = useState<Filter>(FILTERS.find((each) => each === query.get("show")) ?? "all");
   const [scroll, setScroll] = useState({ top: 0, height: 600 });
   const [active, setActive] = useState<string>();
   const box = useRef<HTMLDivElement>(null);
@@ -39,7 +41,10 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   const visits = all.filter((node) => node.group === undefined);
   const failed = all.filter(isBad);
   const open = all.filter((node) => node.row !== undefined && node.row.ended_at === null);
-  const [words, setWords] = useState("");
+  const [words, setOwnWords] = useState(query.get("words") ?? "");
+  // A link leads to what is shown now.
+  const setFilter = (to: Filter): void => (setOwnFilter(to), setQuery("show", to === "all" ? "" : to));
+  const setWords = (to: string): void => (setOwnWords(to), setQuery("words", to));
   const wanted = words.trim().toLowerCase();
   // Those that are chosen stand alone, without what is above them.
   const isWhole = filter !== "all" || wanted !== "";
@@ -69,8 +74,9 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
     else if (top + HEIGHT > element.scrollTop + element.clientHeight) element.scrollTop = top + HEIGHT - element.clientHeight;
   };
   /** Unfolds all that is above a place, and goes there. */
-  const reach = (place: string): void => {
+  const reach = (place: string, isOpened = false): void => {
     const opened = new Map(folds);
+    if (isOpened) opened.set(place, true);
     for (const each of above(nodes, place) ?? []) opened.set(each, true);
     setFolds(opened);
     setActive(place);
@@ -81,6 +87,10 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   useEffect(() => {
     if (chosen !== undefined) reach(chosen);
   }, [chosen]);
+  useEffect(() => {
+    const named = query.get("row");
+    if (named !== null) reach(named, true);
+  }, []);
   const fold = (node: Node, to: boolean): void => setFolds(new Map(folds).set(node.place, to));
   const move = (to: number): void => {
     const node = rows[Math.max(0, Math.min(rows.length - 1, to))];
@@ -89,8 +99,11 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
     show(rows.indexOf(node) * HEIGHT);
   };
   const choose = (node: Node): void => {
-    if (node.row !== undefined) go(at("r", run, "at", node.place));
-    else if (node.parts.length > 0) fold(node, !isOpen(node));
+    const kept = new URLSearchParams(Object.entries({ show: filter === "all" ? "" : filter, words }).filter(([, value]) => value !== ""));
+    if (node.row !== undefined) return go(`${at("r", run, "at", node.place)}${kept.size > 0 ? `?${kept}` : ""}`);
+    // What is no visit, as a round, has no screen; a link leads to its row.
+    if (node.group !== undefined) setQuery("row", node.place);
+    if (node.parts.length > 0) fold(node, !isOpen(node));
   };
   /** To the next failure, also to one that is folded away. */
   const jump = (by: 1 | -1): void => {
@@ -259,7 +272,7 @@ function StepLine({ node, account, axis, nth, depth, isOpen, isWhole, isChosen, 
         <State of={row?.state ?? group?.state ?? "not begun"} /> <b>{group?.kind === "loop" && <span class="hidden">loop </span>}<Line text={isWhole ? node.place : node.name} /></b>
       </span>
       <span role="gridcell" class="note">{factsOf(node, account)}</span>
-      <span role="gridcell" class="summary">{items !== undefined && items.strip.length > 1 && <Strip items={items} />}<Line text={row?.summary ?? group?.words ?? ""} /></span>
+      <span role="gridcell" class="summary">{items !== undefined && items.strip.length > 1 && <Strip items={items} />}{node.ticks !== undefined && <span class="ticks" aria-label={node.ticks.join(", ")} role="img">{node.ticks.map(signOf).join("")}</span>}<Line text={row?.summary ?? group?.words ?? ""} /></span>
       <span role="gridcell" class="bar-cell" aria-label={begun}><Bar node={node} axis={axis} /></span>
       <span role="gridcell" class="note took">{row?.cost_usd != null && `$${row.cost_usd} `}{took}</span>
     </div>

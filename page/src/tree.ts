@@ -31,7 +31,12 @@ export interface Node {
   level: number;
   parts: Node[];
   items: Items | undefined;
+  /** Of a step that repeats itself: the states of its visits in their order, the newest ones. */
+  ticks?: readonly StepRow["state"][];
 }
+
+/** Most of them. */
+const MOST_TICKS = 12;
 
 /** Takes rows that have changed; a row replaces the one of the same place. */
 export function taken(known: ReadonlyMap<string, StepRow>, changed: readonly StepRow[]): Map<string, StepRow> {
@@ -201,7 +206,8 @@ function looped(visits: readonly Node[], returns: readonly Node[], { steps, back
   const group: Group = { kind: "loop", count: rounds.length, most, state: rounds.at(-1)?.group?.state ?? "succeeded", words: "" };
   // A step that repeats itself needs no rows for its rounds.
   const parts = steps.size === 1 ? rounds.flatMap((round) => round.parts) : rounds;
-  const node: Node = { place: `loop of ${of}.${name}`, name, row: undefined, group, shape: undefined, level: depth, parts, items: undefined };
+  const ticks = steps.size === 1 ? parts.flatMap(({ row }) => (row === undefined ? [] : [row.state])).slice(-MOST_TICKS) : undefined;
+  const node: Node = { ...(ticks === undefined ? {} : { ticks }), place: `loop of ${of}.${name}`, name, row: undefined, group, shape: undefined, level: depth, parts, items: undefined };
   deepen(node, depth);
   return node;
 }

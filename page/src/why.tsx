@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { Event, Events, Run, StepRow } from "./api.js";
+import { Code } from "./code.js";
 import { Rules, signalled } from "./decision.js";
 import { Line, Output, Words } from "./foreign.js";
 import { useLoaded } from "./load.js";
@@ -141,7 +142,7 @@ function Decision({ event: { event, at: happened }, run, rows }: { event: Event;
   }
   if (type === "attempt_settled") {
     const { code, message } = members(found["error"]);
-    return found["ok"] === true ? null : <li>{link} <State of="failed" /> <code>{text(code)}</code> <Line text={text(message)} /></li>;
+    return found["ok"] === true ? null : <li>{link} <State of="failed" /> <Code code={text(code)} /> <Line text={text(message)} /></li>;
   }
   const by = text(members(found["by"])["actor"]);
   const why = text(found["why"]) || text(found["reason"]) || text(found["question"]);

@@ -46,7 +46,8 @@ export const clock = (at: number): string => new Date(at).toLocaleTimeString([],
 
 export function size(bytes: number): string {
   if (bytes < 1024) return plural(bytes, "byte");
-  return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} KiB`;
+  return bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
 /** The beginning and the end of an id; the beginning of a digest. */

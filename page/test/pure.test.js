@@ -11,11 +11,12 @@ async function module(name) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
-const { diff, diffOfFiles, counted } = await module("diff.ts");
+const { diff, diffOfFiles, counted, inPairs } = await module("diff.ts");
 const { marked } = await module("marked.ts");
 const { fieldsOf, read } = await module("form.tsx");
 const { treeOf, flat, every, above } = await module("tree.ts");
 const { axisOf } = await module("axis.ts");
+const { partsOf, replaced } = await module("list.ts");
 const { changedSince } = await module("changed.ts");
 const { rawItems, rawMember } = await module("raw.ts");
 const { lined, named } = await module("foreign.tsx");
@@ -119,6 +120,33 @@ function version(both, name) {
   }
   return found;
 }
+
+test("side by side, what was removed stands beside what was added in its place", () => {
+  const pairs = (before, after) => inPairs(diff(before, after)).map((pair) => pair.map((change) => change?.text ?? ""));
+  assert.deepEqual(pairs("a\nb\nc\n", "a\nB\nmore\nc\n"), [["a", "a"], ["b", "B"], ["", "more"], ["c", "c"]]);
+  assert.deepEqual(pairs("a\nb\n", "b\n"), [["a", ""], ["b", "b"]]);
+  const long = Array.from({ length: 20 }, (_, nth) => `${nth}\n`);
+  const found = inPairs(diff(long.join(""), [...long, "end\n"].join("")));
+  assert.equal(found.filter(([left]) => left?.kind === "left out").length, 1, "what is left out stands once");
+  assert.deepEqual(found.at(-1)[1], { kind: "added", text: "end" });
+});
+
+test("a part of a list that is read again takes its place, whatever has come or gone meanwhile", () => {
+  const list = (next, ...runs) => ({ runs: runs.map((run) => ({ run })), next, so_far: runs.map((run) => ({ run, steps_done: 1 })), counts: null });
+  const ids = (found) => found && [found.runs.map(({ run }) => run).join(""), found.next];
+  const known = list("f", "a", "b", "c", "d", "e", "f");
+  assert.deepEqual(partsOf(known, ["d", "f", "c"], 2), [1, 2]);
+  assert.deepEqual(partsOf(known, ["new"], 2), [0], "a new one stands first");
+  assert.deepEqual(ids(replaced(known, 2, list("d", "c", "d"))), ["abcdef", "f"], "as it was");
+  assert.deepEqual(ids(replaced(known, 0, list("a", "n", "a"))), ["nabcdef", "f"], "one is new");
+  assert.deepEqual(ids(replaced(known, 2, list("e", "d", "e"))), ["abdef", "f"], "one is no longer among those that are asked for");
+  assert.deepEqual(ids(replaced(known, 4, list("g", "f", "g"))), ["abcdfg", "g"], "the last part goes on beyond what was known");
+  assert.deepEqual(ids(replaced(known, 6, list("h", "g", "h"))), ["abcdefgh", "h"], "a further part");
+  assert.deepEqual(ids(replaced(known, 2, list(null, "c"))), ["abc", null], "nothing follows");
+  assert.equal(replaced(known, 0, list("y", "x", "y")), undefined, "what is left cannot be known");
+  const { so_far: soFar, counts } = replaced({ ...known, counts: { failed: 1 } }, 2, { ...list("d", "c", "d"), so_far: [{ run: "c", steps_done: 2 }] });
+  assert.deepEqual([soFar.map(({ run, steps_done: done }) => `${run}${done}`).join(" "), counts], ["a1 b1 c2 d1 e1 f1", { failed: 1 }]);
+});
 
 test("lines that are the same are left out, and what differs too much is not compared", () => {
   const many = Array.from({ length: 100 }, (_, nth) => `line ${nth}`);
@@ -265,6 +293,14 @@ test("a line that was written over shows what was written last, and a long one i
   assert.deepEqual(plain("\r\r\na\r\nb"), ["", "a", "b"]);
   // Read more than once from each of its characters, this would never end.
   assert.deepEqual(plain(`${"z".repeat(4_000_000)}\n${"\r".repeat(1_000_000)}x`).map(({ length }) => length), [4_000_000, 1]);
+});
+
+test("a step that repeats itself has a tick for each of its visits", () => {
+  const row = (visit, state, leads) => ({ place: `poll.${visit}`, step: "poll", scope: "", visit, part_of: null, item: null, items: null, state, leads_to: leads, seq: visit * 10 + 5, first_seq: visit * 10, summary: "" });
+  const shape = { graph: false, steps: [{ step: "poll", loop_to: "poll", max_iterations: 4, needs: [] }], flows: {} };
+  const rows = [row(1, "failed", "loop"), row(2, "succeeded", "loop"), row(3, "running", null)];
+  const [loop] = treeOf(new Map(rows.map((each) => [each.place, each])), shape);
+  assert.deepEqual([loop.group.kind, loop.ticks], ["loop", ["failed", "succeeded", "running"]]);
 });
 
 test("the map's lines never share a lane where they meet, and lead where the flow says", () => {

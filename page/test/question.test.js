@@ -48,7 +48,7 @@ test("an approval on a phone: the link, the question, the choice, the answer", a
   const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
   await page.getByRole("link", { name: "Publish the notes?" }).waitFor();
   assert.equal(new URL(page.url()).hash, "#/inbox", "the code stands in the address no more");
-  assert.match(await page.title(), /^\(1\) Questions/);
+  assert.match(await page.title(), /^\(1\) Envoi$/);
   await person.accessible(page);
   await person.shot(page, "inbox-phone");
   await page.getByRole("link", { name: "Publish the notes?" }).tap();
@@ -212,6 +212,8 @@ test("items in conflict are said with their files, in words", async () => {
   await page.getByText("Item 1, notes.md: both have changed the same lines").waitFor();
   assert.match(await page.locator(".choice", { hasText: "Take theirs" }).innerText(), /those of the items are taken; no item is done again/);
   assert.match(await page.locator(".choice", { hasText: "Once more" }).innerText(), /these items are done again/);
+  const words = await page.getByRole("main").innerText();
+  assert.deepEqual([words.split("item 1: conflict in").length - 1, / 1 files?/.exec(words)?.[0]], [1, " 1 file"], "each conflict is named once");
   assert.equal(await page.getByText("attempts/edit.1.1").count(), 0, "where the machine keeps the files is of no use here");
   assert.doesNotMatch(await page.getByRole("main").innerText(), /[{[]\s*"/, "no JSON for who has to decide");
   await person.accessible(page);

@@ -73,9 +73,10 @@ test("a run that is set aside says why, and what to do", async () => {
   const page = await person.tab(stage.link());
   await page.goto(`${stage.url}/#/runs`);
   await page.getByRole("link", { name: /set aside nasty RUN_FILES_FAILED: / }).click();
-  await page.getByText("envoi explain RUN_FILES_FAILED").waitFor();
   await page.getByRole("button", { name: "Go on …" }).waitFor();
   await person.accessible(page);
+  await page.getByRole("link", { name: "RUN_FILES_FAILED" }).click();
+  await page.getByText("There is no space or no permission.").waitFor();
   await person.done();
   await stage.close();
 });
