@@ -94,11 +94,11 @@ pub struct Run {
     /// The first run of its family; null if it is no fork.
     #[schemars(with = "Option<String>")]
     pub root: Option<RunId>,
-    /// Whether an engine works on the run now; null if it has ended.
+    /// Whether an engine, or a step under its supervisor, works on the run now; null if it has ended.
     pub activity: Option<Activity>,
     /// Since when.
     pub activity_since: Option<Time>,
-    /// Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step.
+    /// Whether a step of it goes on under its supervisor without an engine; who resumes it waits for that step.
     #[serde(default)]
     pub step_works: bool,
     /// Why it is set aside; null if it is not.

@@ -278,7 +278,7 @@ impl Found {
 
     fn read(observed: &Observed<'_>) -> Found {
         if let Some(what) = observed.report_unreadable {
-            return Found::Refused(format!("expected a regular file as the report, found {what}"));
+            return Found::Refused(format!("expected a report that can be read, found {what}"));
         }
         let Some(bytes) = observed.report_text else { return Found::Nothing };
         let read = if observed.assigned {

@@ -29,7 +29,7 @@ pub use mounts::mount_below;
 pub use plain::read_plain;
 pub use publish::{make_secret, publish, write_new};
 pub use regular::{
-    is_not_regular, is_too_large, open_regular, open_regular_at, open_regular_with, read_bounded,
+    is_not_regular, is_too_large, kind, open_regular, open_regular_at, open_regular_with, read_bounded,
     read_regular,
 };
 pub use temporary::{Temporary, is_being_written, is_temporary, put, renew, replace, temp_beside};

@@ -12,6 +12,7 @@ use rustix::{
 use std::{
     fs::File,
     io::{self, Read as _},
+    os::unix::fs::FileTypeExt as _,
     path::Path,
 };
 
@@ -97,6 +98,24 @@ pub fn is_not_regular(error: &io::Error) -> bool {
 #[must_use]
 pub fn is_too_large(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<TooLarge>())
+}
+
+/// What kind of file it is, in words.
+#[must_use]
+pub fn kind(file: std::fs::FileType) -> &'static str {
+    if file.is_dir() {
+        "a folder"
+    } else if file.is_file() {
+        "a file"
+    } else if file.is_symlink() {
+        "a symbolic link"
+    } else if file.is_fifo() {
+        "a named pipe"
+    } else if file.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
 }
 
 fn not_regular() -> io::Error {

@@ -2,6 +2,7 @@
 
 pub(crate) mod beneath;
 pub(crate) mod blobs;
+pub(crate) mod database_files;
 pub(crate) mod layout;
 pub(crate) mod lease;
 pub(crate) mod old_contents;

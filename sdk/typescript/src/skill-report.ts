@@ -185,7 +185,7 @@ function find(observed: Observed): Found {
 function readReport({ report: source, reportUnreadable, assigned, skill, fill }: Observed): Found {
   const none: Found = { report: null, filled: [], refusal: null };
   if ((reportUnreadable ?? null) !== null) {
-    return { ...none, refusal: `expected a regular file as the report, found ${reportUnreadable}` };
+    return { ...none, refusal: `expected a report that can be read, found ${reportUnreadable}` };
   }
   if ((source ?? null) === null) return none;
   const filled: string[] = [];

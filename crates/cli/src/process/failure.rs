@@ -109,6 +109,13 @@ impl Failure {
         Failure::new(Code::StoreFailed, error.to_string())
     }
 
+    /// The lock file of the engine could not be opened.
+    pub(crate) fn lease(error: envoi_journal::LeaseError) -> Self {
+        Self::store(error).hint(
+            "`envoi doctor` looks closer; give the file to the user of the store, with `chown` or `chmod`",
+        )
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

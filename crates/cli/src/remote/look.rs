@@ -25,9 +25,9 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
     };
     let reader = remote.pull(&run)?;
     let (row, head) = remote.row_with_head(&run)?;
-    let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working || doing.step_works);
+    let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working);
     // How a run came that was imported is known only where its store is.
-    let own = Own { head, imported: None };
+    let own = Own { head, ..Own::default() };
     show::print(&reader, &row, &|_| works, &own, view, remote.json)
 }
 

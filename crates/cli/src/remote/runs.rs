@@ -35,7 +35,7 @@ pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, 
             rows.len() < most
         })?;
     }
-    command::runs::print(rows, limit, remote.json, &BTreeSet::new())
+    command::runs::print(rows, limit, remote.json, &BTreeSet::new(), None)
 }
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {

@@ -33,7 +33,7 @@ pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>)
     let until = Instant::now() + PATIENCE;
     let mut started = false;
     while Instant::now() < until {
-        match Lease::try_take(store.layout()).map_err(Failure::store)? {
+        match Lease::try_take(store.layout()).map_err(Failure::lease)? {
             Taken::Lease(lease) => {
                 lease.release();
                 if !started {
@@ -115,7 +115,7 @@ fn spawn(layout: &Layout, jobs: Option<usize>) -> Result<(), Failure> {
 fn lease_soon(store: &Arc<Store>) -> Result<Option<Lease>, Failure> {
     let until = Instant::now() + Duration::from_secs(2);
     loop {
-        match Lease::try_take(store.layout()).map_err(Failure::store)? {
+        match Lease::try_take(store.layout()).map_err(Failure::lease)? {
             Taken::Lease(lease) => return Ok(Some(lease)),
             Taken::Held(_) if Instant::now() > until => return Ok(None),
             Taken::Held(_) => thread::sleep(Duration::from_millis(5)),

@@ -134,7 +134,7 @@ fn extra(holder: Option<&Holder>) -> Duration {
 }
 
 fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Holder>), Failure> {
-    let taken = Lease::try_take(layout).map_err(Failure::store)?;
+    let taken = Lease::try_take(layout).map_err(Failure::lease)?;
     match taken {
         Taken::Lease(lease) => Ok((Some(lease), None)),
         Taken::Held(holder) if take_over => {

@@ -45,6 +45,9 @@ impl Home {
     /// The store, made where it is missing. One that another process keeps locked is waited for.
     pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
         let dir = self.dir()?;
+        if let Found::Other(what) = find(&dir) {
+            return Err(occupied(&dir, &what));
+        }
         let opened = waiting::for_the_store(|| Store::open(Layout::new(&dir)))?;
         Ok(Arc::new(opened.map_err(|error| cannot_open(&dir, &error))?))
     }
@@ -75,10 +78,7 @@ impl Home {
         match find(&dir) {
             Found::Store => Ok(dir),
             Found::Nothing => Err(no_store(&dir)),
-            Found::Other(what) => {
-                let message = format!("the store `{}` cannot be used: {what}", dir.display());
-                Err(Failure::store(message).hint("`envoi doctor` looks closer"))
-            }
+            Found::Other(what) => Err(occupied(&dir, &what)),
         }
     }
 }
@@ -111,6 +111,11 @@ pub(crate) fn find(dir: &Path) -> Found {
         }
         (Err(error), _) => Found::Other(error.to_string()),
     }
+}
+
+fn occupied(dir: &Path, what: &str) -> Failure {
+    let message = format!("the store `{}` cannot be used: {what}", dir.display());
+    Failure::store(message).hint("`envoi doctor` looks closer")
 }
 
 fn no_store(dir: &Path) -> Failure {
@@ -146,6 +151,9 @@ fn cure(error: &OpenError) -> &'static str {
         OpenError::Newer { .. } => "install the version of Envoi that has used it last; nothing was changed",
         OpenError::OfAnother { .. } => {
             "call it as that user (`sudo -u`), or give the whole folder to one user with `chown -R`; it can be read as it is"
+        }
+        OpenError::NotAFile { .. } => {
+            "move it away, and try again: SQLite makes the files beside the database itself"
         }
         OpenError::Busy { .. } => "end that transaction (a backup, a database shell), and try again",
         _ => "`envoi doctor` looks closer",

@@ -4,9 +4,7 @@ use super::standing::stands;
 use crate::process::{clock, failure::Failure, invocation, terminal};
 use envoi_contract::code::Code;
 use envoi_engine::check_not_aside;
-use envoi_journal::{
-    Activity, Found, InboxFilter, InboxRow, Layout, Match, Reader, RunFilter, RunRow, RunStatus,
-};
+use envoi_journal::{Found, InboxFilter, InboxRow, Layout, Match, Reader, RunFilter, RunRow, RunStatus};
 use envoi_kernel::{
     event::EndStatus,
     ids::{FlowId, InterruptId, RunId},
@@ -186,9 +184,9 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], recent: &[RunRow]) -> Res
     }
 }
 
-/// Whether nothing works on it, and neither a person nor a repair has to come first.
+/// Whether no engine goes on with it, and neither a person nor a repair has to come first.
 fn is_left(row: &RunRow) -> bool {
-    row.status() == RunStatus::Running && row.doing.is_some_and(|doing| doing.activity == Activity::Stopped)
+    row.status() == RunStatus::Running && row.doing.is_some_and(|doing| doing.needs_resume())
 }
 
 /// Whether it is over and has not succeeded.
@@ -336,6 +334,7 @@ pub(crate) fn no_runs() -> Failure {
 mod tests {
     use super::*;
     use envoi_contract::time::Timestamp;
+    use envoi_journal::Activity;
     use envoi_journal::Ended;
     use envoi_kernel::ids::{FlowId, StepId};
 

@@ -170,11 +170,11 @@ fn the_status_of_a_run_is_true_after_a_kill() {
     assert_eq!((activity(), shown()["running"][0].as_str()), ("working".to_owned(), Some("a.1.1")));
     engine.kill();
     let listed = stage.expect(0, &["runs"]);
-    assert!(listed.out.contains(" ago, its step still works"), "{listed:?}");
+    assert!(listed.out.contains("running without an engine"), "{listed:?}");
     assert!(listed.err.contains("envoi resume RUN waits for the step and goes on"), "{listed:?}");
-    assert_eq!((activity(), &row(&stage, &run)["step_works"]), ("stopped".to_owned(), &Value::Bool(true)));
+    assert_eq!((activity(), &row(&stage, &run)["step_works"]), ("working".to_owned(), &Value::Bool(true)));
     let show = stage.expect(0, &["show", &run]).out;
-    let goes_on = format!("its step still works, and no engine goes on with it; envoi resume {run} waits");
+    let goes_on = format!("running without an engine: its step still works; envoi resume {run} waits");
     assert!(show.contains(&goes_on), "{show}");
     assert_eq!(shown()["running"][0].as_str(), Some("a.1.1"));
     // Waiting would not end it, so the refusal of another run in its folder says what does.
@@ -188,6 +188,7 @@ fn the_status_of_a_run_is_true_after_a_kill() {
         crate::stage::signal(pid, Signal::KILL);
     });
     wait_until("the step to be gone", || row(&stage, &run)["step_works"] == Value::Bool(false));
+    assert_eq!(activity(), "stopped");
     let (runs, show) = (stage.expect(0, &["runs"]).out, stage.expect(0, &["show", &run]).out);
     assert!(runs.contains("stopped") && !runs.contains("running"), "{runs}");
     assert!(show.contains("stopped") && show.contains(&format!("envoi resume {run}")), "{show}");

@@ -2,6 +2,7 @@
 
 use crate::{
     aside::database,
+    isolated::with_permissions,
     kept::kept,
     repair::sql,
     serve::client::Served,
@@ -9,7 +10,7 @@ use crate::{
 };
 use rustix::process::Signal;
 use serde_json::Value;
-use std::io::Write as _;
+use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
 
 const ASKS: &str = "flow: asks\nsteps:\n  - { id: a, run: echo a }\n  - { id: b, ask: Go on? }\n  - { id: c, run: echo c >> did }\n";
 
@@ -247,7 +248,7 @@ fn what_stands_in_the_place_of_a_store_is_named_and_is_not_no_store() {
             doctor.lines().any(|line| line.starts_with("BAD  store ") && line.contains(said)),
             "{make}: {doctor}"
         );
-        for arguments in [&["runs"][..], &["inbox"], &["resume"], &["repair"]] {
+        for arguments in [&["runs"][..], &["inbox"], &["resume"], &["repair"], &["run", "flow.yaml"]] {
             let refused = stage.expect(8, arguments).err;
             assert!(
                 refused.contains(said) && !refused.contains("NO_STORE"),
@@ -255,4 +256,113 @@ fn what_stands_in_the_place_of_a_store_is_named_and_is_not_no_store() {
             );
         }
     }
+}
+
+/// SQLite waits without end for a writer of a pipe.
+#[test]
+fn what_stands_in_the_place_of_a_file_beside_the_database_is_named_at_once() {
+    let stage = Stage::with_flow(ASKS);
+    stage.expect(3, &["run", "flow.yaml"]);
+    for (make, remove, said) in [
+        (
+            "mkfifo .envoi/envoi.db-journal",
+            "rm .envoi/envoi.db-journal",
+            "/envoi.db-journal` is a named pipe, and no file",
+        ),
+        (
+            "rm -f .envoi/envoi.db-wal; mkdir .envoi/envoi.db-wal",
+            "rmdir .envoi/envoi.db-wal",
+            "/envoi.db-wal` is a folder, and no file",
+        ),
+        (
+            "rm -f .envoi/envoi.db-shm; mkfifo .envoi/envoi.db-shm",
+            "rm .envoi/envoi.db-shm",
+            "/envoi.db-shm` is a named pipe, and no file",
+        ),
+    ] {
+        let sh = |script: &str| {
+            let done =
+                std::process::Command::new("sh").current_dir(stage.path("")).args(["-c", script]).status();
+            assert!(done.unwrap().success(), "{script}");
+        };
+        sh(make);
+        for arguments in [&["runs"][..], &["doctor"], &["approve"], &["run", "flow.yaml"], &["repair"]] {
+            let refused = stage.expect(8, arguments);
+            assert!(
+                format!("{}{}", refused.out, refused.err).contains(said),
+                "{make} {arguments:?}: {refused:?}"
+            );
+        }
+        sh(remove);
+        stage.expect(0, &["runs"]);
+    }
+    stage.expect(0, &["approve"]);
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn what_may_not_be_opened_or_written_is_named_by_the_doctor_and_by_an_answer() {
+    for (closed, mode, is_in_the_way) in [
+        ("envoi.db", 0o400, true),
+        ("engine.lock", 0, true),
+        ("runs", 0, true),
+        ("runs/RUN", 0, true),
+        // No attempt is needed for the answer.
+        ("runs/RUN/attempts", 0, false),
+    ] {
+        let stage = Stage::with_flow(ASKS);
+        stage.expect(3, &["run", "flow.yaml"]);
+        let run = stage.run_id();
+        stage.expect(0, &["doctor"]);
+        let path = stage.store().join(closed.replace("RUN", &run));
+        let before = fs::metadata(&path).unwrap().permissions();
+        set_mode(&path, mode);
+        let doctor = with_permissions(&stage, &["doctor"]);
+        let answered = is_in_the_way.then(|| with_permissions(&stage, &["approve"])).flatten();
+        fs::set_permissions(&path, before).unwrap();
+        let Some(doctor) = doctor else { return };
+        let named = path.display().to_string();
+        assert_eq!(doctor.code, Some(8), "{closed}: {doctor:?}");
+        assert!(
+            doctor.out.lines().any(|line| line.starts_with("BAD") && line.contains(&named)),
+            "{closed}: {doctor:?}"
+        );
+        let Some(answered) = answered else { continue };
+        assert_eq!(answered.code, Some(8), "{closed}: {answered:?}");
+        assert!(answered.err.contains(&named), "{closed}: {answered:?}");
+        if closed.starts_with("runs") {
+            assert!(answered.err.contains("the answer was not recorded: run `"), "{closed}: {answered:?}");
+            stage.expect(3, &["resume", &run]);
+        }
+        stage.expect(0, &["doctor"]);
+        stage.expect(0, &["approve"]);
+    }
+}
+
+#[test]
+fn an_attempt_that_cannot_be_looked_at_may_be_at_work_and_its_folder_is_named() {
+    let stage = Stage::with_flow(
+        "flow: long\nsteps:\n  - id: a\n    run: 'while [ ! -e go ]; do sleep 0.05; done'\n",
+    );
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.supervisor("a.1.1").is_some());
+    let run = stage.run_id();
+    engine.kill();
+    let alive = || stage.supervisors().into_iter().chain(stage.step_processes());
+    alive().for_each(|pid| crate::stage::signal(pid, Signal::KILL));
+    wait_until("the step to be gone", || alive().next().is_none());
+    let attempt = stage.store().join("runs").join(&run).join("attempts/a.1.1");
+    set_mode(&attempt, 0);
+    let refused = with_permissions(&stage, &["run", "flow.yaml"]);
+    let doctor = with_permissions(&stage, &["doctor"]);
+    set_mode(&attempt, 0o700);
+    let (Some(refused), Some(doctor)) = (refused, doctor) else { return };
+    assert_eq!(refused.code, Some(6), "{refused:?}");
+    let said = format!("a step of run `{run}` may still work in the workspace ");
+    assert!(refused.err.contains("WORKSPACE_BUSY") && refused.err.contains(&said), "{refused:?}");
+    assert!(refused.err.contains(&format!("`{}` cannot be looked at: ", attempt.display())), "{refused:?}");
+    assert!(doctor.code == Some(8) && doctor.out.contains(&attempt.display().to_string()), "{doctor:?}");
 }

@@ -145,8 +145,7 @@ fn where_several_runs_may_be_meant_each_is_listed_with_its_state_and_command() {
     let stopped = crate::stage::text(&stage.runs()[0]["run"]);
     let refused = stage.expect(6, &["cancel"]).err;
     for words in [
-        format!("{stopped} (works, stopped "),
-        "its step still works at `a`, since ".to_owned(),
+        format!("{stopped} (works, running without an engine at `a`, since "),
         format!("\n    envoi cancel {stopped}\n"),
         format!("{waits} (asks, waiting"),
         format!("\n    envoi cancel {waits}\n"),

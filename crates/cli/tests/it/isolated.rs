@@ -1148,7 +1148,7 @@ fn a_flow_gives_its_runs_a_tree_that_is_made_ready_first() {
 }
 
 /// The command as a user for whom the permissions of files hold, also where the tests are those of root; none if the machine does not allow it.
-fn with_permissions(stage: &Stage, arguments: &[&str]) -> Option<crate::stage::Done> {
+pub(crate) fn with_permissions(stage: &Stage, arguments: &[&str]) -> Option<crate::stage::Done> {
     if !rustix::process::geteuid().is_root() {
         return Some(crate::stage::Process::spawn(&mut stage.command(arguments)).done());
     }
@@ -1176,9 +1176,11 @@ fn close(stage: &Stage, path: &str) {
 
 #[test]
 fn a_file_that_may_not_be_read_and_is_needed_refuses_the_run() {
-    for (path, include) in [("work/a.txt", ""), ("work/secret", "secret\n")] {
+    for (path, include) in [("work/a.txt", ""), ("work/secret", "secret\n"), ("work/sub", "")] {
         let stage = stage(APART);
         in_git(&stage);
+        stage.write("work/sub/b.txt", "b");
+        git(&stage, &["add", "sub"]);
         stage.write("work/.worktreeinclude", include);
         close(&stage, path);
         let Some(refused) = with_permissions(&stage, &["run", "flow.yaml", "--isolate"]) else { return };

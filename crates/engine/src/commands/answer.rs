@@ -45,7 +45,7 @@ impl Commands {
             return self.follow_up(id, follow, answer, caller, client);
         }
         let reader = self.store.reader()?;
-        check_not_aside(&reader, &id)?;
+        check_not_aside(&reader, &id).map_err(not_recorded)?;
         let (mut run, mut tail_bytes) = self.load_with_weight(&reader, &id)?;
         if follow && run.restoring().is_some() {
             let _alone = self.restores();
@@ -85,7 +85,7 @@ impl Commands {
             Err(refused) if refused.code == Code::QuestionClosed => {
                 return Err(self.closed(&id, &answer.interrupt));
             }
-            Err(refused) => return Err(refused),
+            Err(refused) => return Err(not_recorded(refused)),
         }
         send(client, Response::Accepted { run: id.clone() });
         match follow {
@@ -252,6 +252,14 @@ impl Commands {
         let message = format!("question `{interrupt}` {what}");
         Refused::new(Code::QuestionClosed, message, Some("`envoi inbox` lists the questions that are open"))
     }
+}
+
+/// Says of a run that is set aside what became of the answer to it.
+fn not_recorded(mut refused: Refused) -> Refused {
+    if refused.code == Code::RunSetAside {
+        refused.message.insert_str(0, "the answer was not recorded: ");
+    }
+    refused
 }
 
 fn open<'r>(run: &'r Run, interrupt: &InterruptId) -> Option<&'r InterruptRaised> {

@@ -22,7 +22,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_kernel::{Flow, event::Isolated, ids::RunId};
 use envoi_step::{MIN_SECRET_BYTES, plain};
-use envoi_tree::Order;
+use envoi_tree::{NotKept, Order};
 use std::{
     fs, io,
     os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
@@ -134,7 +134,7 @@ impl Commands {
                 .map_err(|error| of_git(&error))?;
         }
         if !wanted.from_head {
-            let kept = envoi_tree::keep(root, order).map_err(|error| not_kept(&error, names))?;
+            let kept = envoi_tree::keep(root, order).map_err(|error| not_read(&error, names))?;
             let laid = envoi_tree::lay(place, order, &kept.tree);
             let laid = laid.map_err(|error| refused(&error, names))?;
             for path in &laid.left {
@@ -304,6 +304,14 @@ fn text(path: &Path) -> String {
 fn failed(path: &Path, error: &io::Error) -> Refused {
     let message = format!("the tree of the run cannot be made: `{}`: {error}", path.display());
     Refused::new(Code::TreeNotMade, message, Some("nothing was started, and the workspace is as it was"))
+}
+
+/// What the tree needs cannot be read: as where a single file of it cannot be.
+fn not_read(error: &NotKept, names: &Names) -> Refused {
+    match error {
+        NotKept::Io { path, source } => names.refusal(failed(path, source)),
+        _ => not_kept(error, names),
+    }
 }
 
 fn of_git(error: &GitError) -> Refused {

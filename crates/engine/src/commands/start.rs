@@ -163,7 +163,8 @@ impl Commands {
     pub(super) fn begin_starts(&self, run: &RunId) -> Result<(), Refused> {
         let folder = self.layout.run(run);
         let failed = |error: io::Error| {
-            Refused::failure(format!("the run's folder `{}` cannot be made: {error}", folder.display()))
+            let message = format!("the run's folder `{}` cannot be made: {error}", folder.display());
+            Refused::failure(message).with_hint(Some("`envoi doctor` looks closer".to_owned()))
         };
         Starts::of(&folder).begin().map_err(failed)
     }
@@ -269,20 +270,24 @@ impl Commands {
                 run_base: run_base.to_string_lossy().into_owned(),
                 shared: false,
             };
-            let there = claim.collides(&other)
+            let is_in_the_way = claim.collides(&other)
                 && !Claim::is_called_by(within, &row.run)
-                && !agreed(shares(&reader, &row.run))
-                && has_attempt_at_work(&self.layout, &reader, &row.run);
-            if there {
-                if is_held(&self.layout, &reader, &row)? {
-                    return Err(Refused::workspace_busy(claim::busy(
-                        &row.run,
-                        &row.workspace,
-                        &claim.workspace,
-                    )));
-                }
-                return Err(Refused::workspace_left(&row.run, &row.workspace, &claim.workspace));
+                && !agreed(shares(&reader, &row.run));
+            if !is_in_the_way {
+                continue;
             }
+            let unknown = match has_attempt_at_work(&self.layout, &reader, &row.run) {
+                Ok(false) => continue,
+                Ok(true) => None,
+                Err((folder, error)) => Some(format!("`{}` cannot be looked at: {error}", folder.display())),
+            };
+            return Err(match (is_held(&self.layout, &reader, &row)?, unknown) {
+                (true, _) => Refused::workspace_busy(claim::busy(&row.run, &row.workspace, &claim.workspace)),
+                (false, None) => Refused::workspace_left(&row.run, &row.workspace, &claim.workspace),
+                (false, Some(why)) => {
+                    Refused::workspace_unknown(&row.run, &row.workspace, &claim.workspace, &why)
+                }
+            });
         }
         Ok(())
     }

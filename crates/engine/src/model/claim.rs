@@ -85,6 +85,12 @@ pub(crate) fn left(run: &RunId, workspace: &str, wanted: &str) -> String {
     format!("no engine goes on with run `{run}`, but a step of it still works in {place}")
 }
 
+/// The message of a workspace in which such a step may work.
+pub(crate) fn unknown(run: &RunId, workspace: &str, wanted: &str, why: &str) -> String {
+    let place = place(workspace, wanted);
+    format!("a step of run `{run}` may still work in {place}: {why}")
+}
+
 fn place(workspace: &str, wanted: &str) -> String {
     let there = format!("the workspace `{workspace}`");
     if workspace == wanted {

@@ -79,6 +79,15 @@ impl Refused {
         Self::new(Code::WorkspaceBusy, message, Some(&hint))
     }
 
+    /// It cannot be looked at whether a step of another run works in the workspace. `why` names what cannot be.
+    #[must_use]
+    pub(crate) fn workspace_unknown(run: &RunId, workspace: &str, wanted: &str, why: &str) -> Self {
+        let message = claim::unknown(run, workspace, wanted, why);
+        let hint = "give that folder to the user of the store, with `chown` or `chmod`; or start with --copy (a copy of its own) or \
+                    --share-workspace";
+        Self::new(Code::WorkspaceBusy, message, Some(hint))
+    }
+
     /// The same refusal with this hint.
     #[must_use]
     pub(crate) fn with_hint(self, hint: Option<String>) -> Self {

@@ -8,6 +8,8 @@ use envoi_journal::{Activity, Doing, Epoch, HeldBy, Layout, Lease, ReadError, Re
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::AttemptDir;
 use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What is known of the store's engine at one moment; read once for many runs.
@@ -38,11 +40,15 @@ impl Present {
         if let Some(held) = held_by.filter(|_| self.seen.held) {
             return Some(Doing { activity: Activity::Working, since: held.since, step_works: false });
         }
+        if row.live_attempts > 0 && has_live(layout, reader, &row.run) {
+            // Something has worked on it all the time since its engine came.
+            let since = row.held_by.map_or(row.updated_at, |held| held.since);
+            return Some(Doing { activity: Activity::Working, since, step_works: true });
+        }
         // The last engine that went on with it may have ended long after the last event.
         let ended = held_by.and(self.seen.changed).and_then(timestamp);
         let since = ended.map_or(row.updated_at, |ended| ended.max(row.updated_at));
-        let step_works = row.live_attempts > 0 && has_live(layout, reader, &row.run);
-        Some(Doing { activity: Activity::Stopped, since, step_works })
+        Some(Doing { activity: Activity::Stopped, since, step_works: false })
     }
 
     /// The engine that goes on with it, if no other one has come since.
@@ -92,9 +98,24 @@ pub(crate) fn is_at_work(layout: &Layout, run: &RunId, attempt: &AttemptId) -> b
 }
 
 /// Whether anything of an open attempt of a run can still change files.
-pub(crate) fn has_attempt_at_work(layout: &Layout, reader: &Reader, run: &RunId) -> bool {
+///
+/// # Errors
+/// That of an attempt which cannot be looked at, with its folder. It may be at work; no other one is.
+pub(crate) fn has_attempt_at_work(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+) -> Result<bool, (PathBuf, io::Error)> {
     let run_base = layout.run(run);
-    may_be_open(layout, reader, run).iter().any(|dir| envoi_step::is_at_work(dir, &run_base))
+    let mut unknown = None;
+    for dir in may_be_open(layout, reader, run) {
+        match envoi_step::at_work(&dir, &run_base) {
+            Ok(true) => return Ok(true),
+            Ok(false) => {}
+            Err(error) => unknown = Some((dir.path().to_owned(), error)),
+        }
+    }
+    unknown.map_or(Ok(false), Err)
 }
 
 /// Whether the supervisor of an open attempt of a run lives.

@@ -118,6 +118,14 @@ pub enum OpenError {
         /// The effective user id of this process.
         user: u32,
     },
+    /// Something else stands in the place of the database, or of a file that SQLite keeps beside it.
+    #[error("the store cannot be opened: `{path}` is {kind}, and no file")]
+    NotAFile {
+        /// What is no file.
+        path: PathBuf,
+        /// What it is, in words.
+        kind: &'static str,
+    },
     /// The machine refused.
     #[error("the store in `{path}` cannot be opened: {source}")]
     Io {
@@ -138,7 +146,8 @@ impl OpenError {
             | Self::Older { .. }
             | Self::Unfinished { .. }
             | Self::Copied { .. }
-            | Self::OfAnother { .. } => Class::Reject,
+            | Self::OfAnother { .. }
+            | Self::NotAFile { .. } => Class::Reject,
             Self::Checksum { .. } | Self::Corrupt { .. } => Class::Bug,
         }
     }

@@ -95,8 +95,16 @@ pub struct Doing {
     pub activity: Activity,
     /// Since when.
     pub since: Timestamp,
-    /// It is stopped, and the supervisor of one of its attempts lives: `envoi resume` waits for that attempt.
+    /// The supervisor of one of its attempts lives, and no engine goes on with the run: `envoi resume` waits for that attempt.
     pub step_works: bool,
+}
+
+impl Doing {
+    /// Whether nothing starts in the run until it is resumed: what works on it, if anything does, is a step that an engine has left.
+    #[must_use]
+    pub const fn needs_resume(&self) -> bool {
+        matches!(self.activity, Activity::Stopped) || self.step_works
+    }
 }
 
 /// An account that a run waits for.

@@ -9,6 +9,7 @@ mod upgrade_tests;
 
 use crate::{
     folder::{
+        database_files::{self, NotAFile, not_a_file},
         layout::Layout,
         lease::{Lease, Taken},
     },
@@ -16,7 +17,9 @@ use crate::{
 };
 use envoi_contract::digest::Digest;
 use envoi_durable::Temporary;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior, config::DbConfig};
+use rusqlite::{
+    Connection, ErrorCode, MAIN_DB, OptionalExtension as _, TransactionBehavior, config::DbConfig,
+};
 use std::{
     fs::File,
     io,
@@ -72,11 +75,18 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.
 pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
     let path = &layout.db();
+    check_files(path)?;
     let fresh = !path.exists();
     if fresh {
         make_private(path).map_err(|error| io_error(path, error))?;
     }
     let mut conn = connect(path).map_err(|error| open_error(path, error))?;
+    // SQLite opens a file that may not be written to read it, and says so with the first commit, without the file's name.
+    if conn.is_readonly(MAIN_DB).map_err(|error| open_error(path, error))? {
+        let (path, refusal) =
+            refusal(path).unwrap_or_else(|| (path.clone(), io::Error::from(io::ErrorKind::PermissionDenied)));
+        return Err(io_error(&path, refusal));
+    }
     set_wal(&conn, path)?;
     let alone = alone(&conn, layout)?;
     let migrated = migrate(&mut conn, path, MIGRATIONS);
@@ -88,6 +98,25 @@ pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
         envoi_durable::sync_folder(envoi_durable::parent(path)).map_err(|error| io_error(path, error))?;
     }
     Ok(conn)
+}
+
+/// Refuses what SQLite could not open, or would wait for without end.
+fn check_files(path: &Path) -> Result<(), OpenError> {
+    match not_a_file(path) {
+        Some(NotAFile { path, kind }) => Err(OpenError::NotAFile { path, kind }),
+        None => Ok(()),
+    }
+}
+
+/// The same for one more connection: a step may have put something there since the store was opened.
+fn check_connect(path: &Path) -> rusqlite::Result<()> {
+    match not_a_file(path) {
+        Some(found) => {
+            let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+            Err(rusqlite::Error::SqliteFailure(error, Some(found.to_string())))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Files that root writes into the store of a user are root's, and that user's next run would fail where it meets them. `owner_of_new` is who
@@ -141,6 +170,7 @@ fn alone(conn: &Connection, layout: &Layout) -> Result<Option<Lease>, OpenError>
 
 /// Opens one more connection to a database that [`open`] has prepared.
 pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    check_connect(path)?;
     let conn = Connection::open(path)?;
     prepare(&conn)?;
     conn.pragma_update(None, "synchronous", "FULL")?;
@@ -252,6 +282,9 @@ pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> OpenError {
             OpenError::Corrupt { path, source: cause(error) }
         }
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            if let Err(error) = check_files(&path) {
+                return error;
+            }
             // SQLite says that it failed, and not why.
             match refusal(&path) {
                 Some((path, refusal)) => OpenError::Io { path, source: Arc::new(refusal) },
@@ -268,12 +301,7 @@ fn refusal(db: &Path) -> Option<(PathBuf, io::Error)> {
         let result = File::options().read(true).write(true).create(create).truncate(false).open(&path);
         result.err().map(|error| (path, error))
     };
-    let beside = |suffix: &str| {
-        let mut name = db.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    let existing = [beside("-wal"), beside("-shm")].into_iter().filter(|path| path.exists());
+    let existing = database_files::beside(db).into_iter().filter(|path| path.exists());
     let found = std::iter::once(db.to_owned()).chain(existing).find_map(|path| opened(path, false));
     found.or_else(|| {
         let folder = envoi_durable::parent(db);
@@ -363,14 +391,61 @@ mod tests {
     #[test]
     fn a_store_that_cannot_be_opened_has_the_reason_of_the_system() {
         let place = tempfile::tempdir().unwrap();
-        // No user, not even the superuser, opens a folder as a file.
-        std::fs::create_dir(place.path().join("envoi.db")).unwrap();
+        let db = place.path().join("envoi.db");
+        std::fs::create_dir(&db).unwrap();
         let error = open(&Layout::new(place.path())).unwrap_err();
-        assert!(error.to_string().ends_with("cannot be opened: Is a directory (os error 21)"), "{error}");
+        assert_eq!(
+            error.to_string(),
+            format!("the store cannot be opened: `{}` is a folder, and no file", db.display())
+        );
         let file = place.path().join("file");
         std::fs::write(&file, "").unwrap();
         let error = crate::Store::open(Layout::new(file.join(".envoi"))).unwrap_err();
         assert!(error.to_string().contains("Not a directory"), "{error}");
+    }
+
+    /// SQLite would wait without end for a writer of the pipe.
+    #[test]
+    fn what_stands_in_the_place_of_a_file_of_the_database_is_named_at_once() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path());
+        let store = crate::Store::open(layout.clone()).unwrap();
+        let looking = crate::Store::open_read_only(layout.clone()).unwrap();
+        let epoch = store.take_epoch().unwrap();
+        for beside in database_files::beside(&layout.db()) {
+            let aside = place.path().join("aside");
+            let was_there = std::fs::rename(&beside, &aside).is_ok();
+            for kind in ["a folder", "a named pipe"] {
+                match kind {
+                    "a folder" => std::fs::create_dir(&beside).unwrap(),
+                    _ => mknodat(CWD, &beside, FileType::Fifo, Mode::RWXU, 0).unwrap(),
+                }
+                let expected = format!("`{}` is {kind}, and no file", beside.display());
+                let read = crate::Store::open_read_only(layout.clone()).unwrap_err();
+                for error in [crate::Store::open(layout.clone()).unwrap_err(), read] {
+                    assert!(matches!(error, OpenError::NotAFile { .. }), "{error}");
+                    assert!(error.to_string().ends_with(&expected), "{error}");
+                }
+                // One more connection of a store that is open.
+                for error in [
+                    crate::with_causes(&store.writer(epoch).map(drop).unwrap_err()),
+                    crate::with_causes(&looking.reader().map(drop).unwrap_err()),
+                    crate::with_causes(&store.reader().map(drop).unwrap_err()),
+                ] {
+                    assert!(error.contains(&expected), "{error}");
+                }
+                match kind {
+                    "a folder" => std::fs::remove_dir(&beside).unwrap(),
+                    _ => std::fs::remove_file(&beside).unwrap(),
+                }
+            }
+            if was_there {
+                std::fs::rename(&aside, &beside).unwrap();
+            }
+        }
+        store.reader().unwrap();
+        crate::Store::open(layout).unwrap();
     }
 
     #[test]

@@ -99,6 +99,17 @@ impl Problem {
         Self { cause: Some(cause.to_string()), ..problem }
     }
 
+    /// As [`Problem::internal`], of a failure that has a code of its own.
+    fn internal_as(code: Code, cause: String) -> Self {
+        let own = match code {
+            Code::TreeNotMade => {
+                "the tree of the run could not be made or filled; the server's log says more"
+            }
+            _ => return Self::internal(format!("{code}: {cause}")),
+        };
+        Self { cause: Some(cause), ..Self::new(code, own) }
+    }
+
     /// Advice for the client, if there is any.
     pub(crate) fn hint_of(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -155,7 +166,7 @@ impl From<Refused> for Problem {
         }
         let problem = Self::new(code, message);
         if problem.status.is_server_error() {
-            return Self::internal(format!("{code}: {}", problem.detail));
+            return Self::internal_as(code, problem.detail);
         }
         Self { hint: hint.filter(|hint| !hint.contains("envoi ")), ..problem }
     }
@@ -166,7 +177,7 @@ impl From<ChangesError> for Problem {
     fn from(error: ChangesError) -> Self {
         let problem = Self::new(error.code(), error.to_string());
         if problem.status.is_server_error() {
-            return Self::internal(format!("{}: {}", problem.code, problem.detail));
+            return Self::internal_as(problem.code, problem.detail);
         }
         Self { hint: error.hint().filter(|hint| !hint.contains("envoi ")), ..problem }
     }
@@ -243,6 +254,15 @@ mod tests {
         for (refused, status) in rows {
             assert_eq!(Problem::from(refused.clone()).status.as_u16(), status, "{refused:?}");
         }
+    }
+
+    #[test]
+    fn a_tree_that_was_not_made_has_its_own_code_and_no_path_of_the_machine() {
+        let refused = Refused::new(Code::TreeNotMade, "`/data/x/a.txt`: Permission denied", Some("h"));
+        let problem = Problem::from(refused);
+        assert_eq!((problem.code, problem.status.as_u16()), (Code::TreeNotMade, 500));
+        assert!(!problem.detail.contains("/data"), "{problem:?}");
+        assert!(problem.cause().is_some_and(|cause| cause.contains("/data/x/a.txt")), "{problem:?}");
     }
 
     #[test]

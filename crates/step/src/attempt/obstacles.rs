@@ -4,7 +4,7 @@
 
 use crate::attempt::starts::Starts;
 use crate::disk::plain;
-use rustix::fs::OFlags;
+use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,8 @@ impl std::fmt::Display for Obstacle {
 #[must_use]
 pub fn obstacles(run_base: &Path) -> Vec<Obstacle> {
     let attempts = run_base.join("attempts");
-    if let Some(found) = no_folder(run_base).or_else(|| no_folder(&attempts)) {
+    let unusable = |path| no_folder(path).or_else(|| closed_folder(path));
+    if let Some(found) = unusable(run_base).or_else(|| unusable(&attempts)) {
         // What lies behind it is not the run's.
         return vec![found];
     }
@@ -48,6 +49,14 @@ pub(crate) fn no_folder(path: &Path) -> Option<Obstacle> {
         Err(error) => format!("cannot be looked at: {error}"),
     };
     Some(Obstacle { path: path.to_owned(), problem })
+}
+
+/// The folder in which this process may not make files.
+fn closed_folder(path: &Path) -> Option<Obstacle> {
+    let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    let error = io::Error::from(accessat(CWD, path, all, AtFlags::EACCESS).err()?);
+    let problem = format!("may not be used: {error}");
+    (!plain::is_missing(&error)).then(|| Obstacle { path: path.to_owned(), problem })
 }
 
 fn no_list(path: &Path) -> Option<Obstacle> {

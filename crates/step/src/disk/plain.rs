@@ -5,7 +5,7 @@ use rustix::fs::{Mode, OFlags, mkdirat, open as open_raw, openat};
 use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path};
 
 /// Flags of a file that is made: no link, no wait, no terminal of our own, not for children.
@@ -149,23 +149,7 @@ pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
     Ok(File::from(openat(&at, name, NEW, Mode::RUSR | Mode::WUSR)?))
 }
 
-/// What kind of file it is, in words.
-#[must_use]
-pub fn kind(file: fs::FileType) -> &'static str {
-    if file.is_dir() {
-        "a folder"
-    } else if file.is_file() {
-        "a file"
-    } else if file.is_symlink() {
-        "a symbolic link"
-    } else if file.is_fifo() {
-        "a named pipe"
-    } else if file.is_socket() {
-        "a socket"
-    } else {
-        "a device"
-    }
-}
+pub use envoi_durable::kind;
 
 /// Whether there is nothing at all.
 pub(crate) fn is_missing(error: &io::Error) -> bool {

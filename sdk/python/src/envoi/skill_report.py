@@ -188,7 +188,7 @@ def _found(
 ) -> Tuple[Optional[SkillReport], Tuple[str, ...], Optional[str]]:
     """The report, the names of the members that were filled, and why what was left is none."""
     if unreadable is not None:
-        return None, (), f"expected a regular file as the report, found {unreadable}"
+        return None, (), f"expected a report that can be read, found {unreadable}"
     if text is None:
         return None, (), None
     filled: List[str] = []

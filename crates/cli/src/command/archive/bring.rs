@@ -91,7 +91,7 @@ fn imported(
     name: &str,
 ) -> Result<bool, Failure> {
     let _alone = alone(store.layout())?;
-    let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
+    let lease = match Lease::try_take(store.layout()).map_err(Failure::lease)? {
         Taken::Lease(lease) => lease,
         Taken::Held(_) => {
             let message = "nothing was imported: an engine is at work in this store";

@@ -4,7 +4,11 @@
 
 use crate::{
     process::{failure::Failure, files, invocation, output, terminal},
-    store::{flow_files::FlowFolder, home::Home},
+    store::{
+        flow_files::FlowFolder,
+        home::Home,
+        standing::{copy_of, of_a_copy},
+    },
     text::columns::{Charset, clip},
 };
 use envoi_journal::{Activity, InboxFilter, RunFilter, RunRow, RunStatus};
@@ -92,6 +96,11 @@ fn of_store(home: &Home, advice: &mut Vec<Advice>) -> Result<(), Failure> {
         }
     };
     let mut add = |command: String, why: String| advice.push(Advice { command, why });
+    if let Some(of) = copy_of(&store) {
+        // Nothing else can be done with it.
+        add("store adopt".to_owned(), of_a_copy(&of));
+        return Ok(());
+    }
     let questions = reader.inbox(&InboxFilter::default()).map_err(Failure::store)?;
     match questions.as_slice() {
         [] => {}
@@ -115,14 +124,19 @@ fn of_store(home: &Home, advice: &mut Vec<Advice>) -> Result<(), Failure> {
         );
     }
     // One that waits for an answer goes on with it.
-    let stopped: Vec<_> = of(Activity::Stopped).filter(|row| row.status() != RunStatus::Waiting).collect();
-    if let Some(first) = stopped.first() {
-        add(
-            format!("resume {}", first.run),
-            format!("{} stopped: nothing works on {}", runs(stopped.len()), its(stopped.len())),
-        );
+    let needs_resume = |row: &&RunRow| row.doing.is_some_and(|doing| doing.needs_resume());
+    let left: Vec<_> =
+        rows.iter().filter(needs_resume).filter(|row| row.status() != RunStatus::Waiting).collect();
+    if let Some(first) = left.first() {
+        let count = left.len();
+        let is_stopped = left.iter().all(|row| row.doing.is_some_and(|doing| !doing.step_works));
+        let why = match is_stopped {
+            true => format!("{} stopped: nothing works on {}", runs(count), its(count)),
+            false => format!("{} without an engine: nothing new is started in {}", runs(count), its(count)),
+        };
+        add(format!("resume {}", first.run), why);
     }
-    let working = of(Activity::Working).count();
+    let working = of(Activity::Working).filter(|row| !needs_resume(row)).count();
     if working > 0 {
         add(
             "runs -f".to_owned(),

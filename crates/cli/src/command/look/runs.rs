@@ -5,13 +5,17 @@ mod follow;
 
 use crate::{
     process::{clock, failure::Failure, invocation, output},
-    store::{home::Home, open_restore, standing::stands},
+    store::{
+        home::Home,
+        open_restore,
+        standing::{copy_of, of_a_copy, stands},
+    },
 };
 use envoi_api::run::Run;
 use envoi_journal::{Activity, RunFilter, RunRow, RunStatus};
 use envoi_kernel::ids::RunId;
 pub(crate) use follow::follow;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -25,15 +29,17 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
             rows.iter().filter(|row| open_restore::is_open(&reader, row)).map(|row| row.run.clone()).collect()
         }
     };
-    print(rows, limit, home.json, &half)
+    print(rows, limit, home.json, &half, copy_of(&store).as_deref())
 }
 
-/// Prints the first `limit` of these runs, and says so if there are more. The files of those in `half` are half set back.
+/// Prints the first `limit` of these runs, and says so if there are more. The files of those in `half` are half set back. `copy_of` is the
+/// store that theirs is a copy of.
 pub(crate) fn print(
     mut rows: Vec<RunRow>,
     limit: u32,
     json: bool,
     half: &BTreeSet<RunId>,
+    copy_of: Option<&Path>,
 ) -> Result<u8, Failure> {
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     if rows.len() > most {
@@ -43,7 +49,10 @@ pub(crate) fn print(
     if json {
         return output::row(&rows.iter().map(Run::from).collect::<Vec<_>>()).map(|()| 0);
     }
-    hint(&rows, half);
+    match copy_of {
+        Some(of) => stderr::line(format_args!("{}", of_a_copy(of))),
+        None => hint(&rows, half),
+    }
     let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
     let table: Vec<Vec<String>> =
         std::iter::once(header).chain(rows.iter().map(|row| as_cells(row, half))).collect();
@@ -55,15 +64,13 @@ pub(crate) fn print(
 fn hint(rows: &[RunRow], half: &BTreeSet<RunId>) {
     let is = |activity| move |row: &&RunRow| row.doing.is_some_and(|doing| doing.activity == activity);
     let envoi = invocation::envoi();
-    let stopped =
-        || rows.iter().filter(is(Activity::Stopped)).filter(|row| row.status() == RunStatus::Running);
-    let has_step = |row: &&RunRow| row.doing.is_some_and(|doing| doing.step_works);
-    if stopped().any(|row| !has_step(&row)) {
+    let running = || rows.iter().filter(|row| row.status() == RunStatus::Running);
+    if running().any(|row| is(Activity::Stopped)(&row)) {
         stderr::line(format_args!("stopped: nothing works on it; {envoi} resume RUN goes on"));
     }
-    if stopped().any(|row| has_step(&row)) {
+    if running().any(|row| row.doing.is_some_and(|doing| doing.step_works)) {
         stderr::line(format_args!(
-            "stopped, its step still works: no engine goes on with it; {envoi} resume RUN waits for the step and goes on"
+            "running without an engine: its step still works; {envoi} resume RUN waits for the step and goes on"
         ));
     }
     if rows.iter().any(|row| is(Activity::SetAside)(&row)) {

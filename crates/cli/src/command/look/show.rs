@@ -8,7 +8,11 @@ mod visits;
 
 use crate::{
     process::{clock, environment, failure::Failure, invocation, output, terminal},
-    store::{home::Home, open_restore, select, standing::waiting_for},
+    store::{
+        home::Home,
+        open_restore, select,
+        standing::{copy_of, of_a_copy, waiting_for},
+    },
     text::{
         columns::{Charset, clip, prose},
         diff,
@@ -41,7 +45,11 @@ use envoi_kernel::{
     ids::{AttemptId, RunId, VisitId},
 };
 use past::Past;
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 /// Visits of a run that are shown if nothing else is wanted.
 const MOST_VISITS: usize = 200;
@@ -85,7 +93,8 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     let held = envoi_engine::is_held(store.layout(), &reader, &row).map_err(Failure::store)?;
     let is_running = |attempt: &AttemptId| held || envoi_engine::is_alive(store.layout(), &id, attempt);
     let head = row.ended.as_ref().map(|_| reader.head(&id)).transpose().map_err(Failure::store)?;
-    let own = Own { head, imported: reader.imported(&id).map_err(Failure::store)? };
+    let imported = reader.imported(&id).map_err(Failure::store)?;
+    let own = Own { head, imported, copy_of: copy_of(&store) };
     print(&reader, &row, &is_running, &own, view, home.json)
 }
 
@@ -95,6 +104,8 @@ pub(crate) struct Own {
     /// The head of the chain over the events of a run that is over.
     pub(crate) head: Option<Digest>,
     pub(crate) imported: Option<Imported>,
+    /// The store that the run's is a copy of.
+    pub(crate) copy_of: Option<PathBuf>,
 }
 
 /// Prints what is to be shown of a run. `row` says what is done for it, and `is_running` of an attempt whether
@@ -186,24 +197,27 @@ fn place_of(visit: &VisitId) -> String {
 }
 
 /// How the run stands, and what to do where it does not go on by itself.
-fn status_lines(row: &RunRow, status: &str, reason: &str) -> String {
+fn status_lines(row: &RunRow, status: &str, reason: &str, copy_of: Option<&Path>) -> String {
     let envoi = invocation::envoi();
     let run = &row.run;
+    let is_running = row.status() == RunStatus::Running;
     let mut text = match row.doing {
-        Some(Doing { activity: Activity::Stopped, since, step_works })
-            if row.status() == RunStatus::Running =>
-        {
+        Some(Doing { activity: Activity::Stopped, since, .. }) if is_running => {
             let ago = between(since, envoi_engine::now());
-            let (left, next) = match step_works {
-                true => {
-                    ("its step still works, and no engine goes on with it", "waits for the step and goes on")
-                }
-                false => ("nothing works on it", "goes on"),
+            let next = match copy_of {
+                Some(_) => String::new(),
+                None => format!("; {envoi} resume {run} goes on"),
             };
-            format!("status     stopped {ago} ago: {left}; {envoi} resume {run} {next}\n")
+            format!("status     stopped {ago} ago: nothing works on it{next}\n")
         }
+        Some(Doing { step_works: true, .. }) if is_running => format!(
+            "status     running without an engine: its step still works; {envoi} resume {run} waits for the step and goes on\n"
+        ),
         _ => format!("status     {status}{reason}\n"),
     };
+    if let Some(of) = copy_of.filter(|_| row.ended.is_none()) {
+        text.push_str(&format!("copy       {}\n", of_a_copy(of)));
+    }
     if let Some(Aside { since, code, reason, .. }) = &row.aside {
         text.push_str(&format!("set aside  since {} ({code}): {reason}\n", clock::local(*since)));
         text.push_str(&format!(
@@ -244,7 +258,7 @@ fn overview(
     if let Some(sentence) = crate::store::pinned_file::changed(reader, run) {
         say(format_args!("           {sentence}"))?;
     }
-    let status = status_lines(row, run.status().word(), &reason(run));
+    let status = status_lines(row, run.status().word(), &reason(run), own.copy_of.as_deref());
     say(format_args!("{}", status.trim_end()))?;
     if let Some(wanted) = run.restoring() {
         say(format_args!("           {}", open_restore::describe(id, wanted)))?;

@@ -228,7 +228,7 @@ fn workspace(store: &Store) -> std::path::PathBuf {
 fn lease(store: &Store, take_over: bool) -> Result<(Lease, Option<Holder>), Failure> {
     let until = Instant::now() + PATIENCE;
     loop {
-        match Lease::try_take(store.layout()).map_err(Failure::store)? {
+        match Lease::try_take(store.layout()).map_err(Failure::lease)? {
             Taken::Lease(lease) => return Ok((lease, None)),
             Taken::Held(holder) if take_over => {
                 return Ok((Lease::take_over(store.layout()).map_err(Failure::store)?, holder));

@@ -80,7 +80,7 @@ pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
 /// The store cannot be read.
 pub(crate) fn left(store: &Store) -> Result<Vec<String>, ReadError> {
     let reader = store.reader()?;
-    let mut findings = runs::look(&reader)?.findings;
+    let mut findings = runs::look(&reader, store.layout())?.findings;
     findings.extend(damaged_rows(reader.damaged_rows()));
     findings.extend(folders(store.layout()));
     let bad = findings.into_iter().filter(|finding| !finding.ok);
@@ -139,7 +139,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         let newest = rows.iter().map(|row| row.updated_at).max();
         clock_beside(newest, envoi_engine::now())
     });
-    let runs = store.reader().and_then(|reader| runs::look(&reader));
+    let runs = store.reader().and_then(|reader| runs::look(&reader, store.layout()));
     let (counted, damaged) = match runs {
         Ok(runs::Seen { unfinished, events, findings }) => {
             let counted = format!("{}: {unfinished} unfinished runs, {events} events read", dir.display());
@@ -183,7 +183,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         }
         Ok(Taken::Held(Some(holder))) => Ok(format!("process {} holds the store", holder.pid)),
         Ok(Taken::Held(None)) => Ok("one is just coming up".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(format!("{error}; {}", cure_of(&error.source))),
     };
     let notices = finding("notices", notices);
     let mut findings = vec![
@@ -301,14 +301,22 @@ fn unusable(path: &Path, may: io::Result<()>) -> Option<String> {
     match path.symlink_metadata() {
         Ok(found) if found.is_dir() => {
             let error = may.err()?;
-            Some(format!(
-                "{path_shown} may not be used: {error}; give it to the user of the store, with `chown` or `chmod`"
-            ))
+            Some(format!("{path_shown} may not be used: {error}; {}", cure_of(&error)))
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Some(format!("{path_shown} cannot be looked at: {error}"))
         }
         _ => Some(format!("{path_shown} is no folder, or a link to one: remove it; it is made again")),
+    }
+}
+
+/// What lets a user use what the machine refuses.
+fn cure_of(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "its file system is mounted read-only: mount it so that it can be written"
+        }
+        _ => "give it to the user of the store, with `chown` or `chmod`",
     }
 }
 
@@ -406,6 +414,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path();
         assert_eq!(unusable(folder, may_use(folder)), None);
+        let read_only = unusable(folder, Err(rustix::io::Errno::ROFS.into())).unwrap();
+        assert!(read_only.contains("mounted read-only") && !read_only.contains("chown"), "{read_only}");
         let denied = || Err(io::ErrorKind::PermissionDenied.into());
         let text = unusable(folder, denied()).unwrap();
         assert!(text.starts_with(&format!("{} may not be used: ", folder.display())), "{text}");

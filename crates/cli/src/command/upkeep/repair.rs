@@ -26,7 +26,7 @@ use std::path::PathBuf;
 pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     drop(reader);
-    let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
+    let lease = match Lease::try_take(store.layout()).map_err(Failure::lease)? {
         Taken::Lease(lease) => lease,
         Taken::Held(_) => {
             return Err(Failure::new(Code::EngineBusy, "an engine is at work in this store")

@@ -17,7 +17,7 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
     let dir = home.existing()?;
     let cannot_open = |error| home::cannot_open(&dir, &error);
     let store = waiting::for_the_store(|| Store::open_any(Layout::new(&dir)))?.map_err(cannot_open)?;
-    let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
+    let lease = match Lease::try_take(store.layout()).map_err(Failure::lease)? {
         Taken::Lease(lease) => lease,
         Taken::Held(_) => {
             return Err(Failure::new(Code::EngineBusy, "an engine is at work in this store")

@@ -153,7 +153,7 @@ fn check_has_result(layout: &Layout, reader: &Reader, run: &RunId) -> Result<(),
 
 /// Gives the free pages of the database back to the file system. Nothing else may use the store meanwhile.
 fn compact(store: &Store) -> Result<Compacted, Failure> {
-    let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
+    let lease = match Lease::try_take(store.layout()).map_err(Failure::lease)? {
         Taken::Lease(lease) => lease,
         Taken::Held(holder) => {
             let who =

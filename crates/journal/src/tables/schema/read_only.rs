@@ -3,7 +3,10 @@
 //! Nothing is made, migrated or set. Beside a database in WAL mode SQLite itself needs `-shm`, which it makes where it may;
 //! where it may not, the file alone is read, which is right only as long as no commit waits in `-wal`.
 
-use super::{MIGRATIONS, PAUSE, applied_rows, compare, io_error, open_error, prepare, version};
+use super::{
+    MIGRATIONS, PAUSE, applied_rows, check_connect, check_files, compare, io_error, open_error, prepare,
+    version,
+};
 use crate::model::error::OpenError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::{
@@ -29,6 +32,7 @@ pub(crate) enum Access {
 /// One more connection, of the kind that its store has.
 pub(crate) fn connect_as(path: &Path, access: Access) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    check_connect(path)?;
     let conn = match access {
         Access::Full => return super::connect(path),
         Access::Read => Connection::open_with_flags(path, flags)?,
@@ -54,6 +58,7 @@ pub(crate) fn open(path: &Path) -> Result<(Connection, Access), OpenError> {
 }
 
 fn open_now(path: &Path) -> Result<(Connection, Access), OpenError> {
+    check_files(path)?;
     File::open(path).map_err(|error| io_error(path, error))?;
     match try_open(path, Access::Read)? {
         Some(conn) => Ok((conn, Access::Read)),

@@ -36,7 +36,7 @@ pub(super) fn show(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> R
     }
     let RunRow { run, flow, workspace, actor, tenant, .. } = row;
     let mut text = format!("run        {run}\nflow       {flow}\n");
-    text.push_str(&status_lines(row, row.status().word(), ""));
+    text.push_str(&status_lines(row, row.status().word(), "", None));
     text.push_str(&format!("started by {actor} ({tenant})\nworkspace  {workspace}\n"));
     if let Some(aside) = row.aside.as_ref().filter(|aside| !aside.evidence.is_empty()) {
         text.push_str(&format!("\n{}\n", aside.evidence));

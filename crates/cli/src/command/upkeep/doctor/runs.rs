@@ -4,7 +4,7 @@
 //! Every event of every run is read, one after the other, and the run's rows are compared with what the events make. Then each run
 //! that is not over is loaded, one at a time. What is wrong with one run keeps no other one from being looked at.
 
-use super::{Finding, finding};
+use super::{Finding, finding, may_use, unusable};
 use crate::{
     process::{invocation, stderr},
     store::open_restore,
@@ -12,10 +12,12 @@ use crate::{
 use envoi_contract::digest::Digest;
 use envoi_engine::load_run;
 use envoi_journal::{
-    Aside, Examination, PinnedFlow, ReadError, Reader, RunFilter, RunRow, examine_events, with_causes,
+    Aside, Examination, Layout, PinnedFlow, ReadError, Reader, RunFilter, RunRow, examine_events, with_causes,
 };
 use std::{
     collections::BTreeMap,
+    io,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -26,7 +28,7 @@ pub(super) struct Seen {
     pub(super) findings: Vec<Finding>,
 }
 
-pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
+pub(super) fn look(reader: &Reader, layout: &Layout) -> Result<Seen, ReadError> {
     let mut seen = Seen { unfinished: 0, events: 0, findings: Vec::new() };
     let rows = reader.all_runs(RunFilter::default())?;
     let total = rows.len();
@@ -50,6 +52,9 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
         {
             let text = format!("{}: {}", row.run, open_restore::describe(&row.run, wanted));
             seen.findings.push(finding("restore that is not done", Err(text)));
+        }
+        if row.ended.is_none() {
+            seen.findings.extend(closed_folders(reader, layout, &row));
         }
         if let Some(Aside { since, code, reason, .. }) = &row.aside {
             let what = format!("since {since} ({code}): {reason}");
@@ -93,6 +98,34 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
         seen.findings.push(finding("run that is lost", Err(text)));
     }
     Ok(seen)
+}
+
+/// What an engine that goes on with the run cannot use: what is in the way of its steps, and folders that are closed to this process. One
+/// that is missing is made again.
+fn closed_folders(reader: &Reader, layout: &Layout, row: &RunRow) -> Vec<Finding> {
+    let run = &row.run;
+    let envoi = invocation::envoi();
+    let of =
+        |why: String| finding("folder of a run", Err(format!("{why}; then {envoi} resume {run} goes on")));
+    let obstacles = envoi_step::obstacles(&layout.run(run));
+    if !obstacles.is_empty() {
+        let remedy = "remove it, or give it to the user of the store, with `chown` or `chmod`";
+        return obstacles.iter().map(|obstacle| of(format!("{obstacle}; {remedy}"))).collect();
+    }
+    let mut folders = vec![
+        layout.run(run).join("answers"),
+        layout.flow(run, &row.flow),
+        layout.handoff_dir(run, &row.flow),
+    ];
+    let open = reader.open_attempts(run).unwrap_or_default();
+    folders.extend(open.iter().map(|attempt| layout.attempt(run, attempt)));
+    let is_there = |path: &PathBuf| !matches!(path.symlink_metadata(), Err(error) if is_missing(&error));
+    let there = folders.into_iter().filter(is_there);
+    there.filter_map(|path| unusable(&path, may_use(&path))).map(of).collect()
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// A large store takes long: a line now and then says how far the look is.
