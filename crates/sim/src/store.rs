@@ -227,7 +227,8 @@ impl State {
 
     fn keep(&mut self, note: &Note) {
         match note {
-            Note::SetAside { run, aside } if self.runs.contains_key(run) => {
+            Note::SetAside { run, aside, undone } if self.runs.contains_key(run) => {
+                self.done.retain(|(of, request)| of != run || !undone.contains(request));
                 self.aside.insert(run.clone(), aside.clone());
                 self.ever_aside.insert(run.clone());
             }

@@ -231,7 +231,7 @@ impl Attempt {
     /// On a full disk no line can be written. An empty file takes no room, and says as much.
     fn note_full_disk(&self, error: &SuperviseError) {
         if let SuperviseError::Io { source, .. } = error
-            && source.kind() == io::ErrorKind::StorageFull
+            && is_without_room(source.kind())
         {
             plain::create(&self.dir.disk_full()).ok();
         }
@@ -241,6 +241,11 @@ impl Attempt {
     fn log(&self, line: &str) {
         eprintln!("{}", self.secrets.mask_str(line));
     }
+}
+
+/// Whether the disk, or what this user may have of it, is used up.
+fn is_without_room(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Why a command is not started.
@@ -257,4 +262,18 @@ enum NotReady {
 /// Unix time in milliseconds.
 fn now_ms() -> u64 {
     unix_ms(SystemTime::now()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn a_quota_that_is_used_up_is_a_full_disk() {
+        let kind = |errno: Errno| io::Error::from(errno).kind();
+        for (errno, expected) in [(Errno::NOSPC, true), (Errno::DQUOT, true), (Errno::IO, false)] {
+            assert_eq!(is_without_room(kind(errno)), expected, "{errno}");
+        }
+    }
 }

@@ -302,6 +302,27 @@ fn a_project_that_is_moved_under_its_engine_loses_and_repeats_nothing() {
     assert_eq!(stage.lines("ledger"), ["long.1.1", "done", "long.1.2", "done", "after"]);
 }
 
+/// Its lock has moved along, so that the engine of the old place is asked.
+#[test]
+fn a_command_in_a_moved_project_starts_nothing_beside_the_engine_of_the_old_place() {
+    let (stage, engine, run) = live();
+    fs::rename(stage.path("a"), stage.path("b")).unwrap();
+    for asks in [&["resume", &run][..], &["cancel", &run], &["run", "b/flow.yaml"]] {
+        let refused = expect(&stage, "b", 8, asks);
+        assert!(
+            refused.err.contains("/a/.envoi/envoi.db` is gone: the project was moved"),
+            "{asks:?}: {refused:?}"
+        );
+        assert!(refused.err.contains("that engine ends with those steps"), "{asks:?}: {refused:?}");
+    }
+    assert_eq!(stage.lines("ledger"), ["long.1.1"], "it lives, so that it is not run again");
+    stage.write("go", "");
+    assert_eq!(engine.done().code, Some(8));
+    assert!(!stage.path("a").exists(), "nothing is made where it lay");
+    expect(&stage, "b", 5, &["resume", &run]);
+    assert_eq!(stage.lines("ledger"), ["long.1.1", "done"]);
+}
+
 #[test]
 fn a_copy_whose_adoption_is_killed_is_a_copy_or_adopted() {
     let mut dice = Dice::new();

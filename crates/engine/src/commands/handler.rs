@@ -11,7 +11,7 @@ use crate::{
         crash_point::Point,
         message::{EngineError, Message, Reply},
         protocol::{Refused, Request, Response},
-        runner::Caller,
+        runner::{Caller, StoreGone},
     },
     observe::followers::{Followers, Watcher},
     query::snapshots,
@@ -70,7 +70,7 @@ impl Commands {
             return send(client, Response::Stopped { reason: "it is closing".to_owned() });
         };
         if let Err(refused) = self.check_own(&request) {
-            return send(client, Response::Refused(refused));
+            return send(client, Response::Refused(self.where_the_store_is(refused)));
         }
         let _in_progress = match &request {
             Request::Collect(_) | Request::Ping => None,
@@ -91,9 +91,23 @@ impl Commands {
             Err(refused) if refused.code == Code::EngineStopping => {
                 send(client, Response::Stopped { reason: refused.message })
             }
-            Err(refused) => send(client, Response::Refused(refused)),
+            Err(refused) => send(client, Response::Refused(self.where_the_store_is(refused))),
             Ok(()) => {}
         }
+    }
+
+    /// Of a project that was moved under its engine: the requests reach this engine from the new place too, because its lock has moved along.
+    fn where_the_store_is(&self, refused: Refused) -> Refused {
+        let db = self.layout.db();
+        let is_gone =
+            || db.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        if refused.code != Code::StoreFailed || !is_gone() {
+            return refused;
+        }
+        let message =
+            format!("{}, and its engine still waits for the steps that it has started", StoreGone { db });
+        let hint = "nothing was done; that engine ends with those steps, and the next command goes on where the project is now";
+        Refused::failure(message).with_hint(Some(hint.to_owned()))
     }
 
     /// A run that came with a bundle never goes on here. Its paths may be those of another machine.

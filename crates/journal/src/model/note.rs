@@ -21,6 +21,8 @@ pub enum Note {
         run: RunId,
         /// Why, and since when.
         aside: Aside,
+        /// Requests that were noted as done when it was taken up, and were refused after that: they are not done.
+        undone: Vec<String>,
     },
     /// It is tried again, by this engine.
     TakeUp {

@@ -43,7 +43,8 @@ pub(crate) fn select_runs(rest: &str) -> String {
 /// A note of a run that is not in the store changes nothing.
 pub(crate) fn insert(conn: &Connection, epoch: Epoch, note: &Note) -> rusqlite::Result<()> {
     match note {
-        Note::SetAside { run, aside } => {
+        Note::SetAside { run, aside, undone } => {
+            undone.iter().try_for_each(|request| not_done(conn, run, request))?;
             let sql = "INSERT OR REPLACE INTO set_aside (run, since_ms, code, reason, evidence) \
                        SELECT run, ?2, ?3, ?4, ?5 FROM journals WHERE id = ?1";
             let Aside { since, code, reason, evidence } = aside;
@@ -64,6 +65,12 @@ pub(crate) fn insert(conn: &Connection, epoch: Epoch, note: &Note) -> rusqlite::
 fn done(conn: &Connection, run: &RunId, request: &str, at: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT OR IGNORE INTO done_requests (run, request, at_ms) SELECT run, ?2, ?3 FROM journals WHERE id = ?1";
     conn.prepare_cached(sql)?.execute(params![run.as_str(), request, at.as_millis()]).map(|_| ())
+}
+
+fn not_done(conn: &Connection, run: &RunId, request: &str) -> rusqlite::Result<()> {
+    let sql =
+        "DELETE FROM done_requests WHERE request = ?2 AND run = (SELECT run FROM journals WHERE id = ?1)";
+    conn.prepare_cached(sql)?.execute(params![run.as_str(), request]).map(|_| ())
 }
 
 fn hold(conn: &Connection, epoch: Epoch, run: &RunId, at: Timestamp) -> rusqlite::Result<()> {
@@ -115,7 +122,7 @@ mod tests {
     fn set_aside(name: &str, evidence: &str) -> Note {
         let aside =
             Aside::new(Timestamp::from_millis(7), Code::RunUnreadable, "event 3 is damaged", evidence);
-        Note::SetAside { run: run(name), aside }
+        Note::SetAside { run: run(name), aside, undone: Vec::new() }
     }
 
     #[test]
@@ -144,6 +151,10 @@ mod tests {
         // What wanted that is done with the same commit.
         let known = |name: &str| place.reader.has_request(&run(name), "req_1").unwrap();
         assert!(known("a") && !known("b"));
+        // It was refused after all.
+        let Note::SetAside { run: id, aside, .. } = set_aside("a", "") else { panic!("it is that") };
+        noted(&writer, Note::SetAside { run: id, aside, undone: vec!["req_1".to_owned()] }).unwrap();
+        assert!(!known("a") && place.reader.run(&run("a")).unwrap().aside.is_some());
     }
 
     /// No event has the id of such a request.
@@ -171,7 +182,7 @@ mod tests {
         writer.commit(commit(&run("a"), 0, [started(&run("a"))])).unwrap();
         let last = Aside::new(Timestamp::from_millis(9), Code::RunFilesFailed, "no room", "here");
         noted(&writer, set_aside("a", "before")).unwrap();
-        noted(&writer, Note::SetAside { run: run("a"), aside: last.clone() }).unwrap();
+        noted(&writer, Note::SetAside { run: run("a"), aside: last.clone(), undone: Vec::new() }).unwrap();
         assert_eq!(place.reader.run(&run("a")).unwrap().aside, Some(last));
     }
 

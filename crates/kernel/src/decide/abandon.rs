@@ -114,6 +114,7 @@ fn close(draft: &mut Draft<'_>, visit: VisitId, reason: &str) -> Result<(), Refu
         None => Course::Stop,
     };
     let decided = Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, Value::from(AUDIT));
-    let visit_result = VisitResult { status: Status::Skipped, text: String::new(), error: None };
+    let visit_result =
+        VisitResult { status: Status::Skipped, text: String::new(), is_summary: false, error: None };
     conclude::close_at_once(draft, visit, visit_result, decided)
 }

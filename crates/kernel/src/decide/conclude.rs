@@ -53,13 +53,17 @@ pub(crate) enum Conclusion {
 pub(crate) struct VisitResult {
     pub(crate) status: Status,
     pub(crate) text: String,
+    /// The text is a summary, or is made of one, of a longer text: no expression may take it for that.
+    pub(crate) is_summary: bool,
     pub(crate) error: Option<String>,
 }
 
 impl VisitResult {
     fn of(conclusion: &Conclusion) -> Self {
         match conclusion {
-            Conclusion::Skipped(_) => Self { status: Status::Skipped, text: String::new(), error: None },
+            Conclusion::Skipped(_) => {
+                Self { status: Status::Skipped, text: String::new(), is_summary: false, error: None }
+            }
             Conclusion::Failed(error) | Conclusion::Ended(error, _) => Self::failed(String::new(), error),
             // What a failed step has done is not lost to whatever comes next: the error stands beside the text.
             Conclusion::FailedAfter(error, text) => Self::failed(text.clone(), error),
@@ -68,11 +72,11 @@ impl VisitResult {
     }
 
     pub(crate) fn succeeded(text: String) -> Self {
-        Self { status: Status::Succeeded, text, error: None }
+        Self { status: Status::Succeeded, text, is_summary: false, error: None }
     }
 
     pub(crate) fn failed(text: String, error: &SkillError) -> Self {
-        Self { status: Status::Failed, text, error: Some(sentence(error)) }
+        Self { status: Status::Failed, text, is_summary: false, error: Some(sentence(error)) }
     }
 }
 
@@ -81,6 +85,16 @@ pub(crate) fn conclude(
     draft: &mut Draft<'_>,
     visit: &VisitId,
     conclusion: Conclusion,
+) -> Result<(), Refusal> {
+    conclude_with(draft, visit, conclusion, false)
+}
+
+/// As [`conclude`], of a visit whose text is perhaps a summary of a longer one, or is made of such.
+pub(crate) fn conclude_with(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    conclusion: Conclusion,
+    is_summary: bool,
 ) -> Result<(), Refusal> {
     let at = &draft.at(visit)?;
     let decided = match &conclusion {
@@ -94,7 +108,7 @@ pub(crate) fn conclude(
         Conclusion::Ended(error, end) => failed_within(at, error, end.clone()),
         Conclusion::Succeeded(text) => route::decide(draft, visit, at, text)?,
     };
-    leave(draft, visit, VisitResult::of(&conclusion), decided)
+    leave(draft, visit, VisitResult { is_summary, ..VisitResult::of(&conclusion) }, decided)
 }
 
 /// Writes the hand-off of `visit_result` and carries out the decision.
@@ -113,10 +127,11 @@ pub(crate) fn leave(
     rounds::mark(draft, visit, visit_result.status, &decided)?;
     let decided = within_the_run(draft, &draft.at(visit)?, decided).naming_next();
     let text = visit_result.text.trim_ascii().to_owned();
+    let is_whole = !is_cut && !visit_result.is_summary;
     let handoff = write_handoff(draft, visit, visit_result, &decided)?;
     // The summary is cut; an expression that reads `text` needs all of it. Flows without one do not pay for that.
     let is_a_part = handoff.summary != text || size::is_shortened(&handoff.summary);
-    let is_kept = draft.flow.reads_text && is_a_part && !is_cut && text.len() <= size::MAX_VALUE_BYTES;
+    let is_kept = draft.flow.reads_text && is_a_part && is_whole && text.len() <= size::MAX_VALUE_BYTES;
     close(draft, visit, decided, Some(Written { handoff, text: Some(text).filter(|_| is_kept) }))
 }
 

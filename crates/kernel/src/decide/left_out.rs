@@ -15,6 +15,7 @@ use crate::{
         ids::{StepId, VisitId},
         input::Refusal,
         part::{TakenFrom, TakenHandOff},
+        size::is_shortened,
     },
     state::graph,
 };
@@ -99,7 +100,8 @@ fn take(
         course => course,
     };
     let decided = Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, audit);
-    conclude::leave(draft, visit, VisitResult::succeeded(summary), decided)
+    let is_summary = is_shortened(&summary);
+    conclude::leave(draft, visit, VisitResult { is_summary, ..VisitResult::succeeded(summary) }, decided)
 }
 
 /// Where a step leads that would go back to one that is left out: its loop has no round left. What the flow says of that holds, but

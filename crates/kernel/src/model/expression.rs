@@ -249,9 +249,6 @@ impl Scope {
             })
             .map_err(|error| self.failed(source, &error))?;
         if value.is_undefined() {
-            if let Some(step) = self.text_is_missing(source) {
-                return Err(too_large(text_is_not_whole(&step)));
-            }
             let reason = self.what_is_missing(source).unwrap_or_else(|| "it is not defined".to_owned());
             return Err(EvaluationError::new(source.trim(), reason));
         }
@@ -273,6 +270,14 @@ impl Scope {
             let cure = "with `data: json` the output of a step is its data";
             return Some(format!("it is not defined: step `{id}` handed over no data; {cure}"));
         }
+        if let ("steps", [id, member]) = (name.as_str(), members.as_slice()) {
+            let step = self.root.get_attr("steps").and_then(|steps| steps.get_attr(id)).ok()?;
+            if step.get_attr("summary").is_ok_and(|summary| summary.is_undefined()) {
+                return Some(format!(
+                    "step `{id}` is left out of the part that is run, and has no `{member}`"
+                ));
+            }
+        }
         let path = members.iter().fold(name, |path, member| format!("{path}.{member}"));
         Some(match path == source.trim() {
             true => "it is not defined".to_owned(),
@@ -288,17 +293,6 @@ impl Scope {
             }
             Kind::Path { .. } | Kind::Filter | Kind::Test => None,
         })
-    }
-
-    /// The step whose text is missing, if that is the first path that is not defined.
-    fn text_is_missing(&self, source: &str) -> Option<String> {
-        match self.missing_path(source)? {
-            (name, members) if name == "steps" => match members.as_slice() {
-                [id, text] if text == "text" => Some(id.clone()),
-                _ => None,
-            },
-            _ => None,
-        }
     }
 
     /// How many members of a path there are up to the first one that is not defined. `None`: all are defined, or the name is not one

@@ -53,7 +53,8 @@ pub(crate) fn is_cut_document(bytes: &[u8]) -> bool {
 }
 
 /// The line before a text of which only a part is there. Such a text is a part for [`is_shortened`], too: no expression sees it as the whole one.
-pub(crate) const CUT_BEGINNING: &str = "… [the beginning of the text: its characters omitted] …\n";
+pub(crate) const CUT_BEGINNING: &str =
+    "… [beginning of the text: an unknown number of characters omitted] …\n";
 
 /// Whether this summary of a hand-off (contract 2) is probably a part of a text: it has the line that stands for what was left out.
 pub(crate) fn is_shortened(summary: &str) -> bool {

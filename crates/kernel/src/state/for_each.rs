@@ -134,6 +134,12 @@ impl ForEachItems {
         self.results.values().any(|result| result.text_cut)
     }
 
+    /// Whether a longer text stands behind the summary of an item.
+    pub(crate) fn has_summary(&self) -> bool {
+        let is_all = |result: &StepResult| result.is_text_whole() && result.known_text() == result.summary;
+        self.results.values().any(|result| !is_all(result))
+    }
+
     /// Items that have failed.
     pub(crate) fn failed(&self) -> impl Iterator<Item = usize> {
         self.results.iter().filter(|(_, result)| result.status == Status::Failed).map(|(item, _)| *item)

@@ -1,6 +1,6 @@
 //! What the last settled visit of a step has come to.
 
-use crate::model::{files::Blob, ids::AttemptId};
+use crate::model::{files::Blob, ids::AttemptId, size::is_shortened};
 use envoi_contract::{handoff::Status as HandoffStatus, json::Value};
 use serde::{Deserialize, Serialize};
 
@@ -28,4 +28,16 @@ pub(crate) struct StepResult {
     pub(crate) left_out: bool,
     /// The last attempt; `None` when the visit was skipped.
     pub(crate) attempt: Option<AttemptId>,
+}
+
+impl StepResult {
+    /// The whole text, or the summary where nothing more is kept.
+    pub(crate) fn known_text(&self) -> &str {
+        self.text.as_deref().unwrap_or(&self.summary)
+    }
+
+    /// Whether [`StepResult::known_text`] is all that the step has said.
+    pub(crate) fn is_text_whole(&self) -> bool {
+        !self.text_cut && (self.text.is_some() || !is_shortened(&self.summary))
+    }
 }

@@ -1,13 +1,14 @@
 //! Flows that are a part of a run.
 
 use crate::{
-    driver::Driver,
+    driver::{Driver, result, settled},
     flows::{With as _, ask, critic, flow, graph, step, step_id},
     story::{ends, feed, plays},
 };
 use envoi_contract::{digest::Digest, routing::Kind};
 use envoi_kernel::{
-    Flow, Input, Refusal,
+    Flow, Input, Refusal, Status,
+    event::{Command, Outcome},
     flow::{Expression, ForEach, InnerInput, InnerPlan, InputDecl, Step, StepKind},
     ids::FlowId,
 };
@@ -35,6 +36,44 @@ fn named(name: &str, flow: Arc<Flow>) -> Arc<Flow> {
 fn with(outer: Arc<Flow>, inner: impl IntoIterator<Item = Arc<Flow>>) -> Arc<Flow> {
     let flows = inner.into_iter().map(|flow| (flow.id.clone(), flow)).collect();
     Arc::new(Flow { flows, ..Flow::clone(&outer) })
+}
+
+/// The summary of its last step stands for a flow, and those of items for the step that has them.
+#[test]
+fn the_text_of_a_flow_is_its_last_text_or_not_whole() {
+    let read = |bytes: usize, each: bool| {
+        let build = named("build", flow([step("link")]));
+        let b = runs("b", "build").with(|step| {
+            step.for_each =
+                each.then(|| ForEach { items: Expression("['x']".to_owned()), max_parallel: None });
+        });
+        let z = step("z").exec(&["z", "${{ steps.b.text }}"]);
+        let outer = with(flow([b, z]), [build]);
+        let mut driver = Driver::started(&outer);
+        let attempt = if each { "0.b.1.link.1.1" } else { "b.1.link.1.1" };
+        let text = format!("begin {} end", "w".repeat(bytes));
+        driver.ok(settled(result(attempt, Outcome::Exited { code: 0 }, &text)));
+        let outcome = match driver.run.status() {
+            Status::Ended(ended) => Err(ended.reason.clone()),
+            _ => Ok(driver.begun("z.1.1").command.clone()),
+        };
+        (text, outcome)
+    };
+    for (bytes, each) in [(10, false), (3_000, false), (100 * 1024, false), (10, true), (3_000, true)] {
+        let (text, outcome) = read(bytes, each);
+        match outcome {
+            Ok(Command::Exec(argv)) if each => assert_eq!(argv[1], format!("item 0: {text}")),
+            Ok(Command::Exec(argv)) => assert_eq!(argv[1], text),
+            Ok(other) => panic!("{other:?}"),
+            Err(reason) => {
+                assert!(bytes > 2_000 && (each || bytes > 3_000), "{bytes} {each}: {reason}");
+                assert!(
+                    reason.contains("the text of step `b` is not kept whole"),
+                    "{bytes} {each}: {reason}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::{
     corrected::{correction, version},
-    driver::{Driver, blob, exited, settled},
+    driver::{Driver, blob, exited, result, settled},
     flows::{With as _, ask, branch, critic, flow, graph, step, step_id},
     properties::{cases, live},
     random::{Turn, flows, turns},
@@ -10,8 +10,8 @@ use crate::{
     story::{event, feed, stand},
 };
 use envoi_kernel::{
-    Cut, Event, Flow, Input, Record, Refusal,
-    event::{AttemptStarted, Change, Course, FileChange, Outcome},
+    Cut, Event, Flow, Input, Record, Refusal, Status,
+    event::{AttemptStarted, Change, Command, Course, FileChange, Outcome},
     flow::{Expression, GoalsPlan, Join, OnExhausted, Step, StepRead},
     hand_offs,
     ids::{RunId, StepId, VisitId},
@@ -236,6 +236,39 @@ fn the_files_of_a_hand_off_that_is_taken_over_are_files_of_the_run() {
     driver.restart();
     driver.ok(left("b.1.1", vec![created("notes.md", b"new")]));
     assert_eq!(files(&driver), BTreeMap::from([taken("app.bin", b"built"), taken("notes.md", b"new")]));
+}
+
+#[test]
+fn a_summary_that_is_taken_over_is_not_given_as_the_whole_text() {
+    let reads = |member: &str| {
+        let b = step("b").exec(&["b", &format!("${{{{ steps.a.{member} }}}}")]);
+        let flow = flow([step("a"), b]);
+        let mut whole = Driver::started(&flow);
+        let long = format!("begin {} end", "word ".repeat(3_000));
+        whole.ok(settled(result("a.1.1", Outcome::Exited { code: 0 }, &long)));
+        let (driver, _) = start(&flow, taking(selection("from b"), &flow, &whole));
+        match driver.run.status() {
+            Status::Ended(ended) => Err(ended.reason.clone()),
+            _ => Ok(driver.begun("b.1.1").command.clone()),
+        }
+    };
+    assert!(
+        matches!(reads("summary"), Ok(Command::Exec(argv)) if argv[1].contains(" characters omitted] …"))
+    );
+    let refused = reads("text").unwrap_err();
+    assert!(refused.contains("the text of step `a` is not kept whole"), "{refused}");
+}
+
+#[test]
+fn an_expression_that_reads_a_step_that_is_left_out_says_so() {
+    let flow = flow([step("a"), step("b").exec(&["b", "${{ steps.a.text }}"])]);
+    let (driver, _) = start(&flow, Part { selection: selection("from b"), ..Part::default() });
+    let Status::Ended(ended) = driver.run.status() else { panic!("{:?}", driver.run.status()) };
+    assert!(
+        ended.reason.contains("step `a` is left out of the part that is run, and has no `text`"),
+        "{}",
+        ended.reason
+    );
 }
 
 #[test]

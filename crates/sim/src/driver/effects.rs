@@ -72,7 +72,7 @@ impl Driver<'_> {
     }
 
     fn noted(&mut self, instance: &mut Instance, note: Note) {
-        if let Note::SetAside { run, aside } = &note {
+        if let Note::SetAside { run, aside, .. } = &note {
             self.note(format!("{run}: it is set aside: {}", aside.code));
             self.tally.set_aside = self.tally.set_aside.saturating_add(1);
             instance.aside.insert(run.clone());

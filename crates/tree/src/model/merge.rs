@@ -18,8 +18,9 @@ pub enum Side {
     Theirs,
 }
 
-/// How the line begins after which the folder's lines stand, and the one before which those that come end.
+/// How the line begins after which the folder's lines stand, the one between the sides, and the one before which those that come end.
 pub(crate) const OURS: &str = "<<<<<<<";
+pub(crate) const BETWEEN: &str = "=======";
 pub(crate) const THEIRS: &str = ">>>>>>>";
 
 /// Lines of the base, and the lines of one side that stand in their place.
@@ -42,7 +43,7 @@ pub(crate) fn marked(base: &[u8], ours: &[u8], theirs: &[u8], names: [&str; 2]) 
 pub(crate) fn markers(ours: &[u8], theirs: &[u8], [one, other]: [&str; 2]) -> Vec<u8> {
     let mut text = format!("{OURS} {one}\n").into_bytes();
     push_whole_lines(&mut text, ours);
-    text.extend_from_slice(b"=======\n");
+    text.extend_from_slice(format!("{BETWEEN}\n").as_bytes());
     push_whole_lines(&mut text, theirs);
     text.extend_from_slice(format!("{THEIRS} {other}\n").as_bytes());
     text

@@ -9,7 +9,7 @@ use crate::{
     keep::Order,
     model::{
         list::{Entry, LeftOut, Tree, What},
-        merge::{self, OURS, THEIRS},
+        merge::{self, BETWEEN, OURS, THEIRS},
     },
 };
 use std::{fs, path::Path};
@@ -101,13 +101,31 @@ fn described(entry: Option<&Entry>) -> String {
     }
 }
 
-/// Whether markers of [`lay_conflicts`] stand in this text.
+/// Whether markers of [`lay_conflicts`], or of the web page, stand in this text. A line of `=` alone is no sign of one: it also underlines
+/// headings.
 #[must_use]
 pub fn has_markers(text: &[u8]) -> bool {
-    let begins = |line: &[u8]| {
-        [OURS, THEIRS]
-            .iter()
-            .any(|marker| line.strip_prefix(marker.as_bytes()).is_some_and(|rest| rest.starts_with(b" ")))
-    };
+    // The page writes the name of what comes behind the line between the sides, where several come.
+    let markers = [format!("{OURS} "), format!("{THEIRS} "), format!("{BETWEEN} item ")];
+    let begins = |line: &[u8]| markers.iter().any(|marker| line.starts_with(marker.as_bytes()));
     text.split(|byte| *byte == b'\n').any(begins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_conflict_is_seen_and_a_heading_is_none() {
+        for (text, expected) in [
+            ("a\n<<<<<<< ours\nb\n", true),
+            ("a\n>>>>>>> item 2\n", true),
+            ("a\n======= item 2\nb\n", true),
+            ("Title\n=======\n", false),
+            ("=======  =======\na        b\n", false),
+            ("<<<<<<<ours\n", false),
+        ] {
+            assert_eq!(has_markers(text.as_bytes()), expected, "{text}");
+        }
+    }
 }

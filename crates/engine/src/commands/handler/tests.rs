@@ -435,7 +435,7 @@ fn a_request_that_has_a_run_tried_again_does_so_once() {
     place.decides(Input::SlotFree, slot());
     let set_aside = || {
         let why = envoi_journal::Aside::new(crate::model::clock::now(), Code::RunFilesFailed, "no room", "");
-        place.notes(envoi_journal::Note::SetAside { run: place.id.clone(), aside: why });
+        place.notes(envoi_journal::Note::SetAside { run: place.id.clone(), aside: why, undone: Vec::new() });
     };
     set_aside();
     let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());

@@ -32,6 +32,8 @@ pub(super) struct SetAside {
     replies: Vec<Reply>,
     /// Those who want it tried again.
     adopts: Vec<Adopt>,
+    /// The requests of theirs that are noted as done with its being taken up.
+    noted: Vec<String>,
 }
 
 /// A run that was not adopted, and why.
@@ -125,18 +127,19 @@ impl Engine {
     }
 
     fn put_aside(&mut self, id: &RunId, trouble: &Trouble, replies: Vec<Reply>) {
-        self.put_aside_as(id, trouble.aside(self.world.clock.now()), replies);
+        self.put_aside_as(id, trouble.aside(self.world.clock.now()), replies, Vec::new());
     }
 
-    fn put_aside_as(&mut self, id: &RunId, aside: Aside, replies: Vec<Reply>) {
+    fn put_aside_as(&mut self, id: &RunId, aside: Aside, replies: Vec<Reply>, undone: Vec<String>) {
         if let Err(gone) = self.world.log.check_place() {
             let error = EngineError::Moved { reason: gone.to_string() };
             replies.into_iter().for_each(|reply| reply(Err(error.clone())));
             return self.stop(error);
         }
         let stage = Stage::Storing(aside.clone());
-        self.aside.insert(id.clone(), SetAside { stage, replies, adopts: Vec::new() });
-        self.note(Note::SetAside { run: id.clone(), aside });
+        let set_aside = SetAside { stage, replies, adopts: Vec::new(), noted: Vec::new() };
+        self.aside.insert(id.clone(), set_aside);
+        self.note(Note::SetAside { run: id.clone(), aside, undone });
     }
 
     /// A run that is set aside, or may be, by the journal: it is tried again, or nothing is done with it. Returns the
@@ -157,7 +160,8 @@ impl Engine {
                 return Some(adopt);
             };
             let stage = Stage::TakingUp(why);
-            self.aside.insert(id.clone(), SetAside { stage, replies: Vec::new(), adopts: vec![adopt] });
+            let set_aside = SetAside { stage, replies: Vec::new(), adopts: vec![adopt], noted: Vec::new() };
+            self.aside.insert(id.clone(), set_aside);
             self.note_taken_up(id);
             return None;
         };
@@ -181,7 +185,10 @@ impl Engine {
         let at = self.world.clock.now();
         let adopts = self.aside.get_mut(id).into_iter().flat_map(|aside| &mut aside.adopts);
         let wants_no_more = adopts.filter(|adopt| adopt.inputs.is_empty());
-        let requests = wants_no_more.filter_map(|adopt| adopt.request.take()).collect();
+        let requests: Vec<String> = wants_no_more.filter_map(|adopt| adopt.request.take()).collect();
+        if let Some(aside) = self.aside.get_mut(id) {
+            aside.noted.clone_from(&requests);
+        }
         self.note(Note::TakeUp { run: id.clone(), at, requests });
     }
 
@@ -195,15 +202,17 @@ impl Engine {
     /// It is durable that the run is tried again.
     pub(super) fn is_taken_up(&mut self, id: &RunId) {
         self.world.observer.taken_up(id);
-        let Some(SetAside { stage, adopts, .. }) = self.aside.remove(id) else { return };
+        let Some(SetAside { stage, adopts, noted, .. }) = self.aside.remove(id) else { return };
         let mut refused = Vec::new();
         for adopt in adopts {
             refused.extend(self.try_adopt(adopt).err());
         }
         let stays = !self.runs.contains_key(id) && !self.aside.contains_key(id);
         if let (Stage::TakingUp(why), true, false) = (stage, stays, refused.is_empty()) {
-            // No request could be done: the run is set aside again, with its old reason. The requests are answered once that is durable.
-            return self.put_aside_as(id, why, refused.into_iter().map(Unadopted::when_aside).collect());
+            // No request could be done: the run is set aside again, with its old reason. The requests are answered once that is durable, and
+            // are not done any more: sent again, they are tried again.
+            let replies = refused.into_iter().map(Unadopted::when_aside).collect();
+            return self.put_aside_as(id, why, replies, noted);
         }
         refused.into_iter().for_each(Unadopted::tell);
         // Of one that had ended, its files were what was wrong: they are made good by now.

@@ -87,7 +87,12 @@ impl Log for Doings {
 
     fn note(&mut self, note: Note) {
         let what = match &note {
-            Note::SetAside { aside, .. } => format!("is set aside: {}", aside.code),
+            Note::SetAside { aside, undone, .. } if undone.is_empty() => {
+                format!("is set aside: {}", aside.code)
+            }
+            Note::SetAside { aside, undone, .. } => {
+                format!("is set aside: {}: `{}` is not done", aside.code, undone.join("`, `"))
+            }
             Note::TakeUp { requests, .. } if requests.is_empty() => "is taken up".to_owned(),
             Note::TakeUp { requests, .. } => format!("is taken up: `{}` is done", requests.join("`, `")),
             Note::Hold { .. } => "is held".to_owned(),

@@ -70,6 +70,7 @@ pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refus
         return Ok(());
     };
     let failed: Vec<usize> = fan.failed().collect();
+    let is_summary = fan.has_summary();
     let conclusion = if failed.is_empty() {
         Conclusion::Succeeded(fan.summary())
     } else {
@@ -77,7 +78,7 @@ pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refus
             format!("{} of {} items failed: {}", failed.len(), fan.items.len(), named(&failed, &fan.items));
         Conclusion::FailedAfter(SkillError::new(Code::ItemsFailed, message), fan.summary())
     };
-    conclude::conclude(draft, visit, conclusion)
+    conclude::conclude_with(draft, visit, conclusion, is_summary)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::{
         ids::{AttemptId, VisitId},
         ledger::Budget,
         path,
-        size::{MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES, MAX_VALUE_BYTES, is_shortened},
+        size::{MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES, MAX_VALUE_BYTES},
     },
     state::{control::Control, for_each::MAX_ITEMS, loops, step_result::StepResult, visit::OpenVisit},
 };
@@ -244,9 +244,8 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
         return Value::Object(members);
     }
     members.insert("summary".to_owned(), Value::from(result.summary.as_str()));
-    let whole = || Some(&result.summary).filter(|summary| !result.text_cut && !is_shortened(summary));
-    if let Some(text) = result.text.as_ref().or_else(whole) {
-        members.insert("text".to_owned(), Value::from(text.as_str()));
+    if result.is_text_whole() {
+        members.insert("text".to_owned(), Value::from(result.known_text()));
     }
     // Where a manifest has them, the scope says so when an expression asks for them. Data too large to stand in the journal is a
     // reference: the scope says that, too.

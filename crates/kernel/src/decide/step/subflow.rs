@@ -87,11 +87,11 @@ pub(crate) fn returned(draft: &mut Draft<'_>, scope: &str) -> Result<(), Refusal
     }
     let outputs = at.step.inner().map(|plan| plan.outputs.as_slice()).unwrap_or_default();
     let data = render::outputs(draft, scope, outputs);
-    let text = last_summary(draft, scope);
+    let (text, is_summary) = last_text(draft, scope);
     match data {
         Ok(data) if data.compact().len() <= MAX_DATA_BYTES => {
             draft.emit(Event::FlowReturned(Box::new(FlowReturned { visit: visit.clone(), data })))?;
-            conclude::conclude(draft, &visit, Conclusion::Succeeded(text))
+            conclude::conclude_with(draft, &visit, Conclusion::Succeeded(text), is_summary)
         }
         Ok(_) => {
             let message =
@@ -127,8 +127,9 @@ fn caller(draft: &Draft<'_>, scope: &str) -> Result<(VisitId, bool), Refusal> {
     caller.ok_or_else(|| Refusal::Inconsistent { reason: format!("nothing runs scope `{scope}`") })
 }
 
-/// What the last hand-off of the flow says stands for the flow.
-fn last_summary(draft: &Draft<'_>, scope: &str) -> String {
+/// What the last step of the flow says stands for the flow: its whole text if that is kept, else its summary. Says whether a longer text
+/// stands behind the summary.
+fn last_text(draft: &Draft<'_>, scope: &str) -> (String, bool) {
     let last = draft.control.flow_state(scope).last_result();
-    last.map(|result| result.summary.clone()).unwrap_or_default()
+    last.map(|result| (result.known_text().to_owned(), !result.is_text_whole())).unwrap_or_default()
 }

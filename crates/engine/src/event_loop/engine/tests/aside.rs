@@ -39,6 +39,7 @@ fn aside_is_durable(name: &str) -> Message {
     noted(Note::SetAside {
         run: id(name),
         aside: Aside::new(Timestamp::from_millis(0), Code::RunUnreadable, "", ""),
+        undone: Vec::new(),
     })
 }
 
@@ -553,6 +554,7 @@ fn a_note_that_cannot_be_written_stops_the_engine() {
     let note = Note::SetAside {
         run: id("a"),
         aside: Aside::new(Timestamp::from_millis(0), Code::RunUnreadable, "", ""),
+        undone: Vec::new(),
     };
     let result = Err(CommitError::Full { source: Arc::new(std::io::Error::other("no room")) });
     engine.handle(Message::Noted { note, result });

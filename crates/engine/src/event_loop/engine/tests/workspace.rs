@@ -70,7 +70,7 @@ fn taken_up(name: &str) -> Message {
 
 fn aside_is_durable(name: &str) -> Message {
     let aside = Aside::new(Timestamp::from_millis(0), "RUN_FILES_FAILED".parse().unwrap(), "", "");
-    noted(Note::SetAside { run: id(name), aside })
+    noted(Note::SetAside { run: id(name), aside, undone: Vec::new() })
 }
 
 /// Whether a run can begin in `/w` now.
@@ -118,6 +118,33 @@ fn a_run_that_is_set_aside_has_its_workspace_until_its_attempt_is_over() {
     engine.handle(again);
     engine.handle(taken_up("a"));
     assert_eq!(word(&received), "done");
+}
+
+/// Another run comes into its workspace between the commit that takes it up and the run itself.
+#[test]
+fn a_request_that_is_refused_after_its_run_was_taken_up_is_not_done() {
+    let (mut engine, doings) = engine(2);
+    assert_eq!(lets_in(&mut engine, "a"), "done");
+    let first = engine.run(&id("a")).unwrap().clone();
+    engine.handle(troubled("a"));
+    engine.handle(aside_is_durable("a"));
+    engine.handle(settled("a", "only.1.1"));
+    let (received, again) = resume(&first, true, false);
+    let Message::Adopt(again) = again else { panic!("it is adopted") };
+    engine.handle(Message::Adopt(Box::new(Adopt { request: Some("req_1".to_owned()), ..*again })));
+    assert_eq!(doings.take().last().map(String::as_str), Some("run_a is taken up: `req_1` is done"));
+    assert_eq!(lets_in(&mut engine, "b"), "done");
+    doings.take();
+    engine.handle(taken_up("a"));
+    assert!(
+        doings
+            .take()
+            .iter()
+            .any(|done| done.starts_with("run_a is set aside: ") && done.ends_with(": `req_1` is not done")),
+        "the same request is to be tried when it comes again"
+    );
+    engine.handle(aside_is_durable("a"));
+    assert_eq!(word(&received), "busy");
 }
 
 #[test]
