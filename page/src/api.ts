@@ -454,7 +454,7 @@ export interface Fork {
 }
 
 export interface Forked {
-  /** Whether an engine works on the run now; null if it has ended. */
+  /** Whether an engine, or a step under its supervisor, works on the run now; null if it has ended. */
   activity: "working" | "stopped" | "set_aside" | null;
   /** Since when. */
   activity_since: string | null;
@@ -514,7 +514,7 @@ export interface Forked {
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   /** The step it is in, or was in when it ended. */
   step: string | null;
-  /** Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step. */
+  /** Whether a step of it goes on under its supervisor without an engine; who resumes it waits for that step. */
   step_works: boolean;
   /** Whose run it is. */
   tenant: string;
@@ -959,7 +959,7 @@ export interface Rounds {
 }
 
 export interface Run {
-  /** Whether an engine works on the run now; null if it has ended. */
+  /** Whether an engine, or a step under its supervisor, works on the run now; null if it has ended. */
   activity: "working" | "stopped" | "set_aside" | null;
   /** Since when. */
   activity_since: string | null;
@@ -1017,7 +1017,7 @@ export interface Run {
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   /** The step it is in, or was in when it ended. */
   step: string | null;
-  /** Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step. */
+  /** Whether a step of it goes on under its supervisor without an engine; who resumes it waits for that step. */
   step_works: boolean;
   /** Whose run it is. */
   tenant: string;

@@ -318,7 +318,7 @@ class Forbidden(TypedDict):
 
 class Forked(TypedDict):
     activity: Optional[Literal["working", "stopped", "set_aside"]]
-    """Whether an engine works on the run now; null if it has ended."""
+    """Whether an engine, or a step under its supervisor, works on the run now; null if it has ended."""
     activity_since: Optional[str]
     """Since when."""
     actor: str
@@ -358,7 +358,7 @@ class Forked(TypedDict):
     step: Optional[str]
     """The step it is in, or was in when it ended."""
     step_works: bool
-    """Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step."""
+    """Whether a step of it goes on under its supervisor without an engine; who resumes it waits for that step."""
     tenant: str
     """Whose run it is."""
     terminal_reason: Optional[str]
@@ -752,7 +752,7 @@ class Rounds(TypedDict):
 
 class Run(TypedDict):
     activity: Optional[Literal["working", "stopped", "set_aside"]]
-    """Whether an engine works on the run now; null if it has ended."""
+    """Whether an engine, or a step under its supervisor, works on the run now; null if it has ended."""
     activity_since: Optional[str]
     """Since when."""
     actor: str
@@ -790,7 +790,7 @@ class Run(TypedDict):
     step: Optional[str]
     """The step it is in, or was in when it ended."""
     step_works: bool
-    """Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step."""
+    """Whether a step of it goes on under its supervisor without an engine; who resumes it waits for that step."""
     tenant: str
     """Whose run it is."""
     terminal_reason: Optional[str]
