@@ -1,7 +1,7 @@
 //! Which patterns can begin where: keeps the common case to one look-up a byte.
 
 use super::pattern::{Head, Letters, Pattern, Unit, value_of};
-use super::spelling::{Reading, TooFew, is_special, readings};
+use super::spelling::{MOST_BACKSLASHES, Reading, TooFew, is_special, readings};
 use std::collections::{BTreeSet, HashMap};
 
 /// Numbers of patterns, by how they begin.
@@ -129,14 +129,20 @@ impl Index {
         Ok(Candidates::Of { numbers, heads, letters: Letters::of(bytes) })
     }
 
-    /// How many backslashes stand at the beginning of `bytes`, if no pattern can begin with any of them: most escapes are of a
-    /// character with which none begins. None where it takes a closer look.
+    /// How many backslashes at the beginning of `bytes` no pattern can begin with: most escapes are of a character with which none
+    /// begins, and of a long run only the last backslashes can belong to an escape. None where it takes a closer look.
     pub(super) fn harmless_backslashes(&self, bytes: &[u8]) -> Option<usize> {
-        let count = bytes.iter().position(|byte| *byte != b'\\')?;
         let begins = |byte: u8| self.escaped_bytes.get(usize::from(byte)).copied().unwrap_or(true);
-        if count == 0 || begins(b'\\') {
+        if bytes.first() != Some(&b'\\') || begins(b'\\') {
             return None;
         }
+        let count = bytes.iter().position(|byte| *byte != b'\\');
+        // All of them at once: were the run looked at again from each of its bytes, it would take time with the square of its length.
+        let run = count.unwrap_or(bytes.len());
+        if run > MOST_BACKSLASHES {
+            return run.checked_sub(MOST_BACKSLASHES);
+        }
+        let count = count?;
         let begins_with_it = match bytes.get(count).copied()? {
             b'%' | b'x' | b'U' | b'0'..=b'7' => true,
             b'u' => {

@@ -6,7 +6,7 @@
 
 /// The most backslashes before an escaped character: JSON in JSON in JSON has seven before a quote, and eight in the place
 /// of one backslash.
-const MOST_BACKSLASHES: usize = 8;
+pub(super) const MOST_BACKSLASHES: usize = 8;
 
 /// How often `%` may be encoded again: `%2F`, `%252F`, `%25252F`.
 const MOST_PERCENTS: usize = 3;

@@ -109,6 +109,26 @@ fn few_places_of_ordinary_output_are_looked_at_closely() {
     }
 }
 
+/// A run that is looked at again from each of its bytes takes time with the square of its length.
+#[test]
+fn a_long_run_of_backslashes_is_passed_at_once() {
+    let values = ["secret-1", "news", "%x", "back\\slash"].map(str::to_owned);
+    let secrets = Secrets::new(&values);
+    for after in ["", "secret-1", "news", "u0073ecret-1", "\"", "%", "+", "a"] {
+        let run = |length: usize| format!("{}{after}", "\\".repeat(length));
+        let passed = |length: usize| secrets.index.harmless_backslashes(run(length).as_bytes());
+        assert_eq!([9, 1_000, 100_000].map(passed), [1, 992, 99_992].map(Some), "{after}");
+        // Where it begins makes no difference.
+        for more in [1, 7, 100] {
+            let text = secrets.mask_str(&run(8 + more));
+            assert_eq!(text, format!("{}{}", "\\".repeat(more), secrets.mask_str(&run(8))), "{after} {more}");
+        }
+    }
+    // Each backslash may begin this one: what is looked at is bounded by its length.
+    let secrets = Secrets::new(&["\\begins".to_owned()]);
+    assert_eq!(secrets.index.harmless_backslashes(&[b'\\'; 1_000]), None);
+}
+
 #[test]
 fn nothing_is_held_back_that_cannot_become_a_secret() {
     let secrets = Secrets::new(&["hunter2".to_owned()]);
