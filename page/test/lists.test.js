@@ -143,7 +143,7 @@ test("the map of a run has the states of inner flows too, what waits, what was s
   assert.notEqual(await look("never"), await look("deep"), "what was skipped is dimmed");
   await person.accessible(page);
   stage.write("go", "");
-  await station("ok").getByText("asks").waitFor();
+  await station("ok").locator(".states").getByText("asks").waitFor();
   assert.match(await said("each"), /✓ succeeded 3/);
   await person.done();
   await stage.close();
