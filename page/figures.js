@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-import { DESK, PHONE, Person, Stage, ended } from "./test/stage.js";
+import { DESK, Person, Stage, ended } from "./test/stage.js";
 
 const FLOW = `
 flow: one
@@ -16,19 +16,6 @@ steps:
     run: echo prepared
   - id: check
     run: echo 'Three pages, all dates agree with the tags.'
-`;
-
-const ASKS = `
-flow: publish
-title: Notes of the release
-steps:
-  - id: draft
-    run: printf '# Notes of 0.9\\n\\n- Pages open **faster**.\\n- Dates agree with the tags.\\n' > notes.md; echo 'Two changes. VERIFIED by the critic.'
-    artifacts: [notes.md]
-  - id: ok
-    ask: 'Publish the notes of 0.9?'
-  - id: send
-    run: echo sent
 `;
 
 /** Of an item ten visits: the item, and nine steps that are skipped, so that nothing is started. */
@@ -45,13 +32,6 @@ steps:
 const ONE_PAGE = `flow: page\nsteps:\n${Array.from({ length: 9 }, (_, nth) => `  - id: look_${nth}\n    if: "false"\n    run: echo looked\n`).join("")}`;
 
 const middle = (all) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)];
-
-/** Rows of a run with this many visits, a failure among them. */
-function rowsOf(row, count) {
-  const whole = { ...row, place: "check.1", step: "check", items: count, attempts: 0, state: "failed", took_ms: 90_000, summary: `${count - 3} succeeded, 3 failed` };
-  const item = (nth) => ({ ...row, place: `${nth}.check.1`, part_of: "check.1", step: "check", scope: String(nth), item: nth, value: `src/file_${nth}.rs`, took_ms: 40 + (nth % 90), state: nth % Math.ceil(count / 3) === 7 ? "failed" : "succeeded", summary: nth % Math.ceil(count / 3) === 7 ? "TOOL_EXIT_NON_ZERO: exit code 2" : "no remarks", seq: nth });
-  return [{ ...row, place: "prepare.1", step: "prepare" }, whole, ...Array.from({ length: count }, (_, nth) => item(nth))];
-}
 
 const stage = await Stage.open();
 try {
@@ -75,7 +55,7 @@ try {
   console.log(`first paint, middle of 7: ${Math.round(middle(paints))} ms`);
 
   // Real runs, the server's part included. The first look after the server came up reads all events of the run.
-  for (const items of [1, 1000]) {
+  for (const items of [1, 40, 1000]) {
     const { digest } = await stage.ask("POST", "flows", { flow: "pages.yaml", files: { "pages.yaml": PAGES(items), "page.yaml": ONE_PAGE } });
     const pages = (await stage.ask("POST", "runs", { flow: digest, workspace: "shared" })).run;
     await stage.until(pages, "succeeded");
@@ -106,26 +86,13 @@ try {
     console.log(`\`envoi show\` of it, middle of 7: ${middle(shows)} ms`);
     const of = (name) => Math.round(middle(looks.map((look) => look[name])));
     console.log(`a real run, ${looks[0].visits}: ${of("requests")} requests, ${of("bytes")} bytes (rows ${of("steps")}), ${of("elements")} elements, first paint ${of("paint")} ms, its head after ${of("head")} ms, the tree after ${of("shown")} ms, the first time after ${Math.round(looks[0].shown)} ms`);
-  }
-
-  // Rows that are made up, among them three that failed, of a run that has failed.
-  const failed = await stage.run(FLOW.replace("title: Release of the notes", "title: All files of the library").replace("echo 'Three pages, all dates agree with the tags.'", "exit 2"));
-  await stage.until(failed, "failed");
-  await page.goto(`${stage.url}/#/r/${failed}`);
-  const [row] = (await stage.ask("GET", `runs/${failed}/steps`)).steps;
-  for (const count of [10, 400, 10_000]) {
-    const rows = rowsOf(row, count);
-    await page.unrouteAll();
-    await page.route(/\/steps\?/, (route) => route.fulfill({ json: { steps: rows, next: null, newest: 40_000 } }));
+    // All of them at once: each has the name of the step in its place.
+    const all = 10 * items + 1;
     const begun = Date.now();
-    await page.reload();
-    const grid = page.getByRole("treegrid");
-    await grid.waitFor();
-    const shown = Date.now() - begun;
-    await grid.focus();
-    await page.keyboard.press("j");
-    await page.keyboard.press("ArrowRight");
-    await page.waitForFunction((count) => Number(document.querySelector("[role=treegrid]").ariaRowCount ?? document.querySelector("[role=treegrid]").getAttribute("aria-rowcount")) >= count, count);
+    await page.getByLabel("words in steps").fill("page");
+    await page.waitForFunction((count) => Number(document.querySelector("[role=treegrid]").getAttribute("aria-rowcount")) === count, all);
+    const filtered = Date.now() - begun;
+    await page.getByRole("treegrid").focus();
     const frames = await page.evaluate(async () => {
       const box = document.querySelector("[role=treegrid]");
       const times = [];
@@ -136,31 +103,18 @@ try {
         times.push(now - before);
         before = now;
       }
-      box.scrollTop = 0;
       return times;
     });
     const elements = await page.evaluate(() => document.querySelectorAll("*").length);
     const sorted = [...frames].sort((a, b) => a - b);
-    console.log(`${count} visits: ${elements} elements, shown after ${shown} ms, a frame takes ${Math.round(middle(frames))} ms, 95 of 100 at most ${Math.round(sorted[Math.floor(sorted.length * 0.95)])} ms`);
-    if (count > 10) await person.shot(page, count === 400 ? "items" : "visits");
+    console.log(`${all} rows at once: ${elements} elements, found after ${filtered} ms, a frame takes ${Math.round(middle(frames))} ms, 95 of 100 at most ${Math.round(sorted[Math.floor(sorted.length * 0.95)])} ms`);
+    if (items < 1000) continue;
+    await page.evaluate(() => (document.querySelector("[role=treegrid]").scrollTop = 100_000));
+    await person.shot(page, "visits");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await person.shot(page, "visits-dark");
   }
-  await page.emulateMedia({ colorScheme: "dark" });
-  await person.shot(page, "visits-10000-dark");
-  await page.unrouteAll();
-
-  const asks = await stage.run(ASKS);
-  const { question } = await stage.question(asks);
-  const phone = await Person.at(stage, PHONE);
-  const small = await phone.tab(stage.link("--for", "ann", "--scope", "answer"));
-  await small.goto(`${stage.url}/#/q/${question}`);
-  await small.getByText("Pages open").waitFor();
-  await phone.shot(small, "question-phone-light");
-  await small.emulateMedia({ colorScheme: "dark" });
-  await small.getByText("Approve", { exact: true }).tap();
-  await small.evaluate(() => scrollTo(0, 0));
-  await phone.shot(small, "question-phone-dark");
   await person.context.close();
-  await phone.context.close();
 } finally {
   await ended();
 }

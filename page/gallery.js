@@ -2,7 +2,7 @@
 //
 // Needs what check.sh needs: ENVOI=…/envoi CHROMIUM=…/chromium SHOTS=../docs/page node gallery.js [NAME …]
 
-import { LATER, NASTY, RELEASE, throttled } from "./test/flows.js";
+import { LATER, NASTY, RELEASE, WRITES, models, throttled } from "./test/flows.js";
 import { DESK, PHONE, Person, Stage, ended, eventually } from "./test/stage.js";
 
 const BUILD = `
@@ -20,8 +20,8 @@ title: Notes of the release
 limits: { cost_usd: 5 }
 steps:
   - id: draft
-    run: printf '# Notes of 0.9\\n\\n- Pages open **faster**.\\n- Dates agree with the tags.\\n' > notes.md; echo 'Two changes. VERIFIED by the critic.'
-    artifacts: [notes.md]
+    run: printf '# Notes of 0.9\\n\\n- Pages open **faster**.\\n- Dates agree with the tags.\\n' > notes-0.9.md; echo 'Two changes. VERIFIED by the critic.'
+    artifacts: [notes-0.9.md]
   - id: ok
     ask:
       message: 'Publish the notes of 0.9?'
@@ -43,16 +43,34 @@ steps:
 
 const CONFLICT = `
 flow: edits
-title: Two edits of the notes
+title: Three edits of the notes
 workspace: { isolate: tree }
 steps:
   - id: base
-    run: printf '# Speed\\n\\nPages open fast.\\n' > speed.md
-    artifacts: [speed.md]
+    run: printf '# Speed\\n\\nPages open fast.\\n' > speed.md; printf 'Opens fast.\\n' > summary.txt
+    artifacts: [speed.md, summary.txt]
   - id: edit
-    for_each: ['faster than before', 'in 80 ms']
+    for_each: ['faster than before', 'in 80 ms', 'at once']
     isolate: true
-    run: sed -i "s/open .*/open \${{ item }}./" speed.md
+    run: sed -i "s/open .*/open \${{ item }}./" speed.md; if [ $ENVOI_ITEM = 2 ]; then echo 'Opens at once.' > summary.txt; fi
+`;
+
+const FOLDERS = ["api", "engine", "journal", "kernel", "server"];
+/** 400 files, of which three fail. */
+const ITEMS = `
+flow: check
+title: All files of the library
+steps:
+  - id: list
+    run: echo 'Found 400 files'
+  - id: check
+    for_each: [${Array.from({ length: 400 }, (_, nth) => `src/${FOLDERS[nth % 5]}/part_${Math.floor(nth / 5)}.rs`).join(", ")}]
+    max_parallel: 8
+    run: |
+      case $ENVOI_ITEM in 57|203|311) echo "error: unused variable in \${{ item }}" >&2; exit 2;; esac
+      echo 'no remarks'
+  - id: publish
+    run: echo published
 `;
 
 /** The answer that has the files in conflict, in view. */
@@ -62,15 +80,38 @@ async function edited(tab) {
   await tab.getByText("Use edited files", { exact: true }).evaluate((choice) => choice.scrollIntoView({ block: "center" }));
 }
 
+/** What differs between two rounds, in view. */
+async function compared(tab) {
+  await tab.getByLabel("compare with").selectOption({ label: "visit 2" });
+  await tab.locator(".diff").last().waitFor();
+  await tab.locator(".diff").last().evaluate((differs) => differs.scrollIntoView({ block: "center" }));
+}
+
+/** The items of a run, those that failed first. */
+async function unfolded(tab) {
+  await tab.getByRole("row", { name: /failed check/ }).waitFor();
+  await tab.getByRole("treegrid").focus();
+  await tab.keyboard.press("e");
+  await tab.keyboard.press("ArrowRight");
+  await tab.getByRole("row", { name: /failed 57/ }).waitFor();
+}
+
 const wanted = process.argv.slice(2);
 const isWanted = (name) => wanted.length === 0 || wanted.includes(name);
 
-const stage = await Stage.open();
+const stage = await Stage.open({ config: "" });
+await stage.kill();
+const provider = await models(stage);
+await stage.restart();
 try {
   const { digest } = await stage.ask("POST", "flows", { flow: "release.yaml", files: { "release.yaml": RELEASE, "build.yaml": BUILD } });
   const runs = {};
   runs.release = (await stage.ask("POST", "runs", { flow: digest, workspace: "shared" })).run;
   await stage.until(runs.release, "failed");
+  runs.items = await stage.run(ITEMS);
+  await stage.until(runs.items, "failed");
+  runs.writes = await stage.run(WRITES);
+  await stage.until(runs.writes, "succeeded");
   runs.publish = await stage.run(PUBLISH);
   await stage.question(runs.publish);
   runs.later = await stage.run(LATER);
@@ -103,8 +144,12 @@ try {
     ["run", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor()],
     ["run-dark", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor(), { dark: true }],
     ["place", page, `#/r/${runs.release}/at/7.check.1`, (tab) => tab.locator(".output", { hasText: "is broken" }).waitFor()],
+    ["place-phone", small, `#/r/${runs.release}/at/7.check.1`, (tab) => tab.locator(".output", { hasText: "is broken" }).waitFor()],
+    ["compare", page, `#/r/${runs.release}/at/draft.3`, (tab) => compared(tab)],
+    ["items", page, `#/r/${runs.items}`, (tab) => unfolded(tab)],
+    ["items-dark", page, `#/r/${runs.items}`, (tab) => unfolded(tab), { dark: true }],
     ["why", page, `#/r/${runs.release}/why`, (tab) => tab.getByRole("region", { name: "decisions" }).getByRole("listitem").first().waitFor()],
-    ["cost", page, `#/r/${runs.release}/cost`, (tab) => tab.getByRole("row").first().waitFor()],
+    ["cost", page, `#/r/${runs.writes}/cost`, (tab) => tab.getByRole("row").first().waitFor()],
     ["map", page, `#/r/${runs.release}/map`, (tab) => tab.locator(".stations li").first().waitFor()],
     ["waits", page, `#/r/${runs.later}`, (tab) => tab.getByRole("treegrid").waitFor()],
     ["doubt-phone", small, `#/q/${doubt}`, (tab) => tab.getByRole("radio").first().waitFor()],
@@ -120,9 +165,20 @@ try {
     await tab.emulateMedia({ colorScheme: dark ? "dark" : "light" });
     await tab.goto(`${stage.url}/${address}`);
     await seen(tab);
+    // No link is under the pointer.
+    await tab.mouse.move(0, 0);
     await tab.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
     await desk.shot(tab, name);
   }
+  if (isWanted("not-live")) {
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.goto(`${stage.url}/#/r/${runs.release}`);
+    await page.getByRole("treegrid").waitFor();
+    await stage.kill();
+    await page.locator(".notlive").waitFor();
+    await desk.shot(page, "not-live");
+  }
 } finally {
+  provider.close();
   await ended();
 }

@@ -667,6 +667,25 @@ export interface MessagesRefusal {
   type: "error";
 }
 
+export interface ModelAmounts {
+  /** Calls that have begun. */
+  calls: number;
+  /** What its calls have cost, in US dollars. */
+  cost_usd: string;
+  /** The model, as the configuration names it. */
+  model: string;
+  /** Who offers it, as the configuration names it. */
+  provider: string;
+  /** Tokens that it was given. */
+  tokens_in: number;
+  /** Tokens that it gave. */
+  tokens_out: number;
+  /** Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them. */
+  uncounted_calls: number;
+  /** Calls that are over and whose cost is not known: `cost_usd` has nothing for them. */
+  unpriced_calls: number;
+}
+
 export interface MostAttempts {
   /** The file; null if the key does not stand in it. */
   file: string | null;
@@ -1041,6 +1060,8 @@ export interface Run {
 export interface RunLedger {
   /** Attempts in doubt: `used` has their whole budget, or nothing if they had none. */
   attempts_in_doubt: number;
+  /** What it has used itself of each model, of the calls that Envoi made or passed on. What programs only report names no model. */
+  by_model: readonly ModelAmounts[];
   /** What each step has used. */
   by_step: object;
   /** Its bounds; null is unlimited. */
@@ -1171,6 +1192,8 @@ export interface StepRow {
   value: string | null;
   /** Which visit of the step, from 1. */
   visit: number;
+  /** When nothing worked on it: stretches of a second or more, in their order. Of very many, the longest. */
+  waits?: readonly StepWait[] | undefined;
 }
 
 export interface StepShape {
@@ -1204,6 +1227,15 @@ export interface StepShape {
   step: string;
   /** Most tries of a visit, from 1. */
   tries: number;
+}
+
+export interface StepWait {
+  /** When it began. */
+  from: string;
+  /** What for. A wait for a free slot after it belongs to it. */
+  reason: "next_try" | "account" | "person";
+  /** When it was over; null if it goes on. */
+  until: string | null;
 }
 
 export interface Steps {

@@ -9,7 +9,7 @@ import { Differences } from "./files.js";
 import { useLoaded } from "./load.js";
 import { tail, type Stream } from "./log.js";
 import { Shown } from "./parts.js";
-import { plural } from "./words.js";
+import { plural, size } from "./words.js";
 import { Refused, json } from "./wire.js";
 
 interface Other {
@@ -60,7 +60,10 @@ export function Compare({ run, row, rows, forkedFrom, attempt, stream }: Props):
 }
 
 /** What differs; null: one of them is not there; undefined: too much differs. */
-type Found = { handoff: Change[] | undefined | null; output: Change[] | undefined | null };
+type Found = { handoff: Change[] | undefined | null; output: Change[] | undefined | null; isCut: boolean };
+
+/** So much of the end of each output is compared. */
+const MOST_BYTES = 1024 * 1024;
 
 async function handoffOf({ run, place }: Other, signal: AbortSignal): Promise<string> {
   const { summary = "", error } = await json<{ summary?: string; error?: string | null }>(`runs/${encodeURIComponent(run)}/handoffs/${encodeURIComponent(place)}`, { signal });
@@ -80,11 +83,18 @@ async function between(get: (of: Other) => Promise<string>, before: Other, after
 function Differing({ other, own, stream }: { other: Other; own: Other; stream: Stream }): JSX.Element {
   const loaded = useLoaded<Found>(
     async (signal) => {
+      let isCut = false;
+      const written = async (of: Other): Promise<string> => {
+        const { text, from } = await tail(of.run, `${of.place}.${of.attempt}`, stream, signal, MOST_BYTES);
+        isCut ||= from > 0;
+        // The first line of a part is a part of a line.
+        return from > 0 ? text.slice(text.indexOf("\n") + 1) : text;
+      };
       const [handoff, output] = await Promise.all([
         other.place === own.place && other.run === own.run ? [] : between((of) => handoffOf(of, signal), other, own),
-        between(async (of) => (await tail(of.run, `${of.place}.${of.attempt}`, stream, signal)).text, other, own),
+        between(written, other, own),
       ]);
-      return { handoff, output };
+      return { handoff, output, isCut };
     },
     [JSON.stringify([other, own]), stream],
     () => false,
@@ -97,7 +107,13 @@ function Differing({ other, own, stream }: { other: Other; own: Other; stream: S
   };
   return (
     <section aria-label={`compared with ${other.label}`}>
-      <Shown of={loaded}>{({ handoff, output }) => <>{(handoff === null || handoff === undefined || handoff.length > 0) && shown("hand-off", handoff)}{shown(stream, output)}</>}</Shown>
+      <Shown of={loaded}>{({ handoff, output, isCut }) => (
+        <>
+          {(handoff === null || handoff === undefined || handoff.length > 0) && shown("hand-off", handoff)}
+          {shown(isCut ? `the last ${size(MOST_BYTES)} of ${stream}` : stream, output)}
+          {isCut && <p class="warn">{`What stands before the last ${size(MOST_BYTES)} of an output is not compared.`}</p>}
+        </>
+      )}</Shown>
     </section>
   );
 }

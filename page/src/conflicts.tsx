@@ -125,6 +125,13 @@ async function begun(run: string, conflicts: readonly Conflict[], signal: AbortS
   return found;
 }
 
+/** A text field knows line feeds alone: the text with the ends of lines that all lines of the file have so far. */
+export async function withEndsOf(run: string, conflicts: readonly Conflict[], path: string, text: string): Promise<string> {
+  const ours = conflicts.flatMap(({ files }) => files).find((file) => file.path === path)?.ours ?? null;
+  const before = (await content(run, ours))?.text ?? "";
+  return before.includes("\r\n") && !/(?<!\r)\n/.test(before) ? text.replaceAll(/\r?\n/g, "\r\n") : text;
+}
+
 /** Whether a marker is left in a text. */
 export const hasMarker = (text: string | null): boolean => text !== null && /^(<{7} |>{7} )/m.test(text);
 

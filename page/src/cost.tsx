@@ -2,9 +2,11 @@
 
 import type { JSX } from "preact";
 
-import type { Amounts, RunLedger } from "./api.js";
+import type { Amounts, ModelAmounts, RunLedger } from "./api.js";
 import { Line } from "./foreign.js";
 import { useWorstCase } from "./plan.js";
+import { every, type Node } from "./tree.js";
+import { nano, ofNano, usedBy, type Used } from "./used.js";
 import { duration, plural } from "./words.js";
 
 /** The bounds, in the order in which they are shown. */
@@ -33,7 +35,7 @@ export const unknownIn = (ledger: RunLedger): number => ledger.unpriced_calls + 
 /** Nothing, of numbers and of dollars. */
 const isNone = (value: string | number): boolean => Number(value) === 0;
 
-export function Cost({ ledger, flow }: { ledger: RunLedger; flow: string }): JSX.Element {
+export function Cost({ ledger, flow, nodes }: { ledger: RunLedger; flow: string; nodes: readonly Node[] }): JSX.Element {
   // A flow that is not registered has no plan at the server.
   const worst = useWorstCase(flow);
   const { used, own_used: own, reserved, raised, limits } = ledger;
@@ -68,7 +70,102 @@ export function Cost({ ledger, flow }: { ledger: RunLedger; flow: string }): JSX
         </table>
       </div>
       {isFamily && <p class="note">Runs that were forked from each other share their limits.</p>}
+      <Models ledger={ledger} />
+      <Rounds nodes={nodes} isAtLeast={unknown.length > 0 || ledger.by_model.some((each) => each.unpriced_calls > 0)} />
       <Steps ledger={ledger} />
+    </>
+  );
+}
+
+/** How much of the most something is, for the eye: the cell beside it says it. */
+const Share = ({ of, most }: { of: number; most: number }): JSX.Element => <td class="share"><span aria-hidden="true" style={{ width: `${most === 0 ? 0 : Math.max(of > 0 ? 2 : 0, (of / most) * 100)}%` }} /></td>;
+
+const most = (all: readonly number[]): number => all.reduce((found, each) => Math.max(found, each), 0);
+
+const counted = (count: number, isAtLeast: boolean): string => (isAtLeast ? `≥ ${count}` : count === 0 ? "–" : String(count));
+
+function Models({ ledger: { by_model: models, own_used: own } }: { ledger: RunLedger }): JSX.Element | null {
+  const total = (of: (each: ModelAmounts) => number): number => models.reduce((sum, each) => sum + of(each), 0);
+  const rest = {
+    calls: own.llm_calls - total(({ calls }) => calls),
+    cost: nano(own.cost_usd) - models.reduce((sum, each) => sum + nano(each.cost_usd), 0n),
+    tokens_in: own.tokens_in - total((each) => each.tokens_in),
+    tokens_out: own.tokens_out - total((each) => each.tokens_out),
+  };
+  const hasRest = rest.calls > 0 || rest.cost > 0n || rest.tokens_in > 0 || rest.tokens_out > 0;
+  if (models.length === 0 && !hasRest) return null;
+  const byCost = models.some((each) => nano(each.cost_usd) > 0n) || rest.cost > 0n;
+  const weight = (each: ModelAmounts): number => (byCost ? Number(each.cost_usd) : each.tokens_in + each.tokens_out);
+  const restWeight = byCost ? Number(rest.cost) / 1e9 : rest.tokens_in + rest.tokens_out;
+  const all = [...models].sort((a, b) => weight(b) - weight(a) || b.calls - a.calls);
+  const top = most([...all.map(weight), restWeight]);
+  return (
+    <>
+      <h2>By model, the dearest first</h2>
+      <div class="across" tabIndex={0} role="region" aria-label="what each model was used for">
+        <table>
+          <thead><tr><th scope="col">model</th><th scope="col">dollars</th><td class="share" /><th scope="col">calls</th><th scope="col">tokens in</th><th scope="col">tokens out</th><th scope="col">not known</th></tr></thead>
+          <tbody>
+            {all.map((each) => (
+              <tr key={`${each.provider} ${each.model}`}>
+                <th scope="row"><Line text={each.model} />{each.provider !== null && <span class="note"> of <Line text={each.provider} />, through the bridge</span>}</th>
+                <td class="amount">{each.unpriced_calls > 0 && "≥ "}${each.cost_usd}</td>
+                <Share of={weight(each)} most={top} />
+                <td class="amount">{each.calls}</td>
+                <td class="amount">{counted(each.tokens_in, each.uncounted_calls > 0)}</td><td class="amount">{counted(each.tokens_out, each.uncounted_calls > 0)}</td>
+                <td>{[each.unpriced_calls > 0 && `the cost of ${plural(each.unpriced_calls, "call")}`, each.uncounted_calls > 0 && `the tokens of ${plural(each.uncounted_calls, "call")}`].filter(Boolean).join(", ") || "–"}</td>
+              </tr>
+            ))}
+            {hasRest && (
+              <tr>
+                <th scope="row">as programs reported</th>
+                <td class="amount">${ofNano(rest.cost)}</td>
+                <Share of={restWeight} most={top} />
+                <td class="amount">{counted(Math.max(0, rest.calls), false)}</td><td class="amount">{counted(Math.max(0, rest.tokens_in), false)}</td><td class="amount">{counted(Math.max(0, rest.tokens_out), false)}</td>
+                <td>which models</td>
+              </tr>
+            )}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+/** Each loop with its rounds, in their order. */
+function Rounds({ nodes, isAtLeast }: { nodes: readonly Node[]; isAtLeast: boolean }): JSX.Element | null {
+  const loops = every(nodes).filter((node) => node.group?.kind === "loop");
+  if (loops.length === 0) return null;
+  return (
+    <>
+      <h2>By round</h2>
+      {loops.map((loop) => {
+        const rounds = loop.parts.map((part, nth) => ({ name: part.group === undefined ? `visit ${part.row?.visit ?? nth + 1}` : part.name, ...usedBy(part), words: part.group?.words ?? part.row?.summary ?? "" }));
+        const byCost = rounds.some(({ cost }) => cost > 0n);
+        const weight = (each: Used): number => (byCost ? Number(each.cost) : each.workMs);
+        const top = most(rounds.map(weight));
+        return (
+          <div key={loop.place} class="across" tabIndex={0} role="region" aria-label={`what each round of ${loop.name} used`}>
+            <table>
+              <caption><Line text={loop.name} /></caption>
+              <thead><tr><th scope="col">round</th><th scope="col">dollars</th><td class="share" /><th scope="col">attempts</th><th scope="col">time of work</th><th scope="col">sent back because</th></tr></thead>
+              <tbody>
+                {rounds.map((each) => (
+                  <tr key={each.name}>
+                    <th scope="row">{each.name}</th>
+                    <td class="amount">{isAtLeast && "≥ "}${ofNano(each.cost)}</td>
+                    <Share of={weight(each)} most={top} />
+                    <td class="amount">{each.attempts || "–"}</td>
+                    <td class="amount">{each.workMs === 0 ? "–" : duration(each.workMs)}</td>
+                    <td class="words-of"><Line text={each.words} /></td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        );
+      })}
+      {isAtLeast && <p class="note">In which of these rounds the unknown amounts arose is not counted: each amount is the least.</p>}
     </>
   );
 }
@@ -76,16 +173,19 @@ export function Cost({ ledger, flow }: { ledger: RunLedger; flow: string }): JSX
 function Steps({ ledger }: { ledger: RunLedger }): JSX.Element | null {
   const all = Object.entries(ledger.by_step as Record<string, Amounts>).sort(([, a], [, b]) => Number(b.cost_usd) - Number(a.cost_usd) || b.wall_time_ms - a.wall_time_ms);
   if (all.length === 0) return null;
+  const weight = (amounts: Amounts): number => (all.some(([, each]) => Number(each.cost_usd) > 0) ? Number(amounts.cost_usd) : amounts.wall_time_ms);
+  const top = most(all.map(([, amounts]) => weight(amounts)));
   return (
     <>
       <h2>By step, the dearest first</h2>
       <div class="across" tabIndex={0} role="region" aria-label="what each step used">
         <table>
-          <thead><tr><th scope="col">step</th>{OF_STEPS.map(([member, name]) => <th scope="col" key={member}>{name}</th>)}<th scope="col">tokens in</th><th scope="col">tokens out</th></tr></thead>
+          <thead><tr><th scope="col">step</th><td class="share" />{OF_STEPS.map(([member, name]) => <th scope="col" key={member}>{name}</th>)}<th scope="col">tokens in</th><th scope="col">tokens out</th></tr></thead>
           <tbody>
             {all.map(([step, amounts]) => (
               <tr key={step}>
                 <th scope="row"><Line text={step} /></th>
+                <Share of={weight(amounts)} most={top} />
                 {OF_STEPS.map(([member]) => <td class="amount" key={member}>{isNone(amounts[member]) ? "–" : shown(member, amounts[member])}</td>)}
                 <td class="amount">{amounts.tokens_in || "–"}</td><td class="amount">{amounts.tokens_out || "–"}</td>
               </tr>

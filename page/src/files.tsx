@@ -213,13 +213,16 @@ function Beside({ changes }: { changes: readonly Change[] }): JSX.Element {
 }
 
 function Below({ changes }: { changes: readonly Change[] }): JSX.Element {
+  // Where all lines of both end with CRLF, none of them says so.
+  const isCrlf = changes.every(({ kind, text }) => kind === "left out" || text.endsWith("\r"));
   return (
     <>
+      {isCrlf && changes.length > 0 && <p class="note">Lines end with CRLF.</p>}
       <div class="diff" role="table" aria-label="what has changed" tabIndex={0}>
         {changes.map(({ kind, text, isUnended }, nth) => (
           <div role="row" key={nth} class={kind.replace(" ", "-")}>
             <span role="cell" class="mark"><span class="hidden">{kind === "same" ? "" : kind}</span><span aria-hidden="true">{MARKS[kind]}</span></span>
-            <span role="cell" class="text">{plain(text)}{isUnended === true && kind !== "same" && unended}</span>
+            <span role="cell" class="text">{plain(isCrlf && kind !== "left out" ? text.slice(0, -1) : text)}{isUnended === true && kind !== "same" && unended}</span>
           </div>
         ))}
       </div>

@@ -9,7 +9,7 @@ import type { JSX } from "preact";
 
 import type { Answer, AttachmentRef, QuestionDetail, Questions, RunLedger } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
-import { Conflicts, Editor, conflictsIn, hasMarker, type Edits } from "./conflicts.js";
+import { Conflicts, Editor, conflictsIn, hasMarker, withEndsOf, type Edits } from "./conflicts.js";
 import { dollars, unknownIn } from "./cost.js";
 import { Form, fieldsOf, read, refusedFields, type Values } from "./form.js";
 import { Line, Words, plain } from "./foreign.js";
@@ -334,7 +334,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
     setError(undefined);
     try {
       if (draft.choice === "edit") {
-        const edited = await sent(draft.edits ?? {}, setWaits);
+        const edited = await sent(draft.edits ?? {}, question, setWaits);
         body.data = { files: edited.files };
         body.attachments = [...(body.attachments ?? []), ...edited.attachments];
       }
@@ -422,13 +422,14 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
 }
 
 /** Sends the files of `edit`: what becomes of each by its digest, and the references. */
-async function sent(edits: Edits, setWaits: (at: number | undefined) => void): Promise<{ files: Record<string, string | null>; attachments: AttachmentRef[] }> {
+async function sent(edits: Edits, { run, evidence }: QuestionDetail, setWaits: (at: number | undefined) => void): Promise<{ files: Record<string, string | null>; attachments: AttachmentRef[] }> {
   const files: Record<string, string | null> = {};
   const attachments: AttachmentRef[] = [];
   for (const [path, text] of Object.entries(edits)) {
     files[path] = null;
     if (text === null) continue;
-    const response = await patiently(() => ask("artifacts", { method: "POST", raw: new Blob([text]), headers: { "content-type": "text/plain" } }), setWaits);
+    const bytes = new Blob([await withEndsOf(run, conflictsIn(evidence), path, text)]);
+    const response = await patiently(() => ask("artifacts", { method: "POST", raw: bytes, headers: { "content-type": "text/plain" } }), setWaits);
     const reference = (await response.json()) as { digest: string } & AttachmentRef;
     if (!Object.values(files).includes(reference.digest)) attachments.push({ ...reference, filename: path.split("/").at(-1) || "file" });
     files[path] = reference.digest;

@@ -76,7 +76,7 @@ function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: 
       {!isWhole && ["steps", "why", "map"].includes(part) && <p class="note" role="status">{`Reading the steps: ${rows.size} so far …`}</p>}
       {isWhole && part === "why" && <Why run={run} rows={rows} />}
       {part === "files" && <ChangedFilesView run={run.run} />}
-      {part === "cost" && <Cost ledger={ledger} flow={run.flow_digest} />}
+      {part === "cost" && <Cost ledger={ledger} flow={run.flow_digest} nodes={nodes} />}
       {isWhole && part === "map" && <><Drawing shape={shape} counts={countsOf(rows)} lineAt={(file, line) => `${at("r", run.run, "map")}?${new URLSearchParams({ ...(file === null ? {} : { file }), line: String(line) })}`} /><RunTexts key={run.flow_digest} run={run.run} /></>}
       {part === "events" && <EventsView run={run.run} newest={look.newest} />}
       {isWhole && part === "steps" && (

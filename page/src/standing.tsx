@@ -4,11 +4,11 @@ import type { JSX } from "preact";
 
 import type { Run, RunSoFar, StepRow } from "./api.js";
 import { Code } from "./code.js";
+import { firstFailure } from "./failure.js";
 import { Line, Words } from "./foreign.js";
 import { now } from "./parts.js";
 import { at } from "./router.js";
 import { moment, plural, since, until, when } from "./words.js";
-import { firstFailure } from "./why.js";
 
 /** The state of a run in a word: what keeps it from going on comes first. */
 export function stateOf(run: Run): string {

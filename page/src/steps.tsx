@@ -4,12 +4,13 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { StepRow } from "./api.js";
-import { axisOf, type Axis, type Work } from "./axis.js";
+import { axisOf, type Axis } from "./axis.js";
 import { Line } from "./foreign.js";
 import { State, now, signOf } from "./parts.js";
 import { at, go, place, setQuery } from "./router.js";
 import { above, every, flat, isBad, opens, type Items, type Node } from "./tree.js";
 import { clock, duration, moment, plural, since } from "./words.js";
+import { barOf, workOf, worked } from "./worked.js";
 
 /** Pixels of a row, and rows beyond the edge that are in the document too. */
 const HEIGHT = 28;
@@ -144,7 +145,7 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   const first = Math.max(0, Math.floor(scroll.top / HEIGHT) - BEYOND);
   const last = Math.min(rows.length, Math.ceil((scroll.top + scroll.height) / HEIGHT) + BEYOND);
   // The axis is that of the rows in view: in a whole run of a day each bar would be a point.
-  const axis = axisOf(rows.slice(Math.floor(scroll.top / HEIGHT), Math.ceil((scroll.top + scroll.height) / HEIGHT)).flatMap((node) => workOf(node, isOpen(node))));
+  const axis = axisOf(rows.slice(Math.floor(scroll.top / HEIGHT), Math.ceil((scroll.top + scroll.height) / HEIGHT)).flatMap((node) => workOf(node, isOpen(node), now.value)));
   const choice = (which: Filter, label: string): JSX.Element => <button class={`small ${filter === which ? "chosen" : ""}`} aria-pressed={filter === which} onClick={() => setFilter(which)}>{label}</button>;
   return (
     <div class="tree">
@@ -181,44 +182,38 @@ function Head({ axis }: { axis: Axis }): JSX.Element {
   );
 }
 
-/** The end of what is not over is now. */
-const endOf = (row: StepRow): number => (row.ended_at === null ? now.value : Date.parse(row.ended_at));
-
-const rowsIn = (node: Node): StepRow[] => (node.row !== undefined ? [node.row] : node.parts.flatMap(rowsIn));
-
-/** From when to when; undefined: it has not begun. */
-function spanOf(node: Node): [from: number, to: number] | undefined {
-  const rows = rowsIn(node);
-  if (rows.length === 0) return undefined;
-  return [Math.min(...rows.map((row) => Date.parse(row.started_at))), Math.max(...rows.map(endOf))];
-}
-
-/** Whether nothing works on it: it waits for a person, an account, its next try or a free slot. A question has done nothing else when it is over. */
-const waits = ({ row, shape }: Node): boolean => row !== undefined && (shape?.kind === "ask" || ["asks", "retries", "in_doubt", "left", "ready"].includes(row.state));
-
-/** For the axis. What waits for a person or for its next try does nothing; what is unfolded has rows that say when they worked. */
-function workOf(node: Node, isOpen: boolean): Work[] {
-  const span = spanOf(node);
-  if (span === undefined) return [];
-  const [from, to] = span;
-  return [{ from, to, isWork: !waits(node) && !(isOpen && node.parts.length > 0) }];
-}
-
-/** When a visit was, among those in view. */
+/** When a visit was worked on, among those in view. What is hatched waited. */
 function Bar({ node, axis }: { node: Node; axis: Axis }): JSX.Element | null {
-  const span = spanOf(node);
-  if (span === undefined) return null;
-  const [left, right] = [axis.at(span[0]) * 100, axis.at(span[1]) * 100];
+  const found = worked(node, now.value);
+  if (found === undefined) return null;
   const isWhole = node.row === undefined || node.row.items !== null;
-  return <span class={`bar-of ${node.row?.state ?? node.group?.state ?? ""} ${isWhole ? "whole" : ""} ${waits(node) ? "waits" : ""}`} style={{ left: `${left}%`, width: `${right - left}%` }} />;
+  const state = node.row?.state ?? node.group?.state ?? "";
+  return (
+    <>
+      {barOf(found, axis.at).map(({ left, right, isWait }, nth) => (
+        <span key={nth} class={`bar-of ${state} ${isWhole ? "whole" : ""} ${isWait ? "waits" : ""}`} style={{ left: `${left * 100}%`, width: `${(right - left) * 100}%` }} />
+      ))}
+    </>
+  );
 }
 
 /** The colour of a state in a strip. */
 const COLOURS: Readonly<Partial<Record<StepRow["state"], string>>> = { succeeded: "good", failed: "bad", running: "busy", asks: "ask", retries: "warn", in_doubt: "warn", left: "warn" };
 
-/** The states of many items, in their order: one picture, whatever their number. */
-function Strip({ items: { strip } }: { items: Items }): JSX.Element {
-  const stops = strip.map((state, nth) => `var(--${COLOURS[state] ?? "edge"}) ${(nth / strip.length) * 100}% ${((nth + 1) / strip.length) * 100}%`);
+/** The least part of a strip that a state takes, so that one failure among thousands is seen. */
+const LEAST = 0.03;
+
+/** How many items stand where, the worst first: one picture, whatever their number. */
+function Strip({ items: { counts } }: { items: Items }): JSX.Element {
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const parts = [...counts].map(([state, count]) => [state, Math.max(LEAST, count / all)] as const);
+  const whole = parts.reduce((sum, [, part]) => sum + part, 0);
+  let end = 0;
+  const stops = parts.map(([state, part]) => {
+    const from = end;
+    end += part / whole;
+    return `var(--${COLOURS[state] ?? "edge"}) ${from * 100}% ${end * 100}%`;
+  });
   return <span class="strip" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops.join(", ")})` }} />;
 }
 
@@ -244,7 +239,7 @@ interface LineProps {
 function factsOf({ row, shape, group, items }: Node, account: string | undefined): string {
   const facts = [
     group?.kind === "loop" && `${plural(group.count, "round")}${group.most === undefined ? "" : ` of at most ${group.most}`}`,
-    items !== undefined && items.strip.length > 0 && countsIn(items),
+    items !== undefined && countsIn(items),
     row !== undefined && row.visit > 1 && `visit ${row.visit}`,
     row !== undefined && row.attempts > 1 && `attempt ${row.attempts}`,
     row?.cached_from != null && "from the cache",
@@ -259,9 +254,9 @@ function factsOf({ row, shape, group, items }: Node, account: string | undefined
 
 function StepLine({ node, account, axis, nth, depth, isOpen, isWhole, isChosen, isActive, fold, choose }: LineProps): JSX.Element {
   const { row, group, parts, items } = node;
-  const span = group === undefined ? undefined : spanOf(node);
-  const took = span !== undefined ? duration(span[1] - span[0]) : row === undefined ? "" : row.took_ms !== null ? duration(row.took_ms) : row.ended_at === null && row.state === "running" ? since(row.started_at, now.value) : "";
-  const begun = row === undefined ? (span === undefined ? "not begun" : `began ${moment(span[0])}`) : `began ${moment(row.started_at)}`;
+  const span = group === undefined ? undefined : worked(node, now.value);
+  const took = span !== undefined ? duration(span.to - span.from) : row === undefined ? "" : row.took_ms !== null ? duration(row.took_ms) : row.ended_at === null && row.state === "running" ? since(row.started_at, now.value) : "";
+  const begun = row === undefined ? (span === undefined ? "not begun" : `began ${moment(span.from)}`) : `began ${moment(row.started_at)}`;
   return (
     <div id={`row-${nth}`} role="row" aria-level={depth} aria-rowindex={nth + 1} aria-expanded={parts.length > 0 && !isWhole ? isOpen : undefined} aria-selected={isChosen} class={`line ${isChosen ? "chosen" : ""} ${isActive ? "active" : ""}`} style={{ top: `${nth * HEIGHT}px` }} onClick={choose}>
       <span role="gridcell" class="name" style={{ paddingLeft: `${(depth - 1) * 16 + 4}px` }}>
@@ -272,7 +267,7 @@ function StepLine({ node, account, axis, nth, depth, isOpen, isWhole, isChosen, 
         <State of={row?.state ?? group?.state ?? "not begun"} /> <b>{group?.kind === "loop" && <span class="hidden">loop </span>}<Line text={isWhole ? node.place : node.name} /></b>
       </span>
       <span role="gridcell" class="note">{factsOf(node, account)}</span>
-      <span role="gridcell" class="summary">{items !== undefined && items.strip.length > 1 && <Strip items={items} />}{node.ticks !== undefined && <span class="ticks" aria-label={node.ticks.join(", ")} role="img">{node.ticks.map(signOf).join("")}</span>}<Line text={row?.summary ?? group?.words ?? ""} /></span>
+      <span role="gridcell" class="summary">{items !== undefined && (row?.items ?? 0) > 1 && <Strip items={items} />}{node.ticks !== undefined && <span class="ticks" aria-label={node.ticks.join(", ")} role="img">{node.ticks.map(signOf).join("")}</span>}<Line text={row?.summary ?? group?.words ?? ""} /></span>
       <span role="gridcell" class="bar-cell" aria-label={begun}><Bar node={node} axis={axis} /></span>
       <span role="gridcell" class="note took">{row?.cost_usd != null && `$${row.cost_usd} `}{took}</span>
     </div>

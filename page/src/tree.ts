@@ -16,9 +16,8 @@ export interface Group {
 
 /** Where the parts of a visit with items stand. */
 export interface Items {
+  /** How many in each state, the worst first. */
   counts: ReadonlyMap<StepRow["state"], number>;
-  /** Their states in the order of the items; of many items the worst of each bucket. */
-  strip: readonly StepRow["state"][];
 }
 
 export interface Node {
@@ -89,7 +88,7 @@ function begun(parts: Rows, row: StepRow, depth: number, level: Level | undefine
     const states = items.flatMap((item) => (item.row === undefined ? [] : [item.row.state]));
     // What a person looks for comes first.
     items.sort((a, b) => urgency(a) - urgency(b));
-    return { ...node, parts: items, items: { counts: countOf(states), strip: stripOf(states) } };
+    return { ...node, parts: items, items: { counts: countOf(states) } };
   }
   const name = shape?.runs_flow ?? "";
   const inner = above.includes(name) ? undefined : flows[name];
@@ -117,20 +116,9 @@ const worse = (a: StepRow["state"], b: StepRow["state"]): StepRow["state"] => (S
 const urgency = ({ row }: Node): number => (row === undefined ? 9 : BAD.has(row.state) ? 0 : row.state === "asks" ? 1 : BUSY.has(row.state) ? 2 : 3);
 
 function countOf(states: readonly StepRow["state"][]): Map<StepRow["state"], number> {
-  const counts = new Map<StepRow["state"], number>();
-  for (const state of STATES) {
-    const count = states.filter((each) => each === state).length;
-    if (count > 0) counts.set(state, count);
-  }
-  return counts;
-}
-
-/** Cells of a strip. */
-const CELLS = 60;
-
-function stripOf(states: readonly StepRow["state"][]): StepRow["state"][] {
-  const cells = Math.min(CELLS, states.length);
-  return Array.from({ length: cells }, (_, nth) => states.slice(Math.floor((nth * states.length) / cells), Math.floor(((nth + 1) * states.length) / cells)).reduce(worse));
+  const found = new Map<StepRow["state"], number>();
+  for (const state of states) found.set(state, (found.get(state) ?? 0) + 1);
+  return new Map(STATES.flatMap((state) => (found.has(state) ? [[state, found.get(state) ?? 0] as const] : [])));
 }
 
 /** Steps that go round together, and those of them that send the run back. */

@@ -6,6 +6,7 @@ import type { JSX } from "preact";
 import type { Event, Events, Run, StepRow } from "./api.js";
 import { Code } from "./code.js";
 import { Rules, signalled } from "./decision.js";
+import { firstFailure } from "./failure.js";
 import { Line, Output, Words } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { tail } from "./log.js";
@@ -13,10 +14,6 @@ import { Shown, State } from "./parts.js";
 import { at } from "./router.js";
 import { moment, when } from "./words.js";
 import { json } from "./wire.js";
-
-/** The failure that came first, of a visit that is no whole of others. */
-export const firstFailure = (rows: ReadonlyMap<string, StepRow>): StepRow | undefined =>
-  [...rows.values()].filter((row) => row.state === "failed" && row.items === null).sort((a, b) => a.seq - b.seq)[0];
 
 /** Lines of an error output that are shown with it. */
 const LINES = 40;

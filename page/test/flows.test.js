@@ -95,6 +95,9 @@ test("a flow is looked at, and a run of it started with a form, on a phone", asy
   await page.keyboard.press("m");
   // The map has how often a step was done. It is drawn while the run's rows still arrive.
   await page.locator(".stations li", { hasText: /greet[^]*succeeded\s*2/ }).first().waitFor();
+  // So has that of a flow within.
+  await page.getByText("both: the flow inner").tap();
+  await page.locator(".inner .stations li", { hasText: /deep[^]*succeeded/ }).waitFor();
   await person.accessible(page);
   await person.shot(page, "map-phone");
   await page.keyboard.press("c");

@@ -21,6 +21,9 @@ const { changedSince } = await module("changed.ts");
 const { rawItems, rawMember } = await module("raw.ts");
 const { lined, named } = await module("foreign.tsx");
 const { linesOf, inWords } = await module("map.ts");
+const { barOf, ofRow, worked, workOf } = await module("worked.ts");
+const { nano, ofNano, usedBy } = await module("used.ts");
+const { firstFailure } = await module("failure.ts");
 const { blocks, inlines, values } = await module("markdown.ts");
 
 // What a browser has, and node has not.
@@ -230,7 +233,6 @@ test("steps of inner flows are seen before they run; of items, those that failed
   const whole = ["c.1", { place: "c.1", part_of: null, step: "c", scope: "", visit: 1, item: null, value: null, items: 5, state: "failed", ended_at: "x", first_seq: 0, seq: 9 }];
   const [node] = treeOf(new Map([whole, item(0, "succeeded"), item(1, "running"), item(2, "failed"), item(3, "asks"), item(4, "succeeded")]), { graph: false, flows: {}, steps: [step("c", { for_each: true })] });
   assert.deepEqual(node.parts.map(({ name }) => name), ["2", "3", "1", "0", "4"]);
-  assert.deepEqual(node.items.strip, ["succeeded", "running", "failed", "asks", "succeeded"]);
   assert.deepEqual([...node.items.counts], [["failed", 1], ["asks", 1], ["running", 1], ["succeeded", 2]]);
 });
 
@@ -257,6 +259,69 @@ test("the axis leaves out what is long and idle, and keeps the order of times", 
   const times = [0, 500, 1000, 2000, 1_800_000, 3_601_000, 3_601_500, 3_602_000].map(waits.at);
   assert.deepEqual([...times].sort((a, b) => a - b), times);
   assert.deepEqual([axisOf([]).at(5), axisOf([work(7, 7)]).at(7)], [0, 0]);
+});
+
+/** A row that began and ended at these seconds; null: it is not over. */
+const rowAt = (from, to, more = {}) => ({ place: "a.1", part_of: null, step: "a", scope: "", visit: 1, item: null, items: null, state: to === null ? "running" : "succeeded", started_at: new Date(from * 1000).toISOString(), ended_at: to === null ? null : new Date(to * 1000).toISOString(), attempts: 1, took_ms: 0, cost_usd: null, waits: [], seq: to ?? 9, first_seq: from, leads_to: null, ...more });
+const waitAt = (from, until, reason = "next_try") => ({ from: new Date(from * 1000).toISOString(), until: until === null ? null : new Date(until * 1000).toISOString(), reason });
+const nodeOf = (row, parts = []) => ({ place: row?.place ?? "loop", name: "", row, group: row === undefined ? { kind: "loop" } : undefined, shape: undefined, level: 1, parts, items: undefined });
+const HOURS = 3 * 3600;
+
+test("a bar has the work and the waits of what it stands for, also when that is over or folded", () => {
+  const seconds = ({ works }) => works.map(([from, to]) => [from / 1000, to / 1000]);
+  // It worked for two seconds, waited for three hours, worked for two seconds.
+  const waited = rowAt(0, HOURS + 4, { waits: [waitAt(2, HOURS + 2)] });
+  assert.deepEqual(seconds(ofRow(waited, 0)), [[0, 2], [HOURS + 2, HOURS + 4]]);
+  assert.deepEqual(seconds(ofRow(rowAt(0, 9), 0)), [[0, 9]]);
+  // It waits still; it works again; nobody knows since when nothing works on it.
+  assert.deepEqual(seconds(ofRow(rowAt(0, null, { waits: [waitAt(2, null)] }), 60_000)), [[0, 2]]);
+  assert.deepEqual(seconds(ofRow(rowAt(0, null, { waits: [waitAt(2, 5)] }), 60_000)), [[0, 2], [5, 60]]);
+  assert.deepEqual(seconds(ofRow(rowAt(0, null, { state: "left" }), 60_000)), []);
+  // A question has done nothing but wait.
+  assert.deepEqual(seconds(ofRow(rowAt(0, HOURS, { waits: [waitAt(0, HOURS, "person")] }), 0)), []);
+  // Folded, it says the same: the axis leaves the wait out, and the bar shows it.
+  const folded = nodeOf(undefined, [nodeOf(waited), nodeOf(rowAt(HOURS + 4, HOURS + 8))]);
+  assert.deepEqual(seconds(worked(folded, 0)), [[0, 2], [HOURS + 2, HOURS + 8]].map(([a, b]) => [a, b]));
+  const axis = axisOf(workOf(folded, false, 0));
+  assert.deepEqual(axis.breaks.map(({ ms }) => ms), [HOURS * 1000]);
+  assert.deepEqual(barOf(worked(folded, 0), axis.at).map(({ isWait }) => isWait), [false, true, false]);
+  assert(axis.at(2000) > 0.2, "what was done is seen");
+  assert.deepEqual(barOf(ofRow(rowAt(0, 9), 0), axis.at).map(({ isWait }) => isWait), [false]);
+  // An open part goes on with the time, what is over stays.
+  const open = nodeOf(undefined, [nodeOf(rowAt(0, 2)), nodeOf(rowAt(5, null))]);
+  assert.deepEqual([worked(open, 8_000).to, worked(open, 9_000).to], [8_000, 9_000]);
+  assert.equal(worked(nodeOf(undefined, []), 0), undefined, "it has not begun");
+});
+
+test("a loop with very many visits has a bar", () => {
+  const many = nodeOf(undefined, Array.from({ length: 200_000 }, (_, nth) => nodeOf(rowAt(nth * 10, nth * 10 + 1))));
+  const { from, to, works } = worked(many, 0);
+  assert.deepEqual([from, to], [0, 1_999_991_000]);
+  assert(works.length <= 200, `${works.length} parts`);
+  assert(axisOf(workOf(many, false, 0)).at(to) === 1);
+});
+
+test("amounts of rounds are added without a loss", () => {
+  for (const amount of ["0.00", "1.20", "0.000000001", "12345.678901234"]) assert.equal(ofNano(nano(amount)), amount);
+  assert.equal(ofNano(nano("0.1") + nano("0.2")), "0.30");
+  const round = nodeOf(undefined, [nodeOf(rowAt(0, 1, { cost_usd: "0.10", attempts: 2, took_ms: 700 })), nodeOf(rowAt(0, 1, { attempts: 0, took_ms: 9_000 }), [nodeOf(rowAt(0, 1, { cost_usd: "0.20", took_ms: 300 }))])]);
+  const { cost, attempts, workMs } = usedBy(round);
+  assert.deepEqual([ofNano(cost), attempts, workMs], ["0.30", 3, 1000], "the time of a whole is that of its parts");
+});
+
+test("the first failure is the one that ended the run", () => {
+  const failed = (place, seq, more = {}) => [place, { place, part_of: null, step: place.split(".").at(-2), scope: "", visit: Number(place.split(".").at(-1)), item: null, items: null, state: "failed", leads_to: "terminate", seq, ...more }];
+  const first = (...rows) => firstFailure(new Map(rows))?.place;
+  assert.equal(first(), undefined);
+  assert.equal(first(failed("lint.1", 3, { leads_to: "advance" }), failed("test.1", 9)), "test.1", "one that the flow has taken, long before");
+  assert.equal(first(failed("test.1", 3, { leads_to: "loop" }), failed("test.2", 9, { leads_to: "exhausted" })), "test.2", "rounds that were sent back");
+  assert.equal(first(failed("test.1", 3), failed("test.2", 9)), "test.2", "what was done again after the run was reopened");
+  assert.equal(first(failed("lint.1", 3, { leads_to: "advance" })), "lint.1", "if no other is known");
+  const whole = (leads_to) => failed("check.1", 8, { items: 2, leads_to });
+  const item = (nth, seq) => failed(`${nth}.check.1`, seq, { part_of: "check.1", item: nth, scope: String(nth), leads_to: "advance" });
+  assert.equal(first(whole("terminate"), item(0, 4), item(1, 3)), "1.check.1", "an item, in the order of time");
+  assert.equal(first(whole("advance"), item(0, 4), failed("send.1", 9)), "send.1", "items that the flow has taken");
+  assert.equal(first(failed("build.1", 7), failed("build.1.compile.1", 5, { part_of: "build.1", scope: "build.1" })), "build.1.compile.1", "a step of an inner flow");
 });
 
 test("a member of a document is shown as it stands there", () => {

@@ -243,6 +243,35 @@ test("items in conflict are said with their files, in words", async () => {
   await stage.close();
 });
 
+test("several items have changed one file: all versions stand there, and a text with CRLF keeps its line ends", async () => {
+  const stage = await Stage.open();
+  const flow = "flow: edits\nworkspace: { isolate: tree }\nsteps:\n  - id: base\n    run: printf '1\\r\\n2\\r\\n3\\r\\n' > notes.txt; printf 'a\\nb\\n' > other.txt\n    artifacts: ['*.txt']\n  - id: edit\n    for_each: ['alpha', 'beta', 'gamma']\n    isolate: true\n    run: sed -i \"s/2/${{ item }}/\" notes.txt; sed -i \"s/b/${{ item }}/\" other.txt\n  - id: done\n    run: od -c notes.txt; cat other.txt\n";
+  const { run } = await stage.ask("POST", "runs", { flow: (await stage.ask("POST", "flows", flow)).digest });
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(`${stage.link()}`);
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByText("Item 2, other.txt: both have changed the same lines").waitFor();
+  await page.getByRole("button", { name: "Item 1, notes.txt" }).click();
+  const between = page.getByRole("table", { name: "what has changed" });
+  await between.waitFor();
+  assert.deepEqual((await between.getByRole("row").allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim()), ["1", "removed − alpha", "added + beta", "3"], "ends of lines that both have are not said");
+  await page.getByText("Use edited files", { exact: true }).click();
+  const [notes, other] = [page.getByLabel("notes.txt", { exact: true }), page.getByLabel("other.txt", { exact: true })];
+  assert.equal(await notes.inputValue(), "1\n<<<<<<< ours\nalpha\n======= item 1\nbeta\n======= item 2\ngamma\n>>>>>>> item 1, item 2\n3\n");
+  await notes.fill("1\nall three\n3\n");
+  await other.fill("a\nall\n");
+  await person.accessible(page);
+  await person.shot(page, "conflict-several");
+  await page.getByRole("button", { name: "Send: Use edited files" }).click();
+  await page.getByText(/Use edited files, by/).waitFor();
+  await stage.until(run, "succeeded");
+  const { summary } = await stage.ask("GET", `runs/${run}/handoffs/done.1`);
+  assert.match(summary.replace(/^\d+/gm, "").replaceAll(/\s+/g, " "), /1 \\r \\n a l l t h r e e \\r \\n 3 \\r \\n a all/);
+  await person.done();
+  await stage.close();
+});
+
 test("a file in conflict may be deleted, and one that is no text is left to the machine", async () => {
   const stage = await Stage.open();
   const flow = (name, change) => `flow: ${name}\nworkspace: { isolate: tree }\nsteps:\n  - id: base\n    run: echo old > gone.md; printf 'a\\0b' > raw.bin\n    artifacts: ['*.md', '*.bin']\n  - id: edit\n    for_each: [0, 1]\n    isolate: true\n    run: ${change}\n  - id: done\n    run: ls\n`;

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 
 import { DESK, NARROW, PHONE, Person, Stage, ended, eventually } from "./stage.js";
-import { LATER, NASTY, RELEASE, throttled } from "./flows.js";
+import { LATER, NASTY, RELEASE, WRITES, models, throttled } from "./flows.js";
 
 after(ended);
 
@@ -41,6 +41,24 @@ test("a bar of what waits is hatched, one of what works or has worked is not", a
   await page.getByRole("row", { name: /ok/ }).waitFor();
   const hatched = (step) => page.locator("[role=row]", { hasText: step }).locator(".bar-of").evaluate((bar) => getComputedStyle(bar).maskImage.includes("gradient"));
   assert.deepEqual([await hatched("make"), await hatched("ok")], [false, true]);
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+test("the bar of a step that has waited says when it worked, also once it is over", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: waited\nsteps:\n  - id: tries\n    run: if [ -e tried ]; then exit 0; fi; touch tried; exit 3\n    retry: { attempts: 2, backoff: 1500ms..1500ms }\n  - id: after\n    run: echo after\n");
+  await stage.until(run, "succeeded");
+  const [{ waits }] = (await stage.ask("GET", `runs/${run}/steps`)).steps;
+  assert.deepEqual(waits.map(({ reason }) => reason), ["next_try"]);
+  assert(Date.parse(waits[0].until) - Date.parse(waits[0].from) >= 1_000);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByRole("row", { name: /after/ }).waitFor();
+  const parts = (step) => page.locator("[role=row]", { hasText: step }).locator(".bar-of").evaluateAll((all) => all.map((bar) => getComputedStyle(bar).maskImage.includes("gradient")));
+  assert.deepEqual([await parts("tries"), await parts("after")], [[false, true, false], [false]], "work, the wait, work");
   await person.accessible(page);
   await person.done();
   await stage.close();
@@ -222,6 +240,11 @@ steps:
   await other.getByText("38102 later lines not shown").waitFor();
   await eventually("the line is in view", () => seen(other, 20_000).then(() => true, () => false));
   await person.accessible(other);
+  // With the keyboard: the number is typed.
+  await page.getByLabel("Link to lines of stdout").fill("7-9");
+  await page.keyboard.press("Enter");
+  await eventually("the lines are marked", async () => (await marked(page)).join() === "7,8,9");
+  assert.match(new URL(page.url()).hash, /at\/fails\.1\?attempt=1&log=stdout&line=7-9$/);
   // One that is not there is not made up.
   await other.goto(`${stage.url}/#/r/${run}/at/fails.1?attempt=1&log=stdout&line=9000`);
   await other.getByText("The link leads to line 9000. Here are 300 lines.").waitFor();
@@ -288,6 +311,73 @@ test("what is not known of the cost is said, and not added up", async () => {
   await page.goto(`${stage.url}/#/q/${question}`);
   await page.getByText("used ≥ $0.00 · 3 unknown").waitFor();
   await person.done();
+  await stage.close();
+});
+
+test("what a run cost is said by model and by round, with what is not known", async () => {
+  const stage = await Stage.open({ config: "" });
+  await stage.kill();
+  const provider = await models(stage);
+  await stage.restart();
+  const run = await stage.run(WRITES);
+  await stage.until(run, "succeeded");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/cost`);
+  await page.getByRole("region", { name: "what each model was used for" }).waitFor();
+  const rows = (name) => page.getByRole("region", { name }).locator("tbody tr").evaluateAll((all) => all.map((row) => row.innerText.replaceAll(/\s+/g, " ").trim()));
+  // Three calls with 4, 8 and 12 thousand tokens of $3 a million, and 900 of $15 each.
+  assert.deepEqual(await rows("what each model was used for"), [
+    "small $0.1125 3 24000 2700 –",
+    "large ≥ $0.00 3 24000 2700 the cost of 3 calls",
+    "as programs reported $0.08 3 9100 700 which models",
+  ]);
+  const rounds = await rows("what each round of write … judge used");
+  for (const [nth, expected] of [/^round 1 ≥ \$0\.0255 2 .* Two dates are wrong/, /^round 2 ≥ \$0\.0375 2 .* Two dates are wrong/, /^round 3 ≥ \$0\.0495 2 /].entries()) assert.match(rounds[nth], expected);
+  assert.equal(rounds.length, 3);
+  const widths = await page.getByRole("region", { name: "what each model was used for" }).locator("tbody .share span").evaluateAll((all) => all.map((each) => Math.round(parseFloat(each.style.width))));
+  assert.deepEqual(widths, [100, 0, 71]);
+  await person.accessible(page);
+  await person.shot(page, "cost-models");
+  await person.done();
+  provider.close();
+  await stage.close();
+});
+
+test("nothing that has the focus is covered, whatever the screen", async () => {
+  const stage = await Stage.open();
+  const run = await release(stage);
+  await stage.until(run, "failed");
+  const asks = await stage.run("flow: asks\nsteps:\n  - id: many\n    run: seq 1 60\n  - id: ok\n    ask: 'Publish the notes?'\n");
+  const { question } = await stage.question(asks);
+  for (const screen of [NARROW, PHONE, DESK]) {
+    const person = await Person.at(stage, screen);
+    person.allowed.push(/status of 416/);
+    const page = await person.tab(stage.link());
+    for (const [address, seen] of [[`q/${question}`, "Your answer"], [`r/${run}`, "The first failure"], [`r/${run}/at/7.check.1`, "is broken"], [`r/${run}/cost`, "By step"]]) {
+      await page.goto(`${stage.url}/#/${address}`);
+      await page.getByRole("main").getByText(seen, { exact: false }).first().waitFor();
+      for (const way of ["Tab", "Shift+Tab"]) {
+        await page.evaluate((end) => (document.activeElement?.blur(), scrollTo(0, end ? document.body.scrollHeight : 0)), way !== "Tab");
+        for (let nth = 0; nth < 60; nth += 1) {
+          await page.keyboard.press(way);
+          const covered = await page.evaluate(() => {
+            const element = document.activeElement;
+            if (element === null || element === document.body || element.matches(".skip")) return null;
+            const { left, top, right, bottom } = element.getBoundingClientRect();
+            const [x, y] = [[left, right, innerWidth], [top, bottom, innerHeight]].map(([a, b, end]) => (Math.max(0, a) + Math.min(end, b)) / 2);
+            // Of a label and its field, either may be on top; a box that scrolls has its rows there.
+            const there = document.elementFromPoint(x, y);
+            const isOwn = there !== null && (element.contains(there) || there.contains(element) || element.closest("label")?.contains(there));
+            return isOwn ? null : `${element.outerHTML.slice(0, 90)} under ${there?.outerHTML.slice(0, 90)}`;
+          });
+          assert.equal(covered, null, `${address}, ${screen.viewport.width} pixels`);
+          if (await page.evaluate(() => document.activeElement === document.body)) break;
+        }
+      }
+    }
+    await person.done();
+  }
   await stage.close();
 });
 

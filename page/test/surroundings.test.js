@@ -109,7 +109,7 @@ test("a question and a run are told to who does not see them as they were told b
 
 test("on paper a question is whole: what is asked, what it is about, each answer, and nothing to press", async () => {
   const stage = await Stage.open();
-  const run = await stage.run(ASKS.replace("printf 'one\\\\ntwo\\\\n'", "seq 1 300"));
+  const run = await stage.run(ASKS.replace("printf 'one\\ntwo\\n'", "seq 1 300"));
   const { question } = await stage.question(run);
   const person = await Person.at(stage, DESK);
   const page = await person.tab(stage.link());

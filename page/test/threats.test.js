@@ -88,8 +88,8 @@ test("another port of the host, a frame, a file's own address and a planted cook
   const headers = front.headers();
   assert.equal(headers["content-security-policy"], POLICY);
   assert.deepEqual(
-    ["cross-origin-opener-policy", "cross-origin-resource-policy", "referrer-policy", "x-frame-options", "x-content-type-options"].map((name) => headers[name]),
-    ["same-origin", "same-origin", "no-referrer", "DENY", "nosniff"],
+    ["cross-origin-opener-policy", "cross-origin-resource-policy", "referrer-policy", "x-frame-options", "x-content-type-options", "permissions-policy"].map((name) => headers[name]),
+    ["same-origin", "same-origin", "no-referrer", "DENY", "nosniff", "camera=(), microphone=(), geolocation=()"],
   );
   // The half that a page keeps does not come with a cookie that somebody planted.
   const victim = await Person.at(stage, DESK);

@@ -90,6 +90,47 @@ test("attempts and rounds are compared", async () => {
   await stage.close();
 });
 
+test("a failure that the flow has taken is not called the reason of a later one", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: two\nsteps:\n  - id: lint\n    run: echo 'a remark' >&2; exit 4\n    continue_on_error: true\n  - id: test\n    run: echo 'three tests failed' >&2; exit 5\n");
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByText(/The first failure: test\.1 .*exit code 5/).waitFor();
+  await page.goto(`${stage.url}/#/r/${run}/why`);
+  const failure = page.getByRole("region", { name: "the first failure" });
+  await failure.getByRole("region", { name: "stderr" }).getByText("three tests failed").waitFor();
+  assert.equal(await failure.getByText("a remark").count(), 0);
+  await person.done();
+  await stage.close();
+});
+
+test("a comparison of long outputs reads more than their ends, and says what it has not read", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: long\nsteps:\n  - id: fails\n    run: |\n      if [ -e tried ]; then echo second; else touch tried; echo first; fi\n      seq 1 20000\n      exit 3\n    retry: { attempts: 2, backoff: 10ms..10ms }\n");
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/at/fails.1`);
+  await page.getByRole("button", { name: "stdout", exact: true }).click();
+  await page.getByLabel("compare with").selectOption({ label: "attempt 1 of this visit" });
+  const compared = page.getByRole("region", { name: "compared with attempt 1 of this visit" });
+  await compared.getByText("stdout: 2 lines differ").waitFor();
+  assert.match(await compared.innerText(), /first[^]*second/, "what stands 100 KiB before the end");
+  const longer = await stage.run("flow: longer\nsteps:\n  - id: fails\n    run: |\n      if [ -e twice ]; then echo second; else touch twice; echo first; fi\n      seq 1 300000\n      exit 3\n    retry: { attempts: 2, backoff: 10ms..10ms }\n");
+  await stage.until(longer, "failed");
+  await page.goto(`${stage.url}/#/r/${longer}/at/fails.1`);
+  await page.getByRole("button", { name: "stdout", exact: true }).click();
+  await page.getByLabel("compare with").selectOption({ label: "attempt 1 of this visit" });
+  const other = page.getByRole("region", { name: "compared with attempt 1 of this visit" });
+  await other.getByText("What stands before the last 1.0 MiB of an output is not compared.").waitFor();
+  assert.doesNotMatch(await other.innerText(), /No difference in stdout/);
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
 test("files of a step: Markdown, a table, a picture, each harmless; and as they are", async () => {
   const stage = await Stage.open();
   const run = await stage.run(ROUNDS);

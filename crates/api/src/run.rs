@@ -389,6 +389,8 @@ pub struct RunLedger {
     pub raised: Amounts,
     /// What each step has used.
     pub by_step: BTreeMap<String, Amounts>,
+    /// What it has used itself of each model: by steps that ask a model, and through the bridge. What other programs report names no model.
+    pub by_model: Vec<ModelAmounts>,
     /// Calls of models whose cost is not known: `used` has nothing for them.
     pub unpriced_calls: u64,
     /// Attempts in doubt: `used` has their whole budget, or nothing if they had none.
@@ -412,10 +414,33 @@ impl RunLedger {
             limits: Limits::of(run),
             raised: run.raised().into(),
             by_step: run.ledger_by_step().iter().map(|(step, used)| (step.clone(), used.into())).collect(),
+            by_model: rows.by_model(),
             unpriced_calls: rows.unpriced_calls(),
             attempts_in_doubt: rows.doubted(),
         }
     }
+}
+
+/// What the calls of a model have used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelAmounts {
+    /// The model, as the configuration names it.
+    pub model: String,
+    /// Who offers it, as the configuration names it; null for the calls of steps that ask a model.
+    pub provider: Option<String>,
+    /// Calls that have begun.
+    pub calls: u64,
+    /// Calls that are over and whose cost is not known: `cost_usd` has nothing for them.
+    pub unpriced_calls: u64,
+    /// Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them.
+    pub uncounted_calls: u64,
+    /// Tokens that it was given.
+    pub tokens_in: u64,
+    /// Tokens that it gave.
+    pub tokens_out: u64,
+    /// What its calls have cost, in US dollars.
+    #[schemars(schema_with = "dollars")]
+    pub cost_usd: String,
 }
 
 /// A run that cannot be loaded, and what of it can be read.

@@ -46,6 +46,18 @@ words! {
     }
 }
 
+words! {
+    /// What a visit waits for while nothing works on it.
+    WaitReason {
+        /// For its next try.
+        NextTry = "next_try",
+        /// For an account of an agent program.
+        Account = "account",
+        /// For a person.
+        Person = "person",
+    }
+}
+
 impl StepState {
     /// The word as people read it.
     #[must_use]
@@ -90,6 +102,9 @@ pub struct StepRow {
     pub ended_at: Option<Time>,
     /// When its next attempt begins, if it waits for that.
     pub next_try_at: Option<Time>,
+    /// When nothing worked on it: stretches of a second or more, in their order. Of very many, the longest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<StepWait>,
     /// The time of its last attempt; of a whole, from its beginning to its end. Null before its end.
     pub took_ms: Option<u64>,
     /// What its attempts have cost; null if none has reported a cost.
@@ -113,6 +128,17 @@ impl StepRow {
     pub fn id(&self) -> VisitId {
         VisitId { scope: self.scope.clone(), step: self.step.clone(), visit: self.visit }
     }
+}
+
+/// A stretch in which nothing worked on a visit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepWait {
+    /// When it began.
+    pub from: Time,
+    /// When it was over; null if it goes on.
+    pub until: Option<Time>,
+    /// What for. A wait for a free slot after it belongs to it.
+    pub reason: WaitReason,
 }
 
 /// The attempt of an earlier run that has made a result.

@@ -3,20 +3,33 @@
 //! Pure: what works on an attempt now is given by the caller. What a visit came to is its hand-off's word; of an open one the
 //! run itself says what it is at.
 
-use super::{CachedFrom, StepRow, StepState, Steps, whole, wholes};
+use super::{CachedFrom, StepRow, StepState, StepWait, Steps, WaitReason, whole, wholes};
 use crate::{
     cause,
     headline::{Sources, headline},
+    run::ModelAmounts,
     words::{head, items, plain},
 };
-use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
+use envoi_contract::{
+    handoff::Status as HandoffStatus,
+    json::{Object, Value},
+    time::Timestamp,
+};
 use envoi_kernel::{
     Event, Progress, Record, Run,
-    event::{About, AttemptSettled, HandoffWritten, ModelCallEnded, Outcome, is_exhausted},
-    ids::{AttemptId, InterruptId, Seq, StepId, VisitId},
+    event::{
+        About, AttemptSettled, Command, HandoffWritten, ModelCallEnded, ModelCallStarted, Outcome,
+        is_exhausted,
+    },
+    ids::{AttemptId, CallId, InterruptId, Seq, StepId, VisitId},
     ledger::Cost,
 };
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A stretch of waiting that is shorter is not shown.
+const LEAST_WAIT_MS: i64 = 1_000;
+/// Stretches of waiting that a row has.
+const MOST_WAITS: usize = 16;
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
@@ -28,9 +41,51 @@ pub struct StepRows {
     costs: BTreeMap<AttemptId, (Option<Cost>, Option<Cost>)>,
     /// Calls of models whose cost is not known.
     unpriced_calls: u64,
+    /// The models that the run itself has called, as the configuration names them, each with its provider.
+    models: BTreeMap<Model, ModelUse>,
+    /// Calls that are not over.
+    calls: BTreeMap<CallId, Model>,
+    /// Attempts that ask a model, until they report what that took.
+    asking: BTreeMap<AttemptId, Model>,
     /// Attempts in doubt whose end has not become known: what they used is not known.
     doubted: BTreeSet<AttemptId>,
     next: Seq,
+}
+
+/// A model, and its provider where a call named it.
+type Model = (String, Option<String>);
+
+/// What the calls of a model have used.
+#[derive(Debug, Clone, Default)]
+struct ModelUse {
+    calls: u64,
+    unpriced_calls: u64,
+    uncounted_calls: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+    cost: Cost,
+}
+
+/// A stretch in which nothing worked on a visit.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    from: Timestamp,
+    /// `None`: it goes on.
+    until: Option<Timestamp>,
+    reason: WaitReason,
+}
+
+impl Wait {
+    /// How long it was; one that goes on is longer than any other.
+    fn ms(self) -> i64 {
+        self.until.map_or(i64::MAX, |until| until.as_millis().saturating_sub(self.from.as_millis()))
+    }
+}
+
+impl From<Wait> for StepWait {
+    fn from(Wait { from, until, reason }: Wait) -> Self {
+        Self { from: from.into(), until: until.map(Into::into), reason }
+    }
 }
 
 /// What the events say of a visit.
@@ -45,6 +100,9 @@ struct Visit {
     attempts: u32,
     began: Timestamp,
     next_try: Option<Timestamp>,
+    /// Waits that are over, and the one that goes on.
+    waits: Vec<Wait>,
+    waiting: Option<Wait>,
     over: Option<Over>,
     /// What its last attempt has left for its headline, and why it failed.
     sources: Sources,
@@ -77,6 +135,22 @@ impl StepRows {
     #[must_use]
     pub fn unpriced_calls(&self) -> u64 {
         self.unpriced_calls
+    }
+
+    /// What each model has been used for by the run itself.
+    #[must_use]
+    pub fn by_model(&self) -> Vec<ModelAmounts> {
+        let amounts = self.models.iter().map(|((model, provider), used)| ModelAmounts {
+            model: model.clone(),
+            provider: provider.clone(),
+            calls: used.calls,
+            unpriced_calls: used.unpriced_calls,
+            uncounted_calls: used.uncounted_calls,
+            tokens_in: used.tokens_in,
+            tokens_out: used.tokens_out,
+            cost_usd: used.cost.to_string(),
+        });
+        amounts.collect()
     }
 
     /// Attempts in doubt: what they used is not known.
@@ -114,25 +188,48 @@ impl StepRows {
         self.next = record.seq.saturating_add(1);
         match &record.event {
             Event::AttemptStarted(started) => {
+                if let Command::Model(call) = &started.command {
+                    self.asking.insert(started.attempt.clone(), (call.model.clone(), None));
+                }
                 let visit = self.touch(&started.attempt.visit, record, true);
                 if let Some(visit) = visit {
                     (visit.attempts, visit.next_try) = (started.attempt.attempt, None);
+                    visit.works(record.at);
                 }
             }
             Event::AttemptSettled(settled) => self.settled(settled, record),
+            Event::ModelCallStarted(started) => self.calls(started),
             Event::ModelCallEnded(ended) => self.called(ended, record),
+            // What it has from another run was used by that one.
+            Event::RunForked(_) => {
+                self.models.clear();
+                self.calls.clear();
+                self.asking.clear();
+            }
             Event::FannedOut(fanned) => {
                 let values = fanned.items.iter().map(|value| head(&plain(value))).collect();
                 if let Some(visit) = self.touch(&fanned.visit, record, true) {
                     visit.values = Some(values);
+                    visit.works(record.at);
                 }
             }
-            Event::FlowEntered(entered) => drop(self.touch(&entered.visit, record, true)),
+            Event::FlowEntered(entered) => {
+                if let Some(visit) = self.touch(&entered.visit, record, true) {
+                    visit.works(record.at);
+                }
+            }
             Event::FlowReturned(returned) => drop(self.touch(&returned.visit, record, false)),
-            Event::InterruptRaised(raised) => drop(self.touch(&raised.visit, record, true)),
+            Event::InterruptRaised(raised) => {
+                if let Some(visit) = self.touch(&raised.visit, record, true) {
+                    visit.waits(record.at, WaitReason::Person);
+                }
+            }
             Event::TimerSet(timer) => {
                 if let Some(visit) = self.touch(&timer.visit, record, false) {
                     visit.next_try = Some(timer.due);
+                    let is_account = timer.account.is_some();
+                    visit
+                        .waits(record.at, if is_account { WaitReason::Account } else { WaitReason::NextTry });
                 }
             }
             Event::HandoffWritten(written) => self.handed_over(written, record),
@@ -165,7 +262,12 @@ impl StepRows {
         let attempt = &settled.attempt;
         match settled.outcome {
             Outcome::InDoubt { .. } => drop(self.doubted.insert(attempt.clone())),
-            _ => drop(self.doubted.remove(attempt)),
+            _ => {
+                self.doubted.remove(attempt);
+                if let Some(model) = self.asking.remove(attempt) {
+                    self.models.entry(model).or_default().take_report(&settled.metrics);
+                }
+            }
         }
         if let Some(cost) = Cost::of_metrics(&settled.metrics) {
             self.costs.entry(attempt.clone()).or_default().1 = Some(cost);
@@ -183,9 +285,20 @@ impl StepRows {
             from.map(|from| CachedFrom { run: from.run.clone(), attempt: from.attempt.clone() });
     }
 
+    fn calls(&mut self, started: &ModelCallStarted) {
+        let model = (started.model.clone(), Some(started.provider.clone()));
+        let used = self.models.entry(model.clone()).or_default();
+        used.calls = used.calls.saturating_add(1);
+        self.calls.insert(started.call.clone(), model);
+    }
+
     fn called(&mut self, ended: &ModelCallEnded, record: &Record) {
         if ended.cost.is_none() {
             self.unpriced_calls = self.unpriced_calls.saturating_add(1);
+        }
+        let model = self.calls.remove(&ended.call);
+        if let Some(used) = model.and_then(|model| self.models.get_mut(&model)) {
+            used.take(ended);
         }
         let Some((attempt, more)) = ended.attempt.as_ref().zip(ended.cost) else { return };
         let metered = &mut self.costs.entry(attempt.clone()).or_default().0;
@@ -213,6 +326,7 @@ impl StepRows {
             (_, None, Some(values)) if !values.is_empty() => items(values),
             _ => headline(&handoff.summary, &visit.sources),
         };
+        visit.works(record.at);
         visit.over = Some(Over {
             at: record.at,
             state: match handoff.status {
@@ -297,6 +411,7 @@ impl StepRows {
             started_at: visit.began.into(),
             ended_at: over.map(|over| over.at.into()),
             next_try_at: visit.next_try.filter(|_| state == StepState::Retries).map(Into::into),
+            waits: visit.all_waits(),
             took_ms: over.map(|over| visit.took_ms(over)),
             cost_usd: visit.cost.map(|cost| cost.to_string()),
             cached_from: visit.cached_from.clone(),
@@ -305,6 +420,33 @@ impl StepRows {
             first_seq: visit.first_seq,
             seq: visit.seq,
         }
+    }
+}
+
+impl ModelUse {
+    /// What an attempt reports that asks this model and nothing else.
+    fn take_report(&mut self, metrics: &Object) {
+        let count = |name: &str| metrics.get(name).and_then(Value::as_u53);
+        let calls = count("llm_calls").unwrap_or(0);
+        let (tokens_in, tokens_out, cost) =
+            (count("tokens_in"), count("tokens_out"), Cost::of_metrics(metrics));
+        let if_unknown = |is_unknown: bool| if is_unknown { calls } else { 0 };
+        self.calls = self.calls.saturating_add(calls);
+        self.unpriced_calls = self.unpriced_calls.saturating_add(if_unknown(cost.is_none()));
+        let is_uncounted = tokens_in.is_none() || tokens_out.is_none();
+        self.uncounted_calls = self.uncounted_calls.saturating_add(if_unknown(is_uncounted));
+        self.tokens_in = self.tokens_in.saturating_add(tokens_in.unwrap_or(0));
+        self.tokens_out = self.tokens_out.saturating_add(tokens_out.unwrap_or(0));
+        self.cost = self.cost.saturating_add(cost.unwrap_or_default());
+    }
+
+    fn take(&mut self, ended: &ModelCallEnded) {
+        self.unpriced_calls = self.unpriced_calls.saturating_add(u64::from(ended.cost.is_none()));
+        let is_uncounted = ended.tokens_in.is_none() || ended.tokens_out.is_none();
+        self.uncounted_calls = self.uncounted_calls.saturating_add(u64::from(is_uncounted));
+        self.tokens_in = self.tokens_in.saturating_add(ended.tokens_in.unwrap_or(0));
+        self.tokens_out = self.tokens_out.saturating_add(ended.tokens_out.unwrap_or(0));
+        self.cost = self.cost.saturating_add(ended.cost.unwrap_or_default());
     }
 }
 
@@ -317,6 +459,8 @@ impl Visit {
             attempts: 0,
             began: record.at,
             next_try: None,
+            waits: Vec::new(),
+            waiting: None,
             over: None,
             sources: Sources::default(),
             failed: None,
@@ -324,6 +468,30 @@ impl Visit {
             cached_from: None,
             values: None,
         }
+    }
+
+    /// From now on nothing works on it.
+    fn waits(&mut self, from: Timestamp, reason: WaitReason) {
+        self.works(from);
+        self.waiting = Some(Wait { from, until: None, reason });
+    }
+
+    /// From now on something works on it, or it is over.
+    fn works(&mut self, at: Timestamp) {
+        let Some(waiting) = self.waiting.take() else { return };
+        let wait = Wait { until: Some(at), ..waiting };
+        if wait.ms() < LEAST_WAIT_MS {
+            return;
+        }
+        self.waits.push(wait);
+        let shortest = self.waits.iter().enumerate().min_by_key(|(_, wait)| wait.ms());
+        if let Some((shortest, _)) = shortest.filter(|_| self.waits.len() > MOST_WAITS) {
+            self.waits.remove(shortest);
+        }
+    }
+
+    fn all_waits(&self) -> Vec<StepWait> {
+        self.waits.iter().copied().chain(self.waiting).map(StepWait::from).collect()
     }
 
     fn took_ms(&self, over: &Over) -> u64 {

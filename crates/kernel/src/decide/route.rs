@@ -226,7 +226,7 @@ fn obey(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
 
 fn review(at: &At<'_>, decided: Decided) -> Decided {
     let why = in_question(&decided.signal.reason);
-    let question = format!("Step `{}` needs a look: {why}. Proceed, again, or stop?", at.id());
+    let question = format!("Step `{}` needs a review: {why}. Proceed, again, or stop?", at.id());
     decided.holding(About::Review, question)
 }
 

@@ -1,8 +1,12 @@
 //! The rows of the newest visits are those that all events make.
 
 use super::*;
-use crate::step::{StepRow, StepRows};
-use envoi_kernel::{Record, Run, ids::AttemptId};
+use crate::step::{StepRow, StepRows, WaitReason};
+use envoi_kernel::{
+    Record, Run,
+    event::{ModelCallEnded, ModelCallStarted},
+    ids::AttemptId,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -83,6 +87,88 @@ fn a_row_says_whose_result_it_has_until_an_attempt_makes_its_own() {
     assert!(rows.all(&run, &|_| false).iter().all(|row| row.cached_from.is_none()));
 }
 
+#[test]
+fn a_row_says_when_nothing_worked_on_it() {
+    let run = run();
+    let visit = AttemptId::parse("a.1.1").unwrap().visit;
+    let mut rows = StepRows::default();
+    // It works, waits for its next try, works, waits for a person, and works until its end.
+    let kinds = ["attempt_started", "timer_set", "attempt_started", "interrupt_raised", "attempt_started"];
+    let mut waits = Vec::new();
+    for (seq, kind) in (0..).zip(kinds) {
+        let mut record = about(kind, &visit, 0, seq * 10);
+        if let Event::TimerSet(timer) = &mut record.event {
+            timer.account = None;
+        }
+        rows.take_later(&record);
+        let shown = rows.all(&run, &|_| false)[0].waits.clone();
+        let of = |at: crate::Time| (at.0.as_millis() - 1_795_219_200_000) / 4_000;
+        waits.push(
+            shown.iter().map(|wait| (of(wait.from), wait.until.map(of), wait.reason)).collect::<Vec<_>>(),
+        );
+    }
+    let tried = (1, Some(2), WaitReason::NextTry);
+    let expected = [
+        vec![],
+        vec![(1, None, WaitReason::NextTry)],
+        vec![tried],
+        vec![tried, (3, None, WaitReason::Person)],
+        vec![tried, (3, Some(4), WaitReason::Person)],
+    ];
+    assert_eq!(waits, expected);
+    // What is shorter than a second is not worth a stretch; of very many the longest are kept.
+    for nth in 0..40 {
+        rows.take_later(&about("timer_set", &visit, 0, 100 + nth * 10));
+        rows.take_later(&about("attempt_started", &visit, 0, 101 + nth * 10 + nth % 8));
+    }
+    let shown = rows.all(&run, &|_| false)[0].waits.clone();
+    let lengths: Vec<i64> =
+        shown.iter().map(|wait| wait.until.unwrap().0.as_millis() - wait.from.0.as_millis()).collect();
+    assert_eq!(lengths.len(), 16);
+    assert!(lengths.iter().all(|length| *length >= 2_400), "{lengths:?}");
+}
+
+#[test]
+fn a_model_has_what_its_calls_have_used_and_how_many_are_not_known() {
+    let mut rows = StepRows::default();
+    let stored = |kind: &str| stored().into_iter().find(|record| record.event.name() == kind).unwrap();
+    let mut seq = 0;
+    let mut take = |rows: &mut StepRows, event: Event| {
+        seq += 1;
+        rows.take_later(&Record { seq, event, ..stored("model_call_started") });
+    };
+    let (Event::ModelCallStarted(started), Event::ModelCallEnded(ended)) =
+        (stored("model_call_started").event, stored("model_call_ended").event)
+    else {
+        unreachable!()
+    };
+    // Each call with its model, and whether its end tells what it used; the last one goes on.
+    for (nth, (model, is_known)) in
+        [("small", Some(true)), ("large", Some(true)), ("small", Some(false)), ("large", None)]
+            .iter()
+            .enumerate()
+    {
+        let call: envoi_kernel::ids::CallId = serde_json::from_value(json!(format!("call_{nth}"))).unwrap();
+        let started = ModelCallStarted { call: call.clone(), model: (*model).to_owned(), ..*started.clone() };
+        take(&mut rows, Event::ModelCallStarted(Box::new(started)));
+        let Some(is_known) = is_known else { continue };
+        let mut ended = ModelCallEnded { call, ..*ended.clone() };
+        if !is_known {
+            (ended.cost, ended.tokens_in, ended.tokens_out) = (None, None, Some(1));
+        }
+        take(&mut rows, Event::ModelCallEnded(Box::new(ended)));
+    }
+    let shown: Vec<_> = rows.by_model().into_iter().map(|of| serde_json::to_value(of).unwrap()).collect();
+    let model = |model: &str, calls: u64, unknown: u64, tokens_out: u64| {
+        json!({"model": model, "provider": "lab", "calls": calls, "unpriced_calls": unknown, "uncounted_calls": unknown,
+            "tokens_in": 10, "tokens_out": tokens_out, "cost_usd": "0.70"})
+    };
+    assert_eq!(shown, [model("large", 2, 0, 2), model("small", 2, 1, 3)]);
+    // What another run has lived is that run's.
+    take(&mut rows, stored("run_forked").event);
+    assert!(rows.by_model().is_empty());
+}
+
 /// Rows of this visit alone.
 fn begun(visit: &VisitId) -> StepRows {
     let mut rows = StepRows::default();
@@ -96,7 +182,7 @@ fn about(kind: &str, visit: &VisitId, nth: usize, seq: Seq) -> Record {
         STORED.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).collect();
     let mut line: Value = serde_json::from_str(all[nth % all.len()]).unwrap();
     line["seq"] = json!(seq);
-    line["at"] = json!(1_795_219_200_000_u64 + seq * 10);
+    line["at"] = json!(1_795_219_200_000_u64 + seq * 400);
     let event = line["event"].as_object_mut().unwrap();
     if event.contains_key("attempt") {
         event["attempt"] = json!(visit.attempt(u32::try_from(nth % 3 + 1).unwrap()).to_string());

@@ -496,6 +496,25 @@ class MessagesRefusal(TypedDict):
     """What this is."""
 
 
+class ModelAmounts(TypedDict):
+    calls: int
+    """Calls that have begun."""
+    cost_usd: str
+    """What its calls have cost, in US dollars."""
+    model: str
+    """The model, as the configuration names it."""
+    provider: str
+    """Who offers it, as the configuration names it."""
+    tokens_in: int
+    """Tokens that it was given."""
+    tokens_out: int
+    """Tokens that it gave."""
+    uncounted_calls: int
+    """Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them."""
+    unpriced_calls: int
+    """Calls that are over and whose cost is not known: `cost_usd` has nothing for them."""
+
+
 class MostAttempts(TypedDict):
     file: Optional[str]
     """The file; null if the key does not stand in it."""
@@ -806,6 +825,8 @@ class Run(TypedDict):
 class RunLedger(TypedDict):
     attempts_in_doubt: int
     """Attempts in doubt: `used` has their whole budget, or nothing if they had none."""
+    by_model: List[ModelAmounts]
+    """What it has used itself of each model, of the calls that Envoi made or passed on. What programs only report names no model."""
     by_step: Dict[str, Any]
     """What each step has used."""
     limits: Limits
@@ -852,7 +873,7 @@ class Runs(TypedDict):
     """What these runs have done and used, if `so_far` asked for it; without those that are too long to be read with this page."""
 
 
-class StepRow(TypedDict):
+class _StepRow(TypedDict):
     attempts: int
     """Attempts so far. 0: it has none of its own."""
     cached_from: Optional[CachedFrom]
@@ -897,6 +918,11 @@ class StepRow(TypedDict):
     """Which visit of the step, from 1."""
 
 
+class StepRow(_StepRow, total=False):
+    waits: List[StepWait]
+    """When nothing worked on it: stretches of a second or more, in their order. Of very many, the longest."""
+
+
 class StepShape(TypedDict):
     branches: List[str]
     """Steps that its text may choose."""
@@ -928,6 +954,13 @@ class StepShape(TypedDict):
     """Its id."""
     tries: int
     """Most tries of a visit, from 1."""
+
+
+StepWait = TypedDict("StepWait", {
+    "from": "str",
+    "reason": "Literal["next_try", "account", "person"]",
+    "until": "Optional[str]",
+})
 
 
 class Steps(TypedDict):
