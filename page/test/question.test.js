@@ -252,6 +252,7 @@ test("several items have changed one file: all versions stand there, and a text 
   const page = await person.tab(`${stage.link()}`);
   await page.goto(`${stage.url}/#/q/${question}`);
   await page.getByText("Item 2, other.txt: both have changed the same lines").waitFor();
+  assert.equal((await page.getByRole("main").innerText()).match(/item 1: conflict in/g)?.length, 1, "each conflict is named once");
   await page.getByRole("button", { name: "Item 1, notes.txt" }).click();
   const between = page.getByRole("table", { name: "what has changed" });
   await between.waitFor();

@@ -607,8 +607,8 @@ export interface ModelAmounts {
   cost_usd: string;
   /** The model, as the configuration names it. */
   model: string;
-  /** Who offers it, as the configuration names it. */
-  provider: string;
+  /** Who offers it, as the configuration names it; null for the calls of steps that ask a model. */
+  provider: string | null;
   /** Tokens that it was given. */
   tokens_in: number;
   /** Tokens that it gave. */
@@ -959,7 +959,7 @@ export interface Run {
 export interface RunLedger {
   /** Attempts in doubt: `used` has their whole budget, or nothing if they had none. */
   attempts_in_doubt: number;
-  /** What it has used itself of each model, of the calls that Envoi made or passed on. What programs only report names no model. */
+  /** What it has used itself of each model: by steps that ask a model, and through the bridge. What other programs report names no model. */
   by_model: ModelAmounts[];
   /** What each step has used. */
   by_step: JsonObject;

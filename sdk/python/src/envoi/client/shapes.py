@@ -503,8 +503,8 @@ class ModelAmounts(TypedDict):
     """What its calls have cost, in US dollars."""
     model: str
     """The model, as the configuration names it."""
-    provider: str
-    """Who offers it, as the configuration names it."""
+    provider: Optional[str]
+    """Who offers it, as the configuration names it; null for the calls of steps that ask a model."""
     tokens_in: int
     """Tokens that it was given."""
     tokens_out: int
@@ -826,7 +826,7 @@ class RunLedger(TypedDict):
     attempts_in_doubt: int
     """Attempts in doubt: `used` has their whole budget, or nothing if they had none."""
     by_model: List[ModelAmounts]
-    """What it has used itself of each model, of the calls that Envoi made or passed on. What programs only report names no model."""
+    """What it has used itself of each model: by steps that ask a model, and through the bridge. What other programs report names no model."""
     by_step: Dict[str, Any]
     """What each step has used."""
     limits: Limits
