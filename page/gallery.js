@@ -52,7 +52,7 @@ steps:
   - id: edit
     for_each: ['faster than before', 'in 80 ms', 'at once']
     isolate: true
-    run: sed -i "s/open .*/open \${{ item }}./" speed.md; if [ $ENVOI_ITEM = 2 ]; then echo 'Opens at once.' > summary.txt; fi
+    run: sed -i "s/open .*/open \${{ item }}./" speed.md; if [ $ENVOI_INDEX = 2 ]; then echo 'Opens at once.' > summary.txt; fi
 `;
 
 const FOLDERS = ["api", "engine", "journal", "kernel", "server"];
@@ -67,7 +67,7 @@ steps:
     for_each: [${Array.from({ length: 400 }, (_, nth) => `src/${FOLDERS[nth % 5]}/part_${Math.floor(nth / 5)}.rs`).join(", ")}]
     max_parallel: 8
     run: |
-      case $ENVOI_ITEM in 57|203|311) echo "error: unused variable in \${{ item }}" >&2; exit 2;; esac
+      case $ENVOI_INDEX in 57|203|311) echo "error: unused variable in \${{ item }}" >&2; exit 2;; esac
       echo 'no remarks'
   - id: publish
     run: echo published
