@@ -77,13 +77,19 @@ steps:
 async function edited(tab) {
   await tab.getByText("Use edited files", { exact: true }).click();
   await tab.getByLabel("speed.md", { exact: true }).waitFor();
-  await tab.getByText("Use edited files", { exact: true }).evaluate((choice) => choice.scrollIntoView({ block: "center" }));
+  await tab.getByLabel("speed.md", { exact: true }).evaluate((text) => text.scrollIntoView({ block: "center" }));
+}
+
+/** A visit, which stands below the tree on a phone. */
+async function placed(tab) {
+  await tab.locator(".output", { hasText: "is broken" }).waitFor();
+  await tab.getByRole("complementary", { name: "7.check.1" }).evaluate((place) => place.scrollIntoView({ block: "start" }));
 }
 
 /** What differs between two rounds, in view. */
 async function compared(tab) {
   await tab.getByLabel("compare with").selectOption({ label: "visit 2" });
-  await tab.locator(".diff").last().waitFor();
+  await tab.getByRole("region", { name: "compared with visit 2" }).locator(".diff").last().waitFor();
   await tab.locator(".diff").last().evaluate((differs) => differs.scrollIntoView({ block: "center" }));
 }
 
@@ -144,19 +150,19 @@ try {
     ["run", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor()],
     ["run-dark", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor(), { dark: true }],
     ["place", page, `#/r/${runs.release}/at/7.check.1`, (tab) => tab.locator(".output", { hasText: "is broken" }).waitFor()],
-    ["place-phone", small, `#/r/${runs.release}/at/7.check.1`, (tab) => tab.locator(".output", { hasText: "is broken" }).waitFor()],
+    ["place-phone", small, `#/r/${runs.release}/at/7.check.1`, (tab) => placed(tab)],
     ["compare", page, `#/r/${runs.release}/at/draft.3`, (tab) => compared(tab)],
     ["items", page, `#/r/${runs.items}`, (tab) => unfolded(tab)],
     ["items-dark", page, `#/r/${runs.items}`, (tab) => unfolded(tab), { dark: true }],
     ["why", page, `#/r/${runs.release}/why`, (tab) => tab.getByRole("region", { name: "decisions" }).getByRole("listitem").first().waitFor()],
-    ["cost", page, `#/r/${runs.writes}/cost`, (tab) => tab.getByRole("row").first().waitFor()],
+    ["cost", page, `#/r/${runs.writes}/cost`, (tab) => tab.getByRole("region", { name: "what each model was used for" }).waitFor()],
     ["map", page, `#/r/${runs.release}/map`, (tab) => tab.locator(".stations li").first().waitFor()],
-    ["waits", page, `#/r/${runs.later}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["waits", page, `#/r/${runs.later}`, (tab) => tab.getByRole("row", { name: /retries fetch/ }).waitFor()],
     ["doubt-phone", small, `#/q/${doubt}`, (tab) => tab.getByRole("radio").first().waitFor()],
     ["doubt", page, `#/q/${doubt}`, (tab) => tab.getByRole("radio").first().waitFor()],
-    ["doubt-run", page, `#/r/${runs.doubt}`, (tab) => tab.getByRole("treegrid").waitFor()],
-    ["throttle", page, `#/r/${runs.throttle}`, (tab) => tab.getByRole("treegrid").waitFor()],
-    ["aside", page, `#/r/${runs.aside}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["doubt-run", page, `#/r/${runs.doubt}`, (tab) => tab.getByRole("row", { name: /in doubt migrate/ }).waitFor()],
+    ["throttle", page, `#/r/${runs.throttle}`, (tab) => tab.getByRole("row", { name: /retries fix/ }).waitFor()],
+    ["aside", page, `#/r/${runs.aside}`, (tab) => tab.getByRole("row", { name: /second/ }).waitFor()],
     ["flow", page, `#/flows/${digest}`, (tab) => tab.locator(".stations li").first().waitFor()],
     ["start", page, `#/start/${digest}`, (tab) => tab.getByRole("button", { name: /^Start / }).waitFor()],
   ];

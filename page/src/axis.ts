@@ -25,8 +25,9 @@ export interface Axis {
 /** A stretch is left out if it is more than this part of the whole, and so many milliseconds. */
 const LONG = 0.05;
 const LONG_MS = 5_000;
-/** What is left out takes this part of what is shown. */
-const SHOWN = 0.04;
+/** What is left out takes this part of what is shown, and so much at most together. */
+const SHOWN = 0.1;
+const SHOWN_TOGETHER = 0.3;
 
 export function axisOf(all: readonly Work[]): Axis {
   if (all.length === 0) return { from: 0, to: 1, at: () => 0, breaks: [] };
@@ -43,7 +44,7 @@ export function axisOf(all: readonly Work[]): Axis {
     end = Math.max(end, over);
   }
   const worked = Math.max(1, to - from - idle.reduce((sum, [a, b]) => sum + b - a, 0));
-  const gap = SHOWN * worked;
+  const gap = Math.min(SHOWN, SHOWN_TOGETHER / Math.max(1, idle.length)) * worked;
   const whole = worked + gap * idle.length;
   const at = (time: number): number => {
     let place = Math.min(Math.max(time, from), to) - from;

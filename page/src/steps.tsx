@@ -175,9 +175,9 @@ function Head({ axis }: { axis: Axis }): JSX.Element {
       <span>step</span><span class="note" /><span class="summary">what it came to</span>
       <span class="bar-cell">
         {clock(axis.from)}
-        {axis.breaks.map(({ at, ms }) => <span key={at} class="break" style={{ left: `${at * 100}%` }} title={`${duration(ms)} in which nothing was done`}>//</span>)}
+        {axis.breaks.map(({ at, ms }) => <span key={at} class="break" style={{ left: `${at * 100}%` }} title={`${duration(ms)} in which nothing of what is in view was done`}>//</span>)}
       </span>
-      <span class="took">{axis.breaks.length > 0 ? `// ${duration(axis.breaks.reduce((sum, { ms }) => sum + ms, 0))} idle` : clock(axis.to)}</span>
+      <span class="took">{axis.breaks.length > 0 ? `// ${duration(axis.breaks.reduce((sum, { ms }) => sum + ms, 0))} left out` : clock(axis.to)}</span>
     </div>
   );
 }
