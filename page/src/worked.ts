@@ -12,6 +12,8 @@ export interface Worked {
   to: number;
   /** When something worked on it, in order and apart from each other. */
   works: readonly Span[];
+  /** When it is known to have waited. */
+  waits: readonly Span[];
 }
 
 /** Nothing works on them now, and when that began is not known. */
@@ -38,16 +40,18 @@ export function joined(spans: readonly Span[]): Span[] {
 export function ofRow(row: StepRow, now: number): Worked {
   const from = Date.parse(row.started_at);
   const to = row.ended_at === null ? Math.max(from, now) : Date.parse(row.ended_at);
-  if (row.ended_at === null && IDLE.has(row.state) && (row.waits ?? []).length === 0) return { from, to, works: [] };
+  if (row.ended_at === null && IDLE.has(row.state) && (row.waits ?? []).length === 0) return { from, to, works: [], waits: [[from, to]] };
   const works: Span[] = [];
+  const waits: Span[] = [];
   let begin = from;
   for (const wait of row.waits ?? []) {
     const [a, b] = [Date.parse(wait.from), wait.until === null ? to : Date.parse(wait.until)];
+    waits.push([a, b]);
     if (a > begin) works.push([begin, a]);
     begin = Math.max(begin, b);
   }
   if (to > begin || works.length === 0 && (row.waits ?? []).length === 0) works.push([begin, to]);
-  return { from, to, works };
+  return { from, to, works, waits };
 }
 
 interface Known {
@@ -61,7 +65,7 @@ const known = new WeakMap<Node, Known>();
 const together = (all: readonly Worked[]): Worked | undefined => {
   if (all.length === 0) return undefined;
   const [from, to] = all.reduce(([from, to], each) => [Math.min(from, each.from), Math.max(to, each.to)], [Infinity, -Infinity]);
-  return { from, to, works: joined(all.flatMap(({ works }) => works)) };
+  return { from, to, works: joined(all.flatMap(({ works }) => works)), waits: all.flatMap(({ waits }) => waits) };
 };
 
 /** The visits that did the work: those of its parts, or its own. */
@@ -75,7 +79,7 @@ function knownOf(node: Node): Known {
   if (found !== undefined) return found;
   const rows = leaves(node);
   // A whole may have begun before its parts, or may be over after them.
-  const own = node.row !== undefined && node.row.ended_at !== null ? [{ ...ofRow(node.row, 0), works: [] }] : [];
+  const own = node.row !== undefined && node.row.ended_at !== null ? [{ ...ofRow(node.row, 0), works: [], waits: [] }] : [];
   const made: Known = { over: together([...own, ...rows.filter((row) => row.ended_at !== null).map((row) => ofRow(row, 0))]), open: rows.filter((row) => row.ended_at === null) };
   known.set(node, made);
   return made;
@@ -103,13 +107,17 @@ export interface BarPart {
   isWait: boolean;
 }
 
+/** Between the parts of a whole, the engine takes a moment: that is no wait. */
+const MOMENT_MS = 5_000;
+
 /** A wait that takes less of the axis is no part of its own. */
 const SEEN = 0.02;
 
 /** The parts of a bar: work, and the waits between. */
-export function barOf({ from, to, works }: Worked, at: (time: number) => number): BarPart[] {
+export function barOf({ from, to, works, waits }: Worked, at: (time: number) => number): BarPart[] {
   const parts: BarPart[] = [];
-  const add = (a: number, b: number, isWait: boolean): void => {
+  const add = (a: number, b: number, isGap: boolean): void => {
+    const isWait = isGap && (b - a > MOMENT_MS || waits.some(([begin, end]) => begin < b && end > a));
     const [left, right] = [at(a), at(b)];
     const before = parts.at(-1);
     if (before !== undefined && (before.isWait === isWait || (isWait && right - left < SEEN))) before.right = right;

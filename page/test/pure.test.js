@@ -287,6 +287,11 @@ test("a bar has the work and the waits of what it stands for, also when that is 
   assert.deepEqual(barOf(worked(folded, 0), axis.at).map(({ isWait }) => isWait), [false, true, false]);
   assert(axis.at(2000) > 0.2, "what was done is seen");
   assert.deepEqual(barOf(ofRow(rowAt(0, 9), 0), axis.at).map(({ isWait }) => isWait), [false]);
+  // What passes between its parts, and after them, is no wait.
+  const whole = nodeOf(rowAt(0, 12), [nodeOf(rowAt(0, 4)), nodeOf(rowAt(6, 8))]);
+  assert.deepEqual(barOf(worked(whole, 0), axisOf(workOf(whole, false, 0)).at).map(({ isWait }) => isWait), [false]);
+  const stopped = nodeOf(rowAt(0, HOURS), [nodeOf(rowAt(0, 4)), nodeOf(rowAt(HOURS - 8, HOURS))]);
+  assert.deepEqual(barOf(worked(stopped, 0), axisOf(workOf(stopped, false, 0)).at).map(({ isWait }) => isWait), [false, true, false], "no engine was there");
   // An open part goes on with the time, what is over stays.
   const open = nodeOf(undefined, [nodeOf(rowAt(0, 2)), nodeOf(rowAt(5, null))]);
   assert.deepEqual([worked(open, 8_000).to, worked(open, 9_000).to], [8_000, 9_000]);
