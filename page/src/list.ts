@@ -25,6 +25,8 @@ export function replaced<T extends RunList>(list: T, from: number, page: T): T |
   if (page.next !== null && found < 0 && !isFurther) return undefined;
   const rest = page.next === null || found < 0 ? [] : list.runs.slice(found + 1);
   const runs = [...list.runs.slice(0, from), ...page.runs, ...rest];
-  const soFar = new Map([...list.so_far, ...page.so_far].map((each) => [each.run, each]));
+  // Of a run that is read again nothing stays that the server does not say now.
+  const anew = new Set(page.runs.map(({ run }) => run));
+  const soFar = new Map([...list.so_far.filter(({ run }) => !anew.has(run)), ...page.so_far].map((each) => [each.run, each]));
   return { ...list, runs, next: rest.length > 0 ? list.next : page.next, so_far: runs.flatMap(({ run }) => soFar.get(run) ?? []), counts: page.counts ?? list.counts };
 }
