@@ -2,7 +2,7 @@
 # Stories with each real agent program (Claude Code, Codex) against the stub of their providers on the loopback: an attempt that a limit
 # refuses, the wait that the program's own files and events state, another try in the same session, a step that goes on with the session.
 # Then calls through the bridge: a budget, a limit of the run and one of the provider, each exact. With Claude Code also calls of tools that a
-# person decides, and a kill in the midst of one. At last the examples with agents.
+# person decides, a kill in the midst of one, and calls that are refused. At last the examples with agents.
 #
 #   tests/programs/check.sh [NAME ...]           NAME: claude, codex, examples (these three if none is named), gemini, opencode
 #   tests/programs/check.sh --kills N [SEED [NAME ...]]     N kills at random moments with Claude Code and Codex each, or with those; gemini and opencode are named alone (kills.py)

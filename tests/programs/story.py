@@ -164,6 +164,33 @@ class Continued(Story):
         print(f"{self.kind}: two steps in one session, two calls, both counted; {time.monotonic() - began:.1f} s", flush=True)
 
 
+class Denied(Story):
+    """A tool that the step does not allow: the program reports success. The step has failed, unless `denials` allows so many refused calls."""
+
+    def __init__(self, envoi, kind, binary, port):
+        super().__init__(envoi, kind, binary, port)
+        self.run_name = f"{kind}-refused--denied"
+        config = self.place / ".envoi/config.yaml"
+        config.write_text(config.read_text().replace(f"{kind}--limit-once", self.run_name))
+        arguments, _ = step(kind, "", self.place / "home")
+        args = ", ".join(quoted(argument) for argument in arguments)
+        self.text = (f"flow: refused\nsteps:\n  - id: edit\n    agent: {{ use: {kind}, account: {ACCOUNT}, may: edit, args: [{args}], prompt: Edit it. }}\n"
+                     f"    idle: {LONGEST_S}s\n    timeout: {LONGEST_S}s\n")
+
+    def tell(self):
+        began = time.monotonic()
+        (self.place / "flow.yaml").write_text(self.text)
+        self.call("run", "flow.yaml", expected=1)
+        failed = self.call("show", self.json("runs")[0]["run"])
+        assert "AGENT_DENIED: a tool was refused: Bash" in " ".join(failed.split()), failed
+        (self.place / "flow.yaml").write_text(f"{self.text}    denials: 1\n")
+        self.call("run", "flow.yaml")
+        shown = self.call("show", self.json("runs")[0]["run"])
+        assert "1 call of a tool was refused (`denials` allows 1): Bash" in " ".join(shown.split()), shown
+        assert not (self.place / "denied.txt").exists(), "the call was not made"
+        print(f"{self.kind}: a refused call is a failure, and with `denials: 1` a success with a warning; {time.monotonic() - began:.1f} s", flush=True)
+
+
 # In the place of Git; the program itself calls it, too.
 GIT = """#!/bin/sh
 [ "$1" = push ] || exit 1
@@ -413,7 +440,7 @@ def run_examples(envoi, binaries, port):
 
 
 # What each program can do.
-TOLD = {"claude": (Story, Bridged, Forked, Questions, Expired), "codex": (Story, Bridged), "gemini": (Story, ), "opencode": (Continued, Bridged)}
+TOLD = {"claude": (Story, Bridged, Forked, Questions, Expired, Denied), "codex": (Story, Bridged), "gemini": (Story, ), "opencode": (Continued, Bridged)}
 
 
 def main():

@@ -32,6 +32,8 @@ pub struct Outcome {
     pub lost: bool,
     /// What it used.
     pub usage: Usage,
+    /// It ended without its closing event: it may have used more.
+    pub is_cut_off: bool,
     /// Figures of its use that it states and that cannot be, as members of `metrics` (contract 4): they are not known, and the
     /// step gets a warning.
     pub unusable: Object,
@@ -50,6 +52,22 @@ pub struct Outcome {
     pub unread: u64,
     /// Why it failed; none: it succeeded.
     pub failure: Option<Failure>,
+}
+
+impl Outcome {
+    /// That more calls of tools were refused than the step allows, as a failure.
+    #[must_use]
+    pub fn refused_too_often(&self, denials: u32) -> Option<Failure> {
+        let refused = self.denied.len();
+        if u32::try_from(refused).unwrap_or(u32::MAX) <= denials {
+            return None;
+        }
+        let what = match denials {
+            0 => "a tool was refused".to_owned(),
+            most => format!("{refused} calls of a tool were refused, and `denials` allows {most}"),
+        };
+        Some(Failure::new(Class::Denied, format!("{what}: {}", self.denied.join("; "))))
+    }
 }
 
 /// A program that ended without its closing event.

@@ -213,14 +213,8 @@ fn unsuccessful(
         let message = format!("the program reported success, and {}", ended(exit));
         return Some(Failure::new(Class::Crashed, message));
     }
-    let refused = outcome.denied.len();
-    if u32::try_from(refused).unwrap_or(u32::MAX) > denials {
-        let what = match denials {
-            0 => "a tool was refused".to_owned(),
-            most => format!("{refused} calls of a tool were refused, and `denials` allows {most}"),
-        };
-        let message = format!("{what}: {}", outcome.denied.join("; "));
-        return Some(Failure::new(Class::Denied, message));
+    if let Some(failure) = outcome.refused_too_often(denials) {
+        return Some(failure);
     }
     if wants_data && outcome.data.is_none() {
         let message =

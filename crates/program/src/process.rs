@@ -168,7 +168,7 @@ impl Work<'_> {
         refused.iter().for_each(|call| reading.excuse(call));
         reading.allow_denials(self.order.denials);
         let mut outcome = reading.finish(exit(status), &stderr, self.order.schema.is_some());
-        settle_put_off_call(&mut outcome, put_off.as_deref(), exit(status));
+        settle_put_off_call(&mut outcome, put_off.as_deref(), exit(status), self.order.denials);
         if let Some(failure) = ended {
             outcome.failure = Some(failure);
         }
@@ -356,12 +356,13 @@ fn pieces_of(mut stdout: impl Read + Send + 'static) -> io::Result<Receiver<io::
     Ok(pieces)
 }
 
-/// A call that was put off is no failure, and one that was put off and passed over is no success.
-fn settle_put_off_call(outcome: &mut Outcome, put_off: Option<&str>, exit: Exit) {
+/// A call that was put off is no failure, and one that was put off and passed over is no success. Calls beside it that were refused
+/// count as in a success.
+fn settle_put_off_call(outcome: &mut Outcome, put_off: Option<&str>, exit: Exit, denials: u32) {
     let Some(digest) = put_off else { return };
     let is_last = outcome.deferred.as_ref().is_some_and(|call| call.digest().to_string() == digest);
     match (is_last, exit) {
-        (true, Exit::Code(0)) => outcome.failure = None,
+        (true, Exit::Code(0)) => outcome.failure = outcome.refused_too_often(denials),
         _ => {
             outcome.deferred = None;
             let message = "a call that a person is to decide was passed over by the program";
@@ -477,6 +478,7 @@ impl End {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_preset::ToolCall;
     use std::process::ExitCode;
 
     #[test]
@@ -541,6 +543,40 @@ mod tests {
                     assert_eq!(is_whole, odd != "mkdir", "{odd} {name}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_refused_beside_a_question_counts_as_a_denial() {
+        let call = r#"{"id":"toolu_1","name":"Bash","input":{"command":"git push a"}}"#;
+        let input = Value::parse_str(r#"{"command":"git push a"}"#).unwrap();
+        let digest = ToolCall { id: "toolu_1".to_owned(), tool: "Bash".to_owned(), input }.digest();
+        let refused =
+            r#"{"tool_name":"WebFetch","tool_use_id":"toolu_0","tool_input":{"url":"https://a.example"}}"#;
+        for (refused, denials, failure) in [
+            (vec![], 0, None),
+            (vec![refused], 0, Some("a tool was refused: WebFetch https://a.example")),
+            (vec![refused], 1, None),
+            (
+                vec![refused; 2],
+                1,
+                Some(
+                    "2 calls of a tool were refused, and `denials` allows 1: WebFetch https://a.example; WebFetch https://a.example",
+                ),
+            ),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let result = format!(
+                r#"{{"type":"result","subtype":"success","is_error":false,"session_id":"s","stop_reason":"tool_deferred","terminal_reason":"tool_deferred","deferred_tool_use":{call},"permission_denials":[{}]}}"#,
+                refused.join(",")
+            );
+            let first = format!("printf %s '{digest}' > call-put-off\necho '{result}'\nexit 0");
+            let mut order = attempt(folder.path(), &first, None);
+            order.denials = denials;
+            let work = Work { order: &order, preset: Preset::Claude, mask: &Plain };
+            let Finished::Ran { outcome, .. } = work.to_the_end().unwrap() else { unreachable!() };
+            assert_eq!(outcome.failure.map(|failure| failure.message).as_deref(), failure, "{denials}");
+            assert!(outcome.deferred.is_some());
         }
     }
 

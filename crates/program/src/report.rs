@@ -3,7 +3,7 @@
 use crate::{
     Mask, Order, limit,
     process::Finished,
-    used::{cost, metrics, of_attempt},
+    used::{cost, metrics, of_attempt, of_nothing},
 };
 use envoi_contract::{
     json::{Object, Value},
@@ -35,7 +35,13 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
     let ok = error.is_none();
     let before = if began_anew { Default::default() } else { order.before.figures() };
     let usage = of_attempt(outcome.usage, order, began_anew);
-    let mut metrics = metrics(&usage, &before);
+    let mut metrics = match finished {
+        Finished::Ran { .. } => metrics(&usage, &before),
+        Finished::NotStarted(_) => of_nothing(),
+    };
+    if outcome.is_cut_off {
+        metrics.insert("at_least", Value::from(true));
+    }
     for (name, stated) in outcome.unusable.iter() {
         if metrics.get(name).is_none_or(Value::is_null) {
             metrics.insert(name, mask.value(stated));

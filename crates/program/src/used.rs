@@ -21,6 +21,12 @@ pub(crate) fn metrics(usage: &Usage, before: &Figures) -> Object {
     ])
 }
 
+/// The figures of a program that was not started.
+pub(crate) fn of_nothing() -> Object {
+    let used = Figures { tokens_in: Some(0), tokens_out: Some(0), cost: Some(Cost::default()) };
+    metrics(&Usage { llm_calls: Some(0), process: used, ..Usage::default() }, &Figures::default())
+}
+
 /// As a report has it.
 pub(crate) fn cost(cost: Option<Cost>) -> Value {
     Value::from(cost.map(|cost| cost.to_string()))

@@ -98,6 +98,9 @@ pub struct AccountWait {
     /// When its provider says that it is open again. `None`: it does not say, and the timer is for the next try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Timestamp>,
+    /// Another attempt tries whether it is open: the visit waits for what becomes of that, and makes no try of its own if it is refused.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_tried: bool,
 }
 
 /// How an account of the store stands that has refused an attempt.

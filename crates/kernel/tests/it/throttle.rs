@@ -728,3 +728,33 @@ fn a_wait_that_nobody_has_stated_the_end_of_ends_with_a_try_also_while_the_accou
         }
     }
 }
+
+#[test]
+fn of_several_steps_at_the_end_of_their_wait_one_tries_and_the_others_take_what_it_comes_to() {
+    let standing = |until: u64, is_tried: bool| {
+        let standing = Standing { until: at(until), resets_at: None, refusals: 2, is_tried };
+        let accounts: Standings = [("claude".to_owned(), standing)].into();
+        Some(Slot { accounts: Arc::new(accounts), ..Slot::new("boot-1") })
+    };
+    const MINUTE: u64 = 60_000;
+    for refused_again in [true, false] {
+        // Its wait is over while another step makes the last try.
+        let mut driver = Driver::started(&flow([bounded("a", 7 * MINUTE, AfterWait::Fail)]));
+        driver.ok(refused("a.1.1", None)).timer_due();
+        driver.ok(refused("a.1.2", None));
+        let fire = |driver: &mut Driver, slot: Option<Slot>| {
+            let (timer, due) = driver.timer();
+            driver.now = due;
+            driver.feed_with(Input::TimerDue { timer }, slot).unwrap();
+        };
+        fire(&mut driver, standing(8 * MINUTE, true));
+        assert_eq!(driver.run.wants().attempts, []);
+        assert_eq!(due(&driver), at(8 * MINUTE));
+        driver.restart();
+        let after = if refused_again { standing(20 * MINUTE, false) } else { Some(Slot::new("boot-1")) };
+        fire(&mut driver, after);
+        let attempts = driver.run.wants().attempts.len();
+        assert_eq!(attempts, usize::from(!refused_again), "its own try would be refused, too");
+        assert_eq!(driver.run.status().word() == "failed", refused_again);
+    }
+}

@@ -167,7 +167,8 @@ impl Events {
             None => Some(without_end(exit, &without_colours(stderr), masking)),
         };
         let mut usage = self.usage();
-        if !self.is_over && !self.is_cut && self.failed.is_none() {
+        let is_cut_off = !self.is_over && !self.is_cut && self.failed.is_none();
+        if is_cut_off {
             // The last step was cut off: what it gave is not known.
             usage.process.tokens_out = None;
         }
@@ -177,6 +178,7 @@ impl Events {
             lost: self.session.is_none() && stderr.contains("Session not found"),
             session: self.session,
             usage,
+            is_cut_off,
             unusable: self.unusable,
             denied: self.denied,
             failure,

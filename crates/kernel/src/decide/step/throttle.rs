@@ -238,7 +238,7 @@ pub(crate) fn follow(
         // The visit is ready again, and goes on with the other one.
         return Ok(());
     }
-    let wait = AccountWait { account, resets_at };
+    let wait = AccountWait { account, resets_at, is_tried: false };
     let limit = RunLimit::of(draft);
     match next(policy, limit, &waited(draft, visit), until, resets_at, draft.now) {
         Next::Fail(reached) => {
@@ -284,7 +284,7 @@ pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Re
             next => {
                 let next = if is_tried { Next::Wait(until) } else { next };
                 let error = closed(&account, resets_at, until);
-                let wait = AccountWait { account, resets_at };
+                let wait = AccountWait { account, resets_at, is_tried };
                 obey(draft, visit, wait, next, until, error)?;
                 return Ok(None);
             }

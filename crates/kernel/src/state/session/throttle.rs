@@ -27,7 +27,7 @@ pub(crate) struct Waited {
     /// A person decided that it waits on.
     #[serde(default)]
     pub(crate) patient: bool,
-    /// Its timer has fired, and the time at which its account opens was not known.
+    /// Its timer has fired, the time at which its account opens was not known, and it has not waited for the try of another attempt.
     #[serde(default)]
     pub(crate) is_last_try: bool,
 }
@@ -46,7 +46,7 @@ impl Waited {
     }
 
     pub(crate) fn timer_fired(&mut self) {
-        self.is_last_try = self.wait.take().is_some_and(|wait| wait.resets_at.is_none());
+        self.is_last_try = self.wait.take().is_some_and(|wait| wait.resets_at.is_none() && !wait.is_tried);
     }
 
     pub(crate) fn started(&mut self, event: &AttemptStarted) {
