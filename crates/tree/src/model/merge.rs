@@ -34,19 +34,100 @@ pub(crate) fn merged(base: &[u8], ours: &[u8], theirs: &[u8], prefer: Option<Sid
     })
 }
 
-/// The text with the changes of both sides. Where they changed the same lines, both stand between markers. `None`: it is no text.
-pub(crate) fn marked(base: &[u8], ours: &[u8], theirs: &[u8], names: [&str; 2]) -> Option<Vec<u8>> {
-    merged_with(base, ours, theirs, |one, other| Some(markers(&one, &other, names)))
+/// One of the texts that come, with what it is called in the markers.
+pub(crate) type Version<'v> = (&'v str, Vec<u8>);
+
+/// The text with the changes of all sides. Where several changed the same lines, they stand between markers, ours first. `None`: it is no
+/// text.
+pub(crate) fn marked(base: &[u8], ours: &[u8], theirs: &[Version<'_>]) -> Option<Vec<u8>> {
+    if ![base, ours].into_iter().chain(theirs.iter().map(|(_, text)| text.as_slice())).all(is_text) {
+        return None;
+    }
+    let base = lines(base);
+    let side_of = |text| {
+        let lines = lines(text);
+        Lines { left: hunks(&base, &lines), lines }
+    };
+    let mut ours = side_of(ours);
+    let mut others: Vec<(&str, Lines<'_>)> =
+        theirs.iter().map(|(name, text)| (*name, side_of(text))).collect();
+    let mut text = Vec::new();
+    let mut at = 0;
+    loop {
+        let first = |side: &Lines<'_>| side.left.first().map(|(lines, _)| lines.start);
+        let starts = others.iter().map(|(_, side)| side).chain([&ours]).filter_map(first);
+        let Some(start) = starts.min() else { break };
+        push(&mut text, base.get(at..start)?);
+        // What touches is one change.
+        let mut end = start;
+        loop {
+            let reaches = |side: &Lines<'_>| {
+                side.left.iter().take_while(|(lines, _)| lines.start <= end).map(|(lines, _)| lines.end).max()
+            };
+            let furthest = others.iter().map(|(_, side)| side).chain([&ours]).filter_map(reaches).max();
+            match furthest.filter(|furthest| *furthest > end) {
+                Some(furthest) => end = furthest,
+                None => break,
+            }
+        }
+        let whole = start..end;
+        let own = ours.take(&base, &whole)?;
+        let mut unchanged = Vec::new();
+        push(&mut unchanged, base.get(whole.clone())?);
+        let stands = own.clone().unwrap_or(unchanged);
+        let mut differing = Vec::new();
+        for (name, side) in &mut others {
+            let changed = side.take(&base, &whole)?.filter(|changed| *changed != stands);
+            differing.extend(changed.map(|changed| (*name, changed)));
+        }
+        match differing.as_slice() {
+            [] => text.extend(stands),
+            [(_, first), rest @ ..] if own.is_none() && rest.iter().all(|(_, other)| other == first) => {
+                text.extend_from_slice(first);
+            }
+            differing => text.extend(markers(&stands, differing)),
+        }
+        at = end;
+    }
+    push(&mut text, base.get(at..)?);
+    Some(text)
 }
 
-/// Both sides between markers, each marker on a line of its own.
-pub(crate) fn markers(ours: &[u8], theirs: &[u8], [one, other]: [&str; 2]) -> Vec<u8> {
-    let mut text = format!("{OURS} {one}\n").into_bytes();
+/// All sides between markers, each marker on a line of its own. With one that comes, the markers are those that everybody knows.
+pub(crate) fn markers(ours: &[u8], theirs: &[Version<'_>]) -> Vec<u8> {
+    let mut text = format!("{OURS} ours\n").into_bytes();
     push_whole_lines(&mut text, ours);
-    text.extend_from_slice(format!("{BETWEEN}\n").as_bytes());
-    push_whole_lines(&mut text, theirs);
-    text.extend_from_slice(format!("{THEIRS} {other}\n").as_bytes());
+    for (name, other) in theirs {
+        let marker = if theirs.len() == 1 { format!("{BETWEEN}\n") } else { format!("{BETWEEN} {name}\n") };
+        text.extend_from_slice(marker.as_bytes());
+        push_whole_lines(&mut text, other);
+    }
+    let names: Vec<&str> = theirs.iter().map(|(name, _)| *name).collect();
+    text.extend_from_slice(format!("{THEIRS} {}\n", names.join(", ")).as_bytes());
     text
+}
+
+/// The lines of one side, and its changes that were not looked at yet.
+struct Lines<'t> {
+    lines: Vec<&'t [u8]>,
+    left: Vec<Hunk>,
+}
+
+impl Lines<'_> {
+    /// What this side has in place of these lines of the base, if it has changed them.
+    fn take(&mut self, base: &[&[u8]], whole: &Range<usize>) -> Option<Option<Vec<u8>>> {
+        let taken = self.left.iter().take_while(|(lines, _)| lines.start <= whole.end).count();
+        let taken: Vec<Hunk> = self.left.drain(..taken).collect();
+        if taken.is_empty() {
+            return Some(None);
+        }
+        side(base, &self.lines, whole, taken).map(Some)
+    }
+}
+
+/// Whether it is merged line by line.
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.len() <= MOST_BYTES && !bytes.contains(&0)
 }
 
 fn push_whole_lines(text: &mut Vec<u8>, lines: &[u8]) {
@@ -63,7 +144,6 @@ fn merged_with(
     theirs: &[u8],
     decide: impl Fn(Vec<u8>, Vec<u8>) -> Option<Vec<u8>>,
 ) -> Option<Vec<u8>> {
-    let is_text = |bytes: &[u8]| bytes.len() <= MOST_BYTES && !bytes.contains(&0);
     if ![base, ours, theirs].into_iter().all(is_text) {
         return None;
     }
@@ -169,7 +249,7 @@ mod tests {
     #[test]
     fn lines_in_conflict_stand_between_markers_and_the_others_come_together() {
         let marked = |base: &str, ours: &str, theirs: &str| {
-            let text = marked(base.as_bytes(), ours.as_bytes(), theirs.as_bytes(), ["ours", "item 2"])?;
+            let text = marked(base.as_bytes(), ours.as_bytes(), &[("item 2", theirs.as_bytes().to_vec())])?;
             String::from_utf8(text).ok()
         };
         assert_eq!(
@@ -178,6 +258,39 @@ mod tests {
         );
         assert_eq!(marked("", "x", "y").as_deref(), Some("<<<<<<< ours\nx\n=======\ny\n>>>>>>> item 2\n"));
         assert_eq!(marked("", "x\0", "y"), None);
+    }
+
+    #[test]
+    fn markers_of_several_versions_never_stand_within_each_other() {
+        let marked = |base: &str, ours: &str, theirs: &[(&'static str, &str)]| {
+            let theirs: Vec<Version<'_>> =
+                theirs.iter().map(|(name, text)| (*name, text.as_bytes().to_vec())).collect();
+            String::from_utf8(super::marked(base.as_bytes(), ours.as_bytes(), &theirs)?).ok()
+        };
+        let base = "a\nb\nc\nd\n";
+        assert_eq!(
+            marked(base, "a\nX\nc\nd\n", &[("item 2", "a\nY\nc\nd\n"), ("item 3", "a\nZ\nc\nd\n")])
+                .as_deref(),
+            Some("a\n<<<<<<< ours\nX\n======= item 2\nY\n======= item 3\nZ\n>>>>>>> item 2, item 3\nc\nd\n")
+        );
+        // Changes that touch are one place, and each side has it whole.
+        assert_eq!(
+            marked(base, "a\nX\nc\nd\n", &[("item 2", "a\nY\nc\nd\n"), ("item 3", "a\nb\nZ\nD\n")])
+                .as_deref(),
+            Some(
+                "a\n<<<<<<< ours\nX\nc\nd\n======= item 2\nY\nc\nd\n======= item 3\nb\nZ\nD\n>>>>>>> item 2, item 3\n"
+            )
+        );
+        // What only one changed is taken; what two others changed, and what is as it stands.
+        assert_eq!(
+            marked(base, "a\nX\nc\nd\n", &[("item 2", "a\nX\nc\nd\n"), ("item 3", "a\nb\nc\nD\n")])
+                .as_deref(),
+            Some("a\nX\nc\nD\n")
+        );
+        assert_eq!(
+            marked(base, base, &[("item 2", "A\nb\nc\nd\n"), ("item 3", "B\nb\nc\nd\n")]).as_deref(),
+            Some("<<<<<<< ours\na\n======= item 2\nA\n======= item 3\nB\n>>>>>>> item 2, item 3\nb\nc\nd\n")
+        );
     }
 
     #[test]

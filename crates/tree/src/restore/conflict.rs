@@ -9,13 +9,10 @@ use crate::{
     keep::Order,
     model::{
         list::{Entry, LeftOut, Tree, What},
-        merge::{self, BETWEEN, OURS, THEIRS},
+        merge::{self, BETWEEN, OURS, THEIRS, Version},
     },
 };
 use std::{fs, path::Path};
-
-/// What the one side is called in the markers.
-const STANDS: &str = "ours";
 
 /// One file in conflict.
 #[derive(Debug, Clone)]
@@ -62,23 +59,30 @@ pub fn lay_conflicts(folder: &Path, order: &Order, files: &[InConflict<'_>]) -> 
     rustix::fs::syncfs(&folder_file).map_err(|errno| staged(folder, errno.into()))
 }
 
+/// Of several that come all stand beside each other, between one pair of markers.
 fn text(file: &InConflict<'_>, shelf: &Shelf) -> Result<Vec<u8>, NotRestored> {
-    let mut text = content(file.ours, shelf)?;
-    for Comes { name, base, theirs } in &file.theirs {
-        let base = content(*base, shelf)?.unwrap_or_default();
-        let comes = content(*theirs, shelf)?;
-        let marked = match (&text, &comes) {
-            (Some(ours), Some(theirs)) => merge::marked(&base, ours, theirs, [STANDS, name]),
-            _ => None,
-        };
-        let shown = |content: &Option<Vec<u8>>, entry: Option<&Entry>| match content {
-            Some(text) if !text.contains(&0) => text.clone(),
-            _ => described(entry).into_bytes(),
-        };
-        let both = || merge::markers(&shown(&text, file.ours), &shown(&comes, *theirs), [STANDS, name]);
-        text = Some(marked.unwrap_or_else(both));
+    let ours = content(file.ours, shelf)?;
+    let mut bases = Vec::new();
+    let mut theirs = Vec::new();
+    for Comes { name, base, theirs: comes } in &file.theirs {
+        bases.push(content(*base, shelf)?.unwrap_or_default());
+        theirs.push((name.as_str(), *comes, content(*comes, shelf)?));
     }
-    Ok(text.unwrap_or_default())
+    let Some(base) = bases.first() else { return Ok(ours.unwrap_or_default()) };
+    let all: Option<Vec<Version<'_>>> =
+        theirs.iter().map(|(name, _, content)| Some((*name, content.clone()?))).collect();
+    let is_of_one_base = bases.iter().all(|other| other == base);
+    let marked = ours.as_ref().zip(all).filter(|_| is_of_one_base);
+    if let Some(marked) = marked.and_then(|(ours, theirs)| merge::marked(base, ours, &theirs)) {
+        return Ok(marked);
+    }
+    let shown = |content: &Option<Vec<u8>>, entry: Option<&Entry>| match content {
+        Some(text) if !text.contains(&0) => text.clone(),
+        _ => described(entry).into_bytes(),
+    };
+    let theirs: Vec<Version<'_>> =
+        theirs.iter().map(|(name, entry, content)| (*name, shown(content, *entry))).collect();
+    Ok(merge::markers(&shown(&ours, file.ours), &theirs))
 }
 
 /// The content of a file. `None`: there is none, or it is no file.
