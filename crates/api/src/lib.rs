@@ -40,4 +40,4 @@ pub use question::preview;
 pub use run::{amounts, comparison, file, log};
 pub use scalar::{Time, any};
 pub use step::{cause, handoff, headline};
-pub use store::{bundle, output, retention, token};
+pub use store::{bundle, cache, output, retention, token};

@@ -4,8 +4,8 @@
 //! that have a default. Members have no `default` in the schema, because some generators make such members required.
 
 use crate::{
-    backtest, bridge, bundle, comparison, event, file, flow, handoff, log, mistake, output, plan, problem,
-    question, request, retention, run, shape, step, store, token,
+    backtest, bridge, bundle, cache, comparison, event, file, flow, handoff, log, mistake, output, plan,
+    problem, question, request, retention, run, shape, step, store, token,
 };
 use schemars::{
     JsonSchema, SchemaGenerator,
@@ -79,6 +79,7 @@ pub fn of_commands() -> Map<String, Value> {
     add::<bundle::Exported>(&mut shown);
     add::<bundle::ImportedRun>(&mut shown);
     add::<bundle::Verified>(&mut shown);
+    add::<cache::CachedStep>(&mut shown);
     add::<file::ArtifactVersion>(&mut shown);
     add::<file::FileDifference>(&mut shown);
     add::<log::LogLine>(&mut shown);

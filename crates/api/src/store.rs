@@ -1,6 +1,7 @@
 //! A store: how it is, what a repair has found and mended, and how a copy becomes a store of its own.
 
 pub mod bundle;
+pub mod cache;
 pub mod output;
 pub mod retention;
 pub mod token;

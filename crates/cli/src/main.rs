@@ -136,6 +136,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             command::verify::verify(&file, head.as_deref(), signers.as_deref(), cli.json)
         }
         Command::Gc(args) => command::gc::gc(&home, &args),
+        Command::Cache(command) => command::cache::cache(&home, &command),
         Command::Artifacts(command) => command::artifacts::artifacts(&home, &command),
         Command::Why(args::WhyArgs { run, step, limit, all }) => {
             let which = command::why::Which { step: step.as_deref(), limit, all };

@@ -157,6 +157,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Apply(args) => Err(not_here(if args.branch.is_some() { "apply --branch" } else { "apply" })
             .hint("`--patch FILE` writes what the run has changed as a patch; `git apply FILE` brings it into a checkout")),
         Command::Gc(_) => Err(not_here("gc")),
+        Command::Cache(_) => Err(not_here("cache")),
         Command::Export(args::ExportArgs { sign: Some(_), .. }) => Err(not_here("export --sign")),
         Command::Export(args) => files::export(&remote()?, &args),
         Command::Backtest(_) => Err(not_here("backtest").hint(BROUGHT_HERE)),

@@ -43,6 +43,7 @@ pub use model::{
 pub use observe::{
     file_projector::FileProjector,
     followers::{Followers, Watcher},
+    step_cache::{CachedResult, cached_results, remove_cached},
 };
 pub use query::{
     activity::{is_alive, is_held, look_at, run_row},

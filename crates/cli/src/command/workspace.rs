@@ -1,6 +1,7 @@
 //! Commands about the files of a workspace, and about the trees of runs.
 
 pub(crate) mod apply;
+pub(crate) mod cache;
 pub(crate) mod diff;
 pub(crate) mod gc;
 pub(crate) mod patch;

@@ -7,6 +7,7 @@ mod answer;
 mod apply;
 mod artifacts;
 mod backtest;
+mod cache;
 mod diff;
 mod export;
 mod fork;
@@ -34,6 +35,7 @@ pub(crate) use answer::{AnswerArgs, ApproveArgs, Decision, DenyArgs};
 pub(crate) use apply::ApplyArgs;
 pub(crate) use artifacts::ArtifactsCommand;
 pub(crate) use backtest::BacktestArgs;
+pub(crate) use cache::{CacheCommand, CachedOf};
 pub(crate) use diff::DiffArgs;
 pub(crate) use export::ExportArgs;
 pub(crate) use fork::ForkArgs;
@@ -140,6 +142,9 @@ pub(crate) enum Command {
     /// Copies of artifacts that the attempts of a run left behind are removed once the run has ended. Runs are deleted only by a rule: an option here, or
     /// `retention` of config.yaml. Rules given here replace those.
     Gc(GcArgs),
+    /// List and remove the results of steps that later runs may get
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Write a run into one file that can be handed over and checked
     ///
     /// The file has the events, the flow, the hand-offs, the output of attempts, all contents that events name, and the snapshots of the

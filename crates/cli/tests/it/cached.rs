@@ -215,3 +215,56 @@ fn a_result_that_never_comes_whole_ends_the_step_with_a_clear_error() {
     run(&stage, &["run", "flow.yaml", "--no-cache"]);
     assert_eq!(starts(&stage), ["a", "b", "a", "b"]);
 }
+
+#[test]
+fn results_are_listed_and_removed_by_key_by_step_and_all() {
+    let stage = stage(FLOW);
+    stage.write("work/src.txt", "echo tested\n");
+    let (first, _) = run(&stage, &["run", "flow.yaml"]);
+    let rows = stage.json(&["--json", "cache", "ls"]);
+    let schemas = crate::json_rows::Schemas::new();
+    rows.as_array().unwrap().iter().for_each(|row| schemas.hold("CachedStep", row));
+    let steps: Vec<String> = rows.as_array().unwrap().iter().map(|row| text(&row["step"])).collect();
+    assert_eq!(steps, ["test", "build"], "the newest first, each once");
+    let build = &rows[1];
+    assert_eq!((text(&build["run"]), text(&build["attempt"])), (first.clone(), "build.1.1".to_owned()));
+    assert_eq!(
+        (text(&build["flow"]), &build["files"], &build["bytes"]),
+        ("cached".to_owned(), &1.into(), &12.into())
+    );
+    let shown = stage.expect(0, &["cache", "ls", "--step", "build"]).out;
+    let key = text(&build["key"]);
+    assert!(
+        shown.contains(&key[..16]) && shown.contains("build.1.1 of") && !shown.contains("test.1.1"),
+        "{shown}"
+    );
+
+    // By a beginning of its key, which has to be that of one.
+    let refused = stage.expect(2, &["cache", "rm", "ffff0000ffff"]).err;
+    assert!(refused.contains("no result in the cache has the key `ffff0000ffff`"), "{refused}");
+    stage.expect(2, &["cache", "rm"]);
+    assert_eq!(stage.expect(0, &["cache", "rm", &key[..16]]).out, "removed 1 result\n");
+    run(&stage, &["run", "flow.yaml"]);
+    assert_eq!(starts(&stage), ["build", "test", "build"]);
+    assert_eq!(
+        stage.expect(0, &["cache", "rm", "--step", "test", "--flow", "cached"]).out,
+        "removed 1 result\n"
+    );
+    run(&stage, &["run", "flow.yaml"]);
+    assert_eq!(starts(&stage), ["build", "test", "build", "test"]);
+    let removed = stage.json(&["--json", "cache", "rm", "--all"]);
+    assert_eq!(removed.as_array().unwrap().len(), 2);
+    assert_eq!(stage.json(&["--json", "cache", "ls"]), serde_json::json!([]));
+    let left: Vec<_> = walk(&stage.path(".envoi/cache"));
+    assert!(left.is_empty(), "nothing of them is left: {left:?}");
+    let (last, _) = run(&stage, &["run", "flow.yaml"]);
+    assert_eq!(starts(&stage).len(), 6);
+    stage.expect(0, &["show", &last]);
+    stage.expect(0, &["doctor"]);
+}
+
+/// The files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}

@@ -3,16 +3,18 @@
 //! An entry only names what an event names, and the contents are kept with the run. An entry that is lost, or whose contents are gone, is a
 //! miss.
 
-use envoi_contract::digest::Digest;
+use crate::query::snapshots;
+use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::Layout;
 use envoi_kernel::{
     Event, Record,
     event::Outcome,
-    ids::{FlowId, RunId, StepId},
+    ids::{AttemptId, FlowId, RunId, StepId},
 };
 use envoi_step::{CacheEntry, CachedFrom};
+use envoi_tree::{Shelf, Tree};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
 };
@@ -73,6 +75,83 @@ fn lasts(path: &Path, named: &BTreeSet<Digest>, now_ms: u64) -> Option<u64> {
     let entry = CacheEntry::read(path.parent()?, name).ok()?;
     let is_named = Digest::parse(&entry.kept).is_some_and(|kept| named.contains(&kept));
     (is_named && now_ms.saturating_sub(entry.at_ms) <= MOST_MS).then_some(entry.at_ms)
+}
+
+/// A result that later runs may get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachedResult {
+    /// Its keys: that of the state before the command, and that of the state after it.
+    pub keys: Vec<String>,
+    /// The run that has made it.
+    pub run: RunId,
+    /// The attempt that has made it.
+    pub attempt: AttemptId,
+    /// When.
+    pub at: Timestamp,
+    /// How many files it has; `None`: its list is not there, so that it is a miss.
+    pub files: Option<u64>,
+    /// How many bytes these have.
+    pub bytes: Option<u64>,
+    /// The files of its entry.
+    places: Vec<PathBuf>,
+}
+
+/// All results of all tenants, the newest first.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn cached_results(layout: &Layout) -> io::Result<Vec<CachedResult>> {
+    let shelf = snapshots::contents(layout).shelf()?;
+    let mut found: BTreeMap<(PathBuf, RunId, AttemptId), CachedResult> = BTreeMap::new();
+    for tenant in entries(&layout.step_caches())? {
+        for path in entries(&tenant)? {
+            let Some((entry, run, attempt)) = entry_at(&path) else { continue };
+            let result = found.entry((tenant.clone(), run.clone(), attempt.clone())).or_insert_with(|| {
+                let sizes = Digest::parse(&entry.kept).and_then(|kept| sizes(&shelf, &kept));
+                let at = Timestamp::from_millis(i64::try_from(entry.at_ms).unwrap_or(i64::MAX));
+                let (files, bytes) = (sizes.map(|sizes| sizes.0), sizes.map(|sizes| sizes.1));
+                CachedResult { keys: Vec::new(), run, attempt, at, files, bytes, places: Vec::new() }
+            });
+            // That of a key. The newest of a step lies beside them under a name of its own.
+            let keys = entry.keys.iter().filter(|key| CacheEntry::place(&tenant, key) == path);
+            result.keys.extend(keys.cloned());
+            result.places.push(path);
+        }
+    }
+    let mut all: Vec<CachedResult> = found.into_values().filter(|result| !result.keys.is_empty()).collect();
+    all.sort_by(|one, other| other.at.cmp(&one.at).then_with(|| one.keys.cmp(&other.keys)));
+    Ok(all)
+}
+
+/// Removes results: the next lookup of them is a miss. Their contents stay with their runs.
+///
+/// # Errors
+/// An entry cannot be removed. Those before it are gone.
+pub fn remove_cached(results: &[CachedResult]) -> io::Result<()> {
+    for place in results.iter().flat_map(|result| &result.places) {
+        match fs::remove_file(place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn entry_at(path: &Path) -> Option<(CacheEntry, RunId, AttemptId)> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".json")?;
+    let entry = CacheEntry::read(path.parent()?, name).ok()?;
+    let run = RunId::new(entry.from.run.clone()).ok()?;
+    let attempt = AttemptId::parse(&entry.from.attempt).ok()?;
+    Some((entry, run, attempt))
+}
+
+/// How many artifacts a result has, and how many bytes.
+fn sizes(shelf: &Shelf, kept: &Digest) -> Option<(u64, u64)> {
+    let tree = Tree::parse(&shelf.read(kept).ok()?).ok()?;
+    let files = tree.entries().iter().filter(|entry| entry.path.starts_with(b"files/"));
+    let sizes: Vec<u64> = files.filter_map(|entry| Some(entry.content()?.1)).collect();
+    let bytes = sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
+    Some((u64::try_from(sizes.len()).unwrap_or(u64::MAX), bytes))
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {

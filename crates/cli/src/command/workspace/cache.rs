@@ -1,0 +1,134 @@
+//! `envoi cache` lists and removes the results of steps that later runs may get.
+
+use crate::{
+    process::{
+        args::{CacheCommand, CachedOf},
+        clock,
+        failure::Failure,
+        output, stderr,
+    },
+    store::home::Home,
+};
+use envoi_api::cache::CachedStep;
+use envoi_contract::code::Code;
+use envoi_engine::{CachedResult, cached_results, remove_cached};
+
+/// How many rows people are shown.
+const SHOWN: usize = 200;
+
+/// How much of a key people are shown: it tells some thousand results from each other.
+const KEY_SHOWN: usize = 16;
+
+/// A result, and its row.
+type Found = (CachedResult, CachedStep);
+
+pub(crate) fn cache(home: &Home, command: &CacheCommand) -> Result<u8, Failure> {
+    match command {
+        CacheCommand::Ls { of, limit } => {
+            let mut rows: Vec<CachedStep> = of.among(all(home)?).into_iter().map(|(_, row)| row).collect();
+            let most = limit.unwrap_or(if home.json { usize::MAX } else { SHOWN });
+            let left = rows.len().saturating_sub(most);
+            rows.truncate(most);
+            print(&rows, home.json)?;
+            if left > 0 {
+                stderr::line(format_args!("{left} older results are left out; --limit N shows more"));
+            }
+        }
+        CacheCommand::Rm { keys, of, all: _ } => {
+            let found = named(of.among(all(home)?), keys)?;
+            let (results, rows): (Vec<CachedResult>, Vec<CachedStep>) = found.into_iter().unzip();
+            remove_cached(&results).map_err(|error| Failure::machine("the cache", error))?;
+            if home.json {
+                print(&rows, true)?;
+            } else {
+                let what = if rows.len() == 1 { "result" } else { "results" };
+                output::data(&format!("removed {} {what}\n", rows.len()))?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+impl CachedOf {
+    fn among(&self, mut all: Vec<Found>) -> Vec<Found> {
+        let is = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+        };
+        all.retain(|(_, row)| {
+            is(&self.step, Some(row.step.as_str()))
+                && is(&self.flow, row.flow.as_ref().map(|flow| flow.as_str()))
+        });
+        all
+    }
+}
+
+/// All results of the store. The flow is that of the run, also for a step of a flow within it.
+fn all(home: &Home) -> Result<Vec<Found>, Failure> {
+    let (store, reader) = home.reader()?;
+    let results = cached_results(store.layout()).map_err(|error| Failure::machine("the cache", error))?;
+    let row = |result: CachedResult| {
+        let row = CachedStep {
+            key: result.keys.first().cloned().unwrap_or_default(),
+            step: result.attempt.visit.step.clone(),
+            // A run that cannot be read is none whose flow is known.
+            flow: reader.run(&result.run).ok().map(|run| run.flow),
+            run: result.run.clone(),
+            attempt: result.attempt.clone(),
+            made_at: result.at.into(),
+            files: result.files,
+            bytes: result.bytes,
+        };
+        (result, row)
+    };
+    Ok(results.into_iter().map(row).collect())
+}
+
+/// Those with these keys; all, if none is named.
+fn named(all: Vec<Found>, keys: &[String]) -> Result<Vec<Found>, Failure> {
+    if keys.is_empty() {
+        return Ok(all);
+    }
+    let begins =
+        |result: &CachedResult, key: &String| result.keys.iter().any(|known| known.starts_with(key.as_str()));
+    for key in keys {
+        match all.iter().filter(|(result, _)| begins(result, key)).count() {
+            0 => {
+                let message = format!("no result in the cache has the key `{key}`");
+                return Err(Failure::new(Code::RequestInvalid, message).hint("`envoi cache ls` lists them"));
+            }
+            1 => {}
+            several => {
+                let message = format!("{several} results have keys that begin with `{key}`");
+                return Err(Failure::new(Code::AmbiguousId, message).hint("give more of the key"));
+            }
+        }
+    }
+    let is_named = |(result, _): &Found| keys.iter().any(|key| begins(result, key));
+    Ok(all.into_iter().filter(is_named).collect())
+}
+
+fn print(rows: &[CachedStep], json: bool) -> Result<(), Failure> {
+    if json {
+        return output::row(&rows);
+    }
+    if rows.is_empty() {
+        stderr::line(format_args!("the cache has no such result"));
+        return Ok(());
+    }
+    let header = ["KEY", "STEP", "FLOW", "MADE", "BY", "FILES", "BYTES"].map(str::to_owned).to_vec();
+    let cells = |row: &CachedStep| {
+        let number =
+            |number: Option<u64>| number.map_or_else(|| "gone".to_owned(), |number| number.to_string());
+        vec![
+            row.key.chars().take(KEY_SHOWN).collect(),
+            row.step.to_string(),
+            row.flow.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+            clock::local_short(row.made_at.0),
+            format!("{} of {}", row.attempt, row.run),
+            number(row.files),
+            number(row.bytes),
+        ]
+    };
+    let table: Vec<Vec<String>> = std::iter::once(header).chain(rows.iter().map(cells)).collect();
+    output::data(&output::list(&table, &[], &[1, 2, 4]))
+}
