@@ -30,7 +30,15 @@ export function dollars(used: string, limit: string | null, unknown: number): st
   return `${unknown > 0 ? "≥ " : ""}$${used}${limit === null ? "" : ` of $${limit}`}${unknown > 0 ? ` · ${unknown} unknown` : ""}`;
 }
 
-export const unknownIn = (ledger: RunLedger): number => ledger.unpriced_calls + ledger.attempts_in_doubt;
+export const unknownIn = (ledger: RunLedger): number => ledger.used.unknown_costs;
+
+/** Before an amount of which a part is not known. */
+function least(amounts: Amounts, member: keyof Amounts): string {
+  const unknown = { cost_usd: amounts.unknown_costs, llm_calls: amounts.unknown_calls, tokens_in: amounts.unknown_tokens, tokens_out: amounts.unknown_tokens };
+  return member in unknown && unknown[member as keyof typeof unknown] > 0 ? "≥ " : "";
+}
+
+const tokens = (amounts: Amounts): string => `${least(amounts, "tokens_in")}${amounts.tokens_in} in, ${least(amounts, "tokens_out")}${amounts.tokens_out} out`;
 
 /** Nothing, of numbers and of dollars. */
 const isNone = (value: string | number): boolean => Number(value) === 0;
@@ -41,8 +49,11 @@ export function Cost({ ledger, flow, nodes }: { ledger: RunLedger; flow: string;
   const { used, own_used: own, reserved, raised, limits } = ledger;
   const rows = ROWS.filter(([member]) => member !== "waiting_ms" || used.waiting_ms > 0 || limits.waiting_ms !== null);
   const isFamily = ROWS.some(([member]) => String(used[member]) !== String(own[member]));
+  const of = (count: number) => plural(count, "attempt or call", "attempts and calls");
   const unknown = [
-    ledger.unpriced_calls > 0 && `the cost of ${plural(ledger.unpriced_calls, "model call")}`,
+    used.unknown_costs > 0 && `the cost of ${of(used.unknown_costs)}`,
+    used.unknown_calls > 0 && `how many calls ${of(used.unknown_calls)} made`,
+    used.unknown_tokens > 0 && `the tokens of ${of(used.unknown_tokens)}`,
     ledger.attempts_in_doubt > 0 && `what ${plural(ledger.attempts_in_doubt, "attempt")} in doubt used; the most that they may use is counted`,
   ].filter((each) => each !== false);
   return (
@@ -57,15 +68,15 @@ export function Cost({ ledger, flow, nodes }: { ledger: RunLedger; flow: string;
               return (
                 <tr key={member}>
                   <th scope="row">{name}</th>
-                  <td class="amount">{member === "cost_usd" && unknown.length > 0 && "≥ "}{shown(member, used[member])}</td>
-                  {isFamily && <td class="amount">{shown(member, own[member])}</td>}
+                  <td class="amount">{least(used, member)}{shown(member, used[member])}</td>
+                  {isFamily && <td class="amount">{least(own, member)}{shown(member, own[member])}</td>}
                   <td class="amount">{isNone(reserved[member]) ? "–" : shown(member, reserved[member])}</td>
                   <td class="amount">{limit === null ? "none" : shown(member, limit)}{!isNone(raised[member]) && <span class="note"> raised by {shown(member, raised[member])}</span>}</td>
                   {worst !== undefined && <td class="amount">{worst[member] ?? "–"}</td>}
                 </tr>
               );
             })}
-            <tr><th scope="row">tokens</th><td class="amount">{`${used.tokens_in} in, ${used.tokens_out} out`}</td>{isFamily && <td class="amount">{`${own.tokens_in} in, ${own.tokens_out} out`}</td>}<td class="amount">–</td><td class="amount">none</td>{worst !== undefined && <td class="amount">–</td>}</tr>
+            <tr><th scope="row">tokens</th><td class="amount">{tokens(used)}</td>{isFamily && <td class="amount">{tokens(own)}</td>}<td class="amount">–</td><td class="amount">none</td>{worst !== undefined && <td class="amount">–</td>}</tr>
           </tbody>
         </table>
       </div>
@@ -170,6 +181,9 @@ function Rounds({ nodes, isAtLeast }: { nodes: readonly Node[]; isAtLeast: boole
   );
 }
 
+/** What a step has used; a dash for nothing. */
+const amount = (amounts: Amounts, member: keyof Amounts): string => (isNone(amounts[member]) && least(amounts, member) === "" ? "–" : least(amounts, member) + shown(member, amounts[member]));
+
 function Steps({ ledger }: { ledger: RunLedger }): JSX.Element | null {
   const all = Object.entries(ledger.by_step as Record<string, Amounts>).sort(([, a], [, b]) => Number(b.cost_usd) - Number(a.cost_usd) || b.wall_time_ms - a.wall_time_ms);
   if (all.length === 0) return null;
@@ -186,8 +200,8 @@ function Steps({ ledger }: { ledger: RunLedger }): JSX.Element | null {
               <tr key={step}>
                 <th scope="row"><Line text={step} /></th>
                 <Share of={weight(amounts)} most={top} />
-                {OF_STEPS.map(([member]) => <td class="amount" key={member}>{isNone(amounts[member]) ? "–" : shown(member, amounts[member])}</td>)}
-                <td class="amount">{amounts.tokens_in || "–"}</td><td class="amount">{amounts.tokens_out || "–"}</td>
+                {OF_STEPS.map(([member]) => <td class="amount" key={member}>{amount(amounts, member)}</td>)}
+                <td class="amount">{amount(amounts, "tokens_in")}</td><td class="amount">{amount(amounts, "tokens_out")}</td>
               </tr>
             ))}
           </tbody>

@@ -299,12 +299,18 @@ test("what is not known of the cost is said, and not added up", async () => {
   await stage.until(run, "succeeded");
   const person = await Person.at(stage, DESK);
   const page = await person.tab(stage.link());
-  await page.route(/\/ledger$/, async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), unpriced_calls: 2, attempts_in_doubt: 1 } }));
+  await page.route(/\/ledger$/, async (route) => {
+    const found = await (await route.fetch()).json();
+    const used = { ...found.used, unknown_costs: 3, unknown_calls: 1, unknown_tokens: 2, llm_calls: 4 };
+    await route.fulfill({ json: { ...found, used, attempts_in_doubt: 1 } });
+  });
   await page.goto(`${stage.url}/#/r/${run}`);
   await page.getByText("≥ $0.00 · 3 unknown").waitFor();
   await page.keyboard.press("c");
-  await page.getByText("Not known: the cost of 2 model calls, and what 1 attempt in doubt used", { exact: false }).waitFor();
+  await page.getByText("Not known: the cost of 3 attempts and calls, and how many calls 1 attempt or call made, and the tokens of 2 attempts and calls, and what 1 attempt in doubt used", { exact: false }).waitFor();
   await page.getByRole("row", { name: /dollars ≥ \$0\.00/ }).waitFor();
+  await page.getByRole("row", { name: /model calls ≥ 4/ }).waitFor();
+  await page.getByRole("row", { name: /tokens ≥ 0 in, ≥ 0 out/ }).waitFor();
   // Who decides is told so too.
   const asks = await stage.run("flow: asks\nsteps:\n  - id: ok\n    ask: 'Publish the notes?'\n");
   const { question } = await stage.question(asks);

@@ -209,7 +209,7 @@ impl RunSoFar {
             steps: u64::try_from(run.flow().steps.len()).unwrap_or(u64::MAX),
             agent_hops: used.agent_hops,
             cost_usd: used.cost.to_string(),
-            unknown_costs: rows.unpriced_calls().saturating_add(rows.doubted()),
+            unknown_costs: used.unknown_costs,
             next_try_at: rows.next_try(run).map(Into::into),
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod duration;
+pub(crate) mod known;
 pub(crate) mod markdown;
 pub(crate) mod shell;
 pub(crate) mod words;

@@ -69,6 +69,7 @@ mod tests {
             (&keys::ROUTING, defs.get("routing").unwrap()),
             (&keys::IN_DOUBT, defs.get("in_doubt").unwrap()),
             (&keys::BUDGET, defs.get("budget").unwrap()),
+            (&keys::UNKNOWN, defs.get("budget").unwrap()),
             (&keys::GOALS, defs.get("goals").unwrap()),
             (&keys::JOIN, defs.get("quorum").unwrap()),
         ] {

@@ -90,7 +90,7 @@ pub enum ReplayError {
 /// The version of what a snapshot holds. It grows when a member gets another name or another meaning: a snapshot of another
 /// version is not read, and the run is replayed from its events. A member that is added leaves it as it is if its default is true of
 /// every run of before.
-const SNAPSHOT_VERSION: u32 = 2;
+const SNAPSHOT_VERSION: u32 = 3;
 
 /// Snapshots written before they had a version are of the first one.
 fn first_version() -> u32 {
@@ -364,7 +364,7 @@ impl Run {
         projection::before(&mut self.envelope, &self.control, &record.event);
         self.control.apply(&self.flow, &next, record)?;
         self.flow = next;
-        accounts::charge(&mut self.by_step, &record.event, &self.control.ledger.beyond(&used));
+        accounts::charge(&mut self.by_step, &record.event, &used, &self.control.ledger);
         let Self { flow, control, envelope, outputs_bytes, .. } = self;
         projection::apply(envelope, outputs_bytes, flow, control, record);
         Ok(())
@@ -543,6 +543,7 @@ impl Run {
             wall_time_ms: higher(limits.wall_time_ms, raised.wall_time_ms),
             waiting_ms: higher(limits.waiting_ms, raised.waiting_ms),
             cost: limits.cost.map(|max| max.saturating_add(raised.cost)),
+            unknown: limits.unknown,
             on_reached: limits.on_reached,
         }
     }

@@ -29,6 +29,15 @@ pub struct Amounts {
     /// Time of waiting for closed accounts, of the run itself: it is not shared with forks, and steps have none.
     #[serde(default)]
     pub waiting_ms: u64,
+    /// Attempts and calls of models of which it is not known how many calls they made: `llm_calls` is the least.
+    #[serde(default)]
+    pub unknown_calls: u64,
+    /// Those of which it is not known how many tokens they used: `tokens_in` and `tokens_out` are the least.
+    #[serde(default)]
+    pub unknown_tokens: u64,
+    /// Those of which it is not known what they cost: `cost_usd` is the least.
+    #[serde(default)]
+    pub unknown_costs: u64,
 }
 
 impl Amounts {
@@ -57,6 +66,9 @@ impl From<&Ledger> for Amounts {
             cost_usd: used.cost.to_string(),
             wall_time_ms: used.wall_time_ms,
             waiting_ms: used.waiting_ms,
+            unknown_calls: used.unknown_calls,
+            unknown_tokens: used.unknown_tokens,
+            unknown_costs: used.unknown_costs,
         }
     }
 }

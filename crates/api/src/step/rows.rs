@@ -293,7 +293,7 @@ impl StepRows {
     }
 
     fn called(&mut self, ended: &ModelCallEnded, record: &Record) {
-        if ended.cost.is_none() {
+        if ended.cost.is_none() && ended.refused_until.is_none() {
             self.unpriced_calls = self.unpriced_calls.saturating_add(1);
         }
         let model = self.calls.remove(&ended.call);

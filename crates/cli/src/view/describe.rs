@@ -2,7 +2,7 @@
 
 use crate::{
     process::invocation,
-    text::{diff::printable, duration::took, shell},
+    text::{diff::printable, duration::took, known::at_least, shell},
 };
 use envoi_contract::{envelope::InterruptKind, json::Value};
 use envoi_kernel::{
@@ -247,14 +247,14 @@ pub(crate) fn used(run: &Run) -> String {
         limits.waiting_ms.map(|limit| format!(", {waited} of {} of waiting for accounts", took(limit)));
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     format!(
-        "{}{} attempts, {}{} loop-backs, {}{} model calls, ${}{}, {}{} of work{}",
+        "{}{} attempts, {}{} loop-backs, {}{} model calls, {}{}, {}{} of work{}",
         used.agent_hops,
         of(limits.agent_hops.map(|n| n.to_string())),
         used.iterations,
         of(limits.iterations.map(|n| n.to_string())),
-        used.llm_calls,
+        at_least(used.llm_calls.to_string(), used.unknown_calls),
         of(limits.llm_calls.map(|n| n.to_string())),
-        used.cost,
+        at_least(format!("${}", used.cost), used.unknown_costs),
         of(limits.cost.map(|cost| format!("${cost}"))),
         took(used.wall_time_ms),
         of(limits.wall_time_ms.map(took)),

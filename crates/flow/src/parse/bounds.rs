@@ -29,7 +29,8 @@ pub(crate) fn limits(node: &Node, problems: &mut Problems) -> Limits {
     let on_reached = fields.get("on_reached");
     let on_reached = on_reached.and_then(|node| read::choice(node, "`on_reached`", &words, problems));
     let on_reached = on_reached.unwrap_or_default();
-    Limits { agent_hops, iterations, llm_calls, wall_time_ms, waiting_ms, cost, on_reached }
+    let unknown = fields.get("unknown").and_then(|node| unknown(node, problems)).unwrap_or_default();
+    Limits { agent_hops, iterations, llm_calls, wall_time_ms, waiting_ms, cost, unknown, on_reached }
 }
 
 /// What one attempt may use: at least one of the two.
@@ -38,6 +39,18 @@ pub(crate) fn budget(node: &Node, problems: &mut Problems) -> Option<Budget> {
     if fields.keys().next().is_none() {
         let message = "`budget` bounds nothing";
         let help = "say how much an attempt may use: `budget: { llm_calls: 5 }`";
+        return refuse(problems, Diagnostic::invalid(node.span, message).help(help));
+    }
+    Some(Budget { llm_calls: count(&fields, "llm_calls", problems), cost: cost(&fields, problems) })
+}
+
+/// As how much an attempt counts whose calls or cost are not known: at least one of the two.
+fn unknown(node: &Node, problems: &mut Problems) -> Option<Budget> {
+    let fields = Fields::of(node, &keys::UNKNOWN, problems)?;
+    if fields.keys().next().is_none() {
+        let message = "`unknown` counts nothing";
+        let help =
+            "say as how much an attempt counts whose cost is not known: `unknown: { cost_usd: \"0.50\" }`";
         return refuse(problems, Diagnostic::invalid(node.span, message).help(help));
     }
     Some(Budget { llm_calls: count(&fields, "llm_calls", problems), cost: cost(&fields, problems) })

@@ -117,9 +117,21 @@ pub(crate) const GOALS: Vocabulary =
 
 pub(crate) const LIMITS: Vocabulary = Vocabulary {
     place: "`limits`",
-    keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "waiting", "cost_usd", "on_reached"],
+    keys: &[
+        "agent_hops",
+        "iterations",
+        "llm_calls",
+        "wall_time",
+        "waiting",
+        "cost_usd",
+        "unknown",
+        "on_reached",
+    ],
     later: &[],
 };
+
+pub(crate) const UNKNOWN: Vocabulary =
+    Vocabulary { place: "`unknown`", keys: &["llm_calls", "cost_usd"], later: &[] };
 
 pub(crate) const BUDGET: Vocabulary =
     Vocabulary { place: "`budget`", keys: &["llm_calls", "cost_usd"], later: &[] };

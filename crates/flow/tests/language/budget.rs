@@ -29,3 +29,20 @@ fn a_budget_that_bounds_nothing_is_reported() {
         (steps(&["id: a, ask: m, budget: { llm_calls: 1 }"]), 3, "budget", "it runs no command"),
     ]);
 }
+
+#[test]
+fn a_limit_says_as_how_much_an_unknown_amount_counts() {
+    let limits = |keys: &str| format!("limits: {{ unknown: {keys} }}\n{}", steps(&["id: a, run: x"]));
+    let read = |keys: &str| {
+        let unknown = loaded(&limits(keys)).limits.unknown;
+        (unknown.llm_calls, unknown.cost.map(|cost| cost.to_string()))
+    };
+    assert_eq!(read("{ llm_calls: 5 }"), (Some(5), None));
+    assert_eq!(read("{ cost_usd: '0.50', llm_calls: 1 }"), (Some(1), Some("0.50".to_owned())));
+    assert_eq!(loaded(&steps(&["id: a, run: x"])).limits.unknown, Default::default());
+    each_is_told(vec![
+        (limits("{}"), 1, "{}", "`unknown` counts nothing"),
+        (limits("{ cost: 5 }"), 1, "cost", "did you mean `cost_usd`?"),
+        (limits("{ llm_calls: -1 }"), 1, "-1", "a whole number from 0"),
+    ]);
+}

@@ -195,6 +195,8 @@ pub struct Limits {
     pub waiting_ms: Option<u64>,
     /// Cost that reports tell of.
     pub cost: Option<crate::model::ledger::Cost>,
+    /// As how much an attempt or a call counts of which it is not known how many calls it made, or what it cost.
+    pub unknown: crate::model::ledger::Budget,
     /// What becomes of a run at a bound.
     pub on_reached: OnReached,
 }

@@ -182,7 +182,7 @@ impl fmt::Display for Cost {
 }
 
 /// Used so far; never goes down, not by a resume either. Only the hop of an attempt that a limit of its account refused is given
-/// back.
+/// back, and what was unknown of an attempt is taken away when its result comes late.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
@@ -209,6 +209,15 @@ pub struct Ledger {
     /// [`Run::waited_ms`](crate::Run::waited_ms) has it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting_ms: u64,
+    /// Attempts and calls of models of which it is not known how many calls they made: `llm_calls` is the least.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_calls: u64,
+    /// Those of which it is not known how many tokens they used: `tokens_in` and `tokens_out` are the least.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_tokens: u64,
+    /// Those of which it is not known what they cost: `cost` is the least.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_costs: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -228,6 +237,9 @@ impl Ledger {
         self.tokens_in = self.tokens_in.saturating_add(more.tokens_in);
         self.tokens_out = self.tokens_out.saturating_add(more.tokens_out);
         self.waiting_ms = self.waiting_ms.saturating_add(more.waiting_ms);
+        self.unknown_calls = self.unknown_calls.saturating_add(more.unknown_calls);
+        self.unknown_tokens = self.unknown_tokens.saturating_add(more.unknown_tokens);
+        self.unknown_costs = self.unknown_costs.saturating_add(more.unknown_costs);
     }
 
     /// The larger of both, counter by counter.
@@ -251,6 +263,9 @@ impl Ledger {
             tokens_in: self.tokens_in.saturating_sub(other.tokens_in),
             tokens_out: self.tokens_out.saturating_sub(other.tokens_out),
             waiting_ms: self.waiting_ms.saturating_sub(other.waiting_ms),
+            unknown_calls: self.unknown_calls.saturating_sub(other.unknown_calls),
+            unknown_tokens: self.unknown_tokens.saturating_sub(other.unknown_tokens),
+            unknown_costs: self.unknown_costs.saturating_sub(other.unknown_costs),
         }
     }
 }

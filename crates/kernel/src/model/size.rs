@@ -31,8 +31,8 @@ pub(crate) const MAX_VALUE_BYTES: usize = 100 * 1024;
 /// of the environment.
 pub(crate) const MAX_COMMAND_BYTES: usize = 2 * 1024 * 1024;
 
-/// The members of `metrics` that the engine counts with.
-const COUNTED: [&str; 4] = ["llm_calls", "tokens_in", "tokens_out", "cost_usd"];
+/// The members of `metrics` that the engine counts with, and the one that says that these are the least.
+const COUNTED: [&str; 5] = ["llm_calls", "tokens_in", "tokens_out", "cost_usd", "at_least"];
 
 /// The beginning of a text, and how much is missing, if it is over `max` bytes.
 pub(crate) fn shortened(text: String, max: usize) -> String {

@@ -307,7 +307,7 @@ impl Control {
             if !self.abandoned.iter().any(|attempt| attempt.visit.flow_scope() == scope) {
                 self.left.remove(scope);
             }
-            self.ledger.add(&self.accounts.attempt_settled(event));
+            self.accounts.attempt_settled(event, &mut self.ledger);
             return Ok(());
         }
         if event.taken.is_some() {
@@ -326,7 +326,7 @@ impl Control {
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
             self.abandoned.insert(event.attempt.clone());
         }
-        self.ledger.add(&self.accounts.attempt_settled(event));
+        self.accounts.attempt_settled(event, &mut self.ledger);
         if event.throttled.is_some() {
             self.ledger.agent_hops = self.ledger.agent_hops.saturating_sub(1);
         }

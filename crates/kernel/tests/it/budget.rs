@@ -181,8 +181,14 @@ fn a_figure_that_is_none_counts_nothing_changes_no_verdict_and_is_warned_of() {
         assert_eq!(stand(&driver.run), "= nothing [succeeded 0]", "{member} {found}");
         let expected = not_counted(&format!("metrics.{member}"), expected, found);
         assert_eq!(driver.settlement("a.1.1").warnings, [expected]);
-        let nothing =
-            Ledger { agent_hops: 1, wall_time_ms: driver.run.ledger().wall_time_ms, ..Ledger::default() };
+        let nothing = Ledger {
+            agent_hops: 1,
+            wall_time_ms: driver.run.ledger().wall_time_ms,
+            unknown_calls: u64::from(member == "llm_calls"),
+            unknown_tokens: u64::from(member.starts_with("tokens_")),
+            unknown_costs: u64::from(member == "cost_usd"),
+            ..Ledger::default()
+        };
         assert_eq!(*driver.run.ledger(), nothing, "{member} {found}");
     }
     let warnings = |members: &str| {

@@ -35,6 +35,9 @@ fn each_step_has_its_own_account() {
         tokens_out: 14,
         rounds: 0,
         waiting_ms: 0,
+        unknown_calls: 0,
+        unknown_tokens: 0,
+        unknown_costs: 0,
     };
     assert_eq!(used(&driver, "a"), of_a);
     let of_critic = Ledger { agent_hops: 2, iterations: 1, wall_time_ms: 20, ..Ledger::default() };

@@ -74,6 +74,7 @@ mod status;
 mod structure;
 mod subject;
 mod throttle;
+mod unknown;
 mod verify;
 mod what_if;
 mod wire;

@@ -199,6 +199,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
             iterations,
             llm_calls,
             waiting_ms: None,
+            unknown: Default::default(),
             wall_time_ms,
             cost: cost.and_then(|cost| Cost::parse(&format!("0.{cost}"))),
             on_reached,

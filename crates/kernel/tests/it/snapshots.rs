@@ -41,8 +41,8 @@ pub(crate) fn lived() -> Vec<Driver> {
 fn a_snapshot_of_another_version_is_not_read_and_one_without_a_version_is_of_the_first() {
     for driver in lived() {
         let mut kept = snapshot(&driver);
-        assert_eq!(kept["version"], 2);
-        for (version, is_read) in [(0, false), (1, false), (2, true), (3, false)] {
+        assert_eq!(kept["version"], 3);
+        for (version, is_read) in [(0, false), (1, false), (2, false), (3, true), (4, false)] {
             kept["version"] = version.into();
             let found = restored(&driver, &kept);
             assert_eq!(found.as_ref(), Some(&driver.run).filter(|_| is_read), "{version}");

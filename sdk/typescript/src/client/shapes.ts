@@ -29,6 +29,12 @@ export interface Amounts {
   tokens_in: number;
   /** Tokens that models gave. */
   tokens_out: number;
+  /** Attempts and calls of models of which it is not known how many calls they made: `llm_calls` is the least. */
+  unknown_calls: number;
+  /** Those of which it is not known what they cost: `cost_usd` is the least. */
+  unknown_costs: number;
+  /** Those of which it is not known how many tokens they used: `tokens_in` and `tokens_out` are the least. */
+  unknown_tokens: number;
   /** Time of waiting for closed accounts, of the run itself: it is not shared with forks, and steps have none. */
   waiting_ms: number;
   /** Time of work. */

@@ -184,6 +184,7 @@ fn limits(old: &Flow, new: &Flow) -> Vec<String> {
     let rounds = |flow: &Flow| number(flow.goals.as_ref().map(|plan| plan.max_rounds));
     let before = &old.limits;
     let after = &new.limits;
+    let assumed = |flow: &Flow| flow.limits.unknown.cost.map_or("none".to_owned(), |cost| cost.to_string());
     let all = [
         ("agent_hops", number(before.agent_hops), number(after.agent_hops)),
         ("iterations", number(before.iterations), number(after.iterations)),
@@ -191,6 +192,8 @@ fn limits(old: &Flow, new: &Flow) -> Vec<String> {
         ("wall_time_ms", number(before.wall_time_ms), number(after.wall_time_ms)),
         ("waiting_ms", number(before.waiting_ms), number(after.waiting_ms)),
         ("cost_usd", cost(old), cost(new)),
+        ("unknown.llm_calls", number(before.unknown.llm_calls), number(after.unknown.llm_calls)),
+        ("unknown.cost_usd", assumed(old), assumed(new)),
         ("rounds", rounds(old), rounds(new)),
     ];
     let differing = all.into_iter().filter(|(_, before, after)| before != after);

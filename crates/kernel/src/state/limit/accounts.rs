@@ -39,6 +39,9 @@ struct Account {
     /// It uses nothing but what is metered.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     by_bridge: bool,
+    /// An agent program or a model: what it does not report of its use is not known.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    calls_models: bool,
     /// Until when the provider has refused its last call, if it did and named a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused_until: Option<Timestamp>,
@@ -64,17 +67,18 @@ impl Accounts {
     /// An attempt begins: a hop, and its budget is set aside.
     pub(crate) fn attempt_started(&mut self, event: &AttemptStarted) -> Ledger {
         let by_bridge = matches!(&event.command, Command::Agent(call) if call.by_bridge);
-        if event.reserved.is_some() || by_bridge {
-            let account = Account { budget: event.reserved, by_bridge, ..Account::default() };
+        let calls_models = matches!(&event.command, Command::Agent(_) | Command::Model(_));
+        if event.reserved.is_some() || calls_models {
+            let account = Account { budget: event.reserved, by_bridge, calls_models, ..Account::default() };
             self.attempts.insert(event.attempt.clone(), account);
         }
         Ledger { agent_hops: 1, ..Ledger::default() }
     }
 
-    /// An attempt is over: what was set aside is free again, and this is what it is charged with. One in doubt may have used
+    /// An attempt is over: what was set aside is free again, and it is charged to `ledger`. One in doubt may have used
     /// all that it was given, and is charged with that, or with what is known of it where that is more; if its result comes after all, what it used beyond that is added,
-    /// and nothing is given back. Of one that uses nothing but what is metered, that is known.
-    pub(crate) fn attempt_settled(&mut self, event: &AttemptSettled) -> Ledger {
+    /// and nothing is given back, but for what was unknown of it. Of one that uses nothing but what is metered, that is known.
+    pub(crate) fn attempt_settled(&mut self, event: &AttemptSettled, ledger: &mut Ledger) {
         let account = self.attempts.entry(event.attempt.clone()).or_default();
         let before = account.charged();
         let budget = account.budget.take().unwrap_or_default();
@@ -83,10 +87,21 @@ impl Accounts {
         let may_have_used_all = account.in_doubt && !account.by_bridge;
         let used = if may_have_used_all { budget::whole(&budget).larger(&used) } else { used };
         let reported = Ledger { wall_time_ms: event.duration_ms, ..used };
-        account.reported = Some(reported.larger(&account.reported.take().unwrap_or_default()));
-        let more = account.charged().beyond(&before);
+        let earlier = account.reported.take().map(|earlier| Ledger {
+            unknown_calls: 0,
+            unknown_tokens: 0,
+            unknown_costs: 0,
+            ..earlier
+        });
+        let mut reported = reported.larger(&earlier.unwrap_or_default());
+        if !account.by_bridge {
+            reported.add(&budget::unknown(event, account.calls_models, &budget));
+        }
+        account.reported = Some(reported);
+        let charged = account.charged();
+        *ledger = ledger.beyond(&before.beyond(&charged));
+        ledger.add(&charged.beyond(&before));
         self.forget_if_over(&event.attempt);
-        more
     }
 
     /// A model is called: that counts from now on, whatever becomes of it.
@@ -104,10 +119,14 @@ impl Accounts {
         if attempt != event.attempt {
             return Err(IllegalEvent::CallOfAnotherAttempt { call: event.call.to_string() });
         }
+        // What the provider has refused costs nothing.
+        let is_made = event.refused_until.is_none();
         let used = Ledger {
             tokens_in: event.tokens_in.unwrap_or(0),
             tokens_out: event.tokens_out.unwrap_or(0),
             cost: event.cost.unwrap_or_default(),
+            unknown_tokens: u64::from(is_made && (event.tokens_in.is_none() || event.tokens_out.is_none())),
+            unknown_costs: u64::from(is_made && event.cost.is_none()),
             ..Ledger::default()
         };
         let more = self.meter(attempt.as_ref(), &used);
@@ -179,8 +198,8 @@ impl Accounts {
     }
 }
 
-/// Puts what `event` has added to the run's ledger into the account of its step.
-pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, more: &Ledger) {
+/// Puts what `event` has added to the run's ledger into the account of its step, and takes from it what the event has taken away.
+pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, before: &Ledger, now: &Ledger) {
     let visit = match event {
         Event::AttemptStarted(event) => &event.attempt.visit,
         Event::AttemptSettled(event) => &event.attempt.visit,
@@ -197,12 +216,10 @@ pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, more
         Event::RunForked(_) => return by_step.clear(),
         _ => return,
     };
-    if matches!(event, Event::AttemptSettled(event) if event.throttled.is_some() && !event.late) {
+    if before != now {
         let account = by_step.entry(key(visit)).or_default();
-        account.agent_hops = account.agent_hops.saturating_sub(1);
-    }
-    if *more != Ledger::default() {
-        by_step.entry(key(visit)).or_default().add(more);
+        *account = account.beyond(&before.beyond(now));
+        account.add(&now.beyond(before));
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum Room {
 /// Whether a further attempt may start, which sets `budget` aside.
 pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room {
     let raised = &control.raised;
-    let used = &control.ledger;
+    let used = &counted(limits, &control.ledger);
     let reserved = control.accounts.reserved();
     let hops = Tally::of(used.agent_hops, limits.agent_hops, raised.agent_hops);
     let time = Tally::of(used.wall_time_ms, limits.wall_time_ms, raised.wall_time_ms);
@@ -56,7 +56,8 @@ pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room 
     for (bound, tally) in tallies {
         let Some(tally) = tally.filter(|tally| !tally.fits(tally.reserved)) else { continue };
         if !tally.fits(0) {
-            return Room::Never(Reached { bound, reason: tally.in_words(bound) });
+            let reason = tally.in_words(bound) + &assumed_in_words(limits, &control.ledger, bound);
+            return Room::Never(Reached { bound, reason });
         }
         not_yet = true;
     }
@@ -85,7 +86,7 @@ pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&At
     let (budget, own) = attempt.map(|attempt| control.accounts.of(attempt)).unwrap_or_default();
     let others = control.accounts.reserved_beside(attempt);
     let raised = &control.raised;
-    let used = &control.ledger;
+    let used = &counted(limits, &control.ledger);
     let nanos = |cost: Option<Cost>| cost.map(Cost::nano_usd);
     let calls = (own.llm_calls, budget.llm_calls);
     let cost = (own.cost.nano_usd(), nanos(budget.cost));
@@ -96,13 +97,42 @@ pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&At
     });
     let calls = Tally::of(used.llm_calls, limits.llm_calls, raised.llm_calls);
     let cost = Tally::of(used.cost.nano_usd(), nanos(limits.cost), raised.cost.nano_usd());
-    let limits = [(Bound::LlmCalls, calls, others.llm_calls), (Bound::Cost, cost, others.cost.nano_usd())];
+    let of_the_run =
+        [(Bound::LlmCalls, calls, others.llm_calls), (Bound::Cost, cost, others.cost.nano_usd())];
     of_the_attempt.or_else(|| {
-        limits.into_iter().find_map(|(bound, tally, reserved)| {
+        of_the_run.into_iter().find_map(|(bound, tally, reserved)| {
             let tally = Tally { reserved, ..tally? };
-            (!tally.fits(reserved)).then(|| NoCall::ByTheRun(tally.in_words(bound)))
+            let reason = || tally.in_words(bound) + &assumed_in_words(limits, &control.ledger, bound);
+            (!tally.fits(reserved)).then(|| NoCall::ByTheRun(reason()))
         })
     })
+}
+
+/// What counts against the limits: what is known, and for what is not known as much as the flow declares.
+fn counted(limits: &Limits, used: &Ledger) -> Ledger {
+    let Budget { llm_calls, cost } = limits.unknown;
+    let cost = cost.unwrap_or_default().nano_usd().saturating_mul(used.unknown_costs);
+    let assumed = Ledger {
+        llm_calls: llm_calls.unwrap_or(0).saturating_mul(used.unknown_calls),
+        cost: Cost::from_nano_usd(cost),
+        ..Ledger::default()
+    };
+    let mut counted = used.clone();
+    counted.add(&assumed);
+    counted
+}
+
+/// What of that is not known, as the end of a sentence.
+fn assumed_in_words(limits: &Limits, used: &Ledger, bound: Bound) -> String {
+    let (unknown, each) = match bound {
+        Bound::LlmCalls => (used.unknown_calls, limits.unknown.llm_calls.map(|calls| calls.to_string())),
+        Bound::Cost => (used.unknown_costs, limits.unknown.cost.map(|cost| cost.to_string())),
+        _ => return String::new(),
+    };
+    match each.filter(|_| unknown > 0) {
+        Some(each) => format!(", with {each} for each of {unknown} that are not known (`limits.unknown`)"),
+        None => String::new(),
+    }
 }
 
 /// Visits that only a free slot, or a look, keeps from going on.

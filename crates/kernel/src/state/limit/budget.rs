@@ -4,6 +4,7 @@
 //! counts nothing and fails nothing, and is warned of. What is counted where is [`crate::state::accounts`]'s business.
 
 use crate::model::{
+    event::{AttemptSettled, Outcome},
     ledger::{Budget, Cost, Ledger},
     size::shortened,
 };
@@ -30,6 +31,26 @@ pub(crate) fn reported(metrics: &Object) -> Ledger {
         tokens_in: count("tokens_in"),
         tokens_out: count("tokens_out"),
         cost: Cost::of_metrics(metrics).unwrap_or_default(),
+        ..Ledger::default()
+    }
+}
+
+/// Which figures of an attempt are not known, one each: those that its report states as null or as what cannot be counted, and all of
+/// them if it says that they are the least (`at_least`). Of an agent program or a model also those that it does not state, and
+/// all of an attempt in doubt that its budget does not cover.
+pub(crate) fn unknown(event: &AttemptSettled, calls_models: bool, budget: &Budget) -> Ledger {
+    let metrics = &event.metrics;
+    let is_in_doubt = calls_models && matches!(event.outcome, Outcome::InDoubt { .. });
+    let is_started = !matches!(event.outcome, Outcome::CannotStart { .. });
+    let is_least = metrics.get("at_least").and_then(Value::as_bool) == Some(true);
+    let unless = |is_known: bool| u64::from(is_started && (is_in_doubt || is_least || !is_known));
+    let is_count = |name: &str| metrics.get(name).map_or(!calls_models, |value| value.as_u53().is_some());
+    let is_cost = metrics.get("cost_usd").map_or(!calls_models, |_| Cost::of_metrics(metrics).is_some());
+    let has_all = |charged: bool, unknown: u64| if is_in_doubt && charged { 0 } else { unknown };
+    Ledger {
+        unknown_calls: has_all(budget.llm_calls.is_some(), unless(is_count("llm_calls"))),
+        unknown_tokens: unless(is_count("tokens_in") && is_count("tokens_out")),
+        unknown_costs: has_all(budget.cost.is_some(), unless(is_cost)),
         ..Ledger::default()
     }
 }

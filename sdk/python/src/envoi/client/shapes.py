@@ -27,6 +27,12 @@ class Amounts(TypedDict):
     """Tokens that models were given."""
     tokens_out: int
     """Tokens that models gave."""
+    unknown_calls: int
+    """Attempts and calls of models of which it is not known how many calls they made: `llm_calls` is the least."""
+    unknown_costs: int
+    """Those of which it is not known what they cost: `cost_usd` is the least."""
+    unknown_tokens: int
+    """Those of which it is not known how many tokens they used: `tokens_in` and `tokens_out` are the least."""
     waiting_ms: int
     """Time of waiting for closed accounts, of the run itself: it is not shared with forks, and steps have none."""
     wall_time_ms: int

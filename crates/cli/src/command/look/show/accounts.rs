@@ -2,7 +2,7 @@
 
 use crate::{
     process::{output, terminal},
-    text::duration::took,
+    text::{duration::took, known::known},
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{Run, ledger::Ledger};
@@ -14,6 +14,18 @@ struct Counter {
     short: &'static str,
     of: fn(&Ledger) -> u64,
     shown: fn(&Ledger) -> String,
+    /// Of how many attempts and calls it is not known.
+    unknown: fn(&Ledger) -> u64,
+}
+
+impl Counter {
+    fn is_worth_a_word(&self, ledger: &Ledger) -> bool {
+        (self.of)(ledger) > 0 || (self.unknown)(ledger) > 0
+    }
+
+    fn used(&self, ledger: &Ledger) -> String {
+        known((self.shown)(ledger), (self.of)(ledger) == 0, (self.unknown)(ledger))
+    }
 }
 
 const COUNTERS: [Counter; 9] = [
@@ -22,54 +34,63 @@ const COUNTERS: [Counter; 9] = [
         short: "ATTEMPTS",
         of: |used| used.agent_hops,
         shown: |used| used.agent_hops.to_string(),
+        unknown: |_| 0,
     },
     Counter {
         name: "loop-backs",
         short: "LOOPS",
         of: |used| used.iterations,
         shown: |used| used.iterations.to_string(),
+        unknown: |_| 0,
     },
     Counter {
         name: "rounds",
         short: "ROUNDS",
         of: |used| used.rounds,
         shown: |used| used.rounds.to_string(),
+        unknown: |_| 0,
     },
     Counter {
         name: "model calls",
         short: "CALLS",
         of: |used| used.llm_calls,
         shown: |used| used.llm_calls.to_string(),
+        unknown: |used| used.unknown_calls,
     },
     Counter {
         name: "tokens in",
         short: "TOK IN",
         of: |used| used.tokens_in,
         shown: |used| used.tokens_in.to_string(),
+        unknown: |used| used.unknown_tokens,
     },
     Counter {
         name: "tokens out",
         short: "TOK OUT",
         of: |used| used.tokens_out,
         shown: |used| used.tokens_out.to_string(),
+        unknown: |used| used.unknown_tokens,
     },
     Counter {
         name: "cost",
         short: "COST",
         of: |used| u64::from(used.cost != <_>::default()),
         shown: |used| format!("${}", used.cost),
+        unknown: |used| used.unknown_costs,
     },
     Counter {
         name: "time of work",
         short: "TIME",
         of: |used| used.wall_time_ms,
         shown: |used| took(used.wall_time_ms),
+        unknown: |_| 0,
     },
     Counter {
         name: "waiting for accounts",
         short: "WAITING",
         of: |used| used.waiting_ms,
         shown: |used| took(used.waiting_ms),
+        unknown: |_| 0,
     },
 ];
 
@@ -86,9 +107,9 @@ pub(super) fn tables(run: &Run, now: Timestamp) -> String {
 /// What of the first table the run has not used itself.
 pub(super) fn of_family(run: &Run) -> String {
     let others = run.known_share().beyond(&run.own_share());
-    let shown = COUNTERS.iter().filter(|counter| (counter.of)(&others.used) > 0);
+    let shown = COUNTERS.iter().filter(|counter| counter.is_worth_a_word(&others.used));
     let shown: Vec<String> =
-        shown.map(|counter| format!("{} {}", (counter.shown)(&others.used), counter.name)).collect();
+        shown.map(|counter| format!("{} {}", counter.used(&others.used), counter.name)).collect();
     if shown.is_empty() {
         return String::new();
     }
@@ -102,12 +123,12 @@ fn bounds(run: &Run, now: Timestamp) -> Vec<Vec<String>> {
     let limits = limits(run);
     let header = ["BOUND", "USED", "RESERVED", "LIMIT"].map(str::to_owned).to_vec();
     let rows = COUNTERS.iter().zip(&limits).filter_map(|(counter, limit)| {
-        let is_worth_a_row = limit.is_some() || (counter.of)(used) > 0 || (counter.of)(&reserved) > 0;
+        let is_worth_a_row = limit.is_some() || counter.is_worth_a_word(used) || (counter.of)(&reserved) > 0;
         let part = |ledger: &Ledger| ((counter.of)(ledger) > 0).then(|| (counter.shown)(ledger));
         let more = part(raised).map_or_else(String::new, |more| format!(", raised by {more}"));
         let limit = limit.as_ref().map_or_else(|| "none".to_owned(), |limit| (counter.shown)(limit) + &more);
         let reserved = part(&reserved).unwrap_or_else(|| "-".to_owned());
-        is_worth_a_row.then(|| vec![counter.name.to_owned(), (counter.shown)(used), reserved, limit])
+        is_worth_a_row.then(|| vec![counter.name.to_owned(), counter.used(used), reserved, limit])
     });
     std::iter::once(header).chain(rows).collect()
 }
@@ -131,14 +152,14 @@ fn limits(run: &Run) -> [Option<Ledger>; 9] {
 fn steps(run: &Run) -> Vec<Vec<String>> {
     let shown: Vec<&Counter> = COUNTERS
         .iter()
-        .filter(|counter| counter.name != "rounds" && (counter.of)(run.ledger()) > 0)
+        .filter(|counter| counter.name != "rounds" && counter.is_worth_a_word(run.ledger()))
         .collect();
     let header = std::iter::once("STEP").chain(shown.iter().map(|counter| counter.short));
     let header: Vec<String> = header.map(str::to_owned).collect();
     let rows = in_order(run).into_iter().map(|(step, used)| {
         let cells = shown
             .iter()
-            .map(|counter| if (counter.of)(used) > 0 { (counter.shown)(used) } else { "-".to_owned() });
+            .map(|counter| if counter.is_worth_a_word(used) { counter.used(used) } else { "-".to_owned() });
         std::iter::once(step.to_owned()).chain(cells).collect()
     });
     std::iter::once(header).chain(rows).collect()

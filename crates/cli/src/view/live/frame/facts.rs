@@ -4,6 +4,7 @@ use crate::{
     text::{
         columns::Charset,
         duration::{between, passing},
+        known::at_least,
     },
     view::live::{
         line::Role,
@@ -90,20 +91,28 @@ pub(crate) fn used(model: &RunModel, now: Timestamp, charset: Charset) -> Vec<St
     let used = model.run().ledger();
     let limits = model.run().limits();
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
-    let count = |n: u64, limit: Option<u64>, one: &str, many: &str| {
+    let count = |n: u64, unknown: u64, limit: Option<u64>, one: &str, many: &str| {
         let what = if limit.unwrap_or(n) == 1 { one } else { many };
-        let words = || format!("{n}{} {what}", of(limit.map(|n| n.to_string())));
+        let used = at_least(n.to_string(), unknown);
+        let words = || format!("{used}{} {what}", of(limit.map(|n| n.to_string())));
         (n > 0 || limit.is_some()).then(words)
     };
-    let money = || format!("${}{}", used.cost, of(limits.cost.map(|cost| format!("${cost}"))));
+    let dollars = at_least(format!("${}", used.cost), used.unknown_costs);
+    let money = || format!("{dollars}{}", of(limits.cost.map(|cost| format!("${cost}"))));
+    let is_unknown = |is_nothing: bool, unknown: u64, limit: bool, what: &str| {
+        (is_nothing && unknown > 0 && !limit).then(|| format!("{what} unknown"))
+    };
+    let is_free = used.cost == <_>::default();
     let time = |limit: u64| format!("{} of {} of work", passing(used.wall_time_ms), passing(limit));
     let waited = passing(model.run().waited_ms(now));
     let waiting = |limit: u64| format!("{waited} of {} of waiting for accounts", passing(limit));
     let facts = [
-        count(used.agent_hops, limits.agent_hops, "attempt", "attempts"),
-        count(used.iterations, limits.iterations, "loop-back", "loop-backs"),
-        count(used.llm_calls, limits.llm_calls, "model call", "model calls"),
-        (used.cost != <_>::default() || limits.cost.is_some()).then(money),
+        count(used.agent_hops, 0, limits.agent_hops, "attempt", "attempts"),
+        count(used.iterations, 0, limits.iterations, "loop-back", "loop-backs"),
+        count(used.llm_calls, used.unknown_calls, limits.llm_calls, "model call", "model calls"),
+        is_unknown(used.llm_calls == 0, used.unknown_calls, limits.llm_calls.is_some(), "model calls"),
+        (!is_free || limits.cost.is_some()).then(money),
+        is_unknown(is_free, used.unknown_costs, limits.cost.is_some(), "cost"),
         limits.wall_time_ms.map(time),
         limits.waiting_ms.map(waiting),
     ];
