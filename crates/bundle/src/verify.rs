@@ -184,7 +184,7 @@ fn check_events(
         let record: Record =
             serde_json::from_slice(line).map_err(|error| wrong(&place, error.to_string()))?;
         if record.seq != at {
-            return Err(wrong(place, format!("it is event {}, not {at}", record.seq)));
+            return Err(wrong(place, format!("it is event {}, and event {at} was expected", record.seq)));
         }
         if let Some(why) = named::folder(&record.event).and_then(|name| why_no_file(&name)) {
             return Err(wrong(&place, why));

@@ -39,8 +39,9 @@ pub(crate) fn follow(
                 204 => return Ok(()),
                 200 if !is_stream(&response) => {
                     let detail = format!("{path} answers with something else than a stream of events");
-                    return Err(Failure::new(Code::ServerNotUnderstood, detail)
-                        .hint("is the address that of `envoi serve`, and not of a page before it?"));
+                    return Err(Failure::new(Code::ServerNotUnderstood, detail).hint(
+                        "does the address lead to `envoi serve`, or to a proxy or a login page before it?",
+                    ));
                 }
                 200 => {
                     let mut events = Events::of(response.into_body().into_reader());

@@ -142,9 +142,7 @@ pub(crate) fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
 /// What may help.
 fn cure(error: &OpenError) -> &'static str {
     match error {
-        OpenError::Io { .. } => {
-            "`envoi doctor` looks closer; the store's folder has to be one that may be written"
-        }
+        OpenError::Io { .. } => "the folder of the store must be writable; `envoi doctor` says more",
         OpenError::Corrupt { .. } => {
             "restore it from a backup: what SQLite cannot read, `envoi repair` cannot either"
         }

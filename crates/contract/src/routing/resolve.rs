@@ -207,7 +207,7 @@ impl Table<'_> {
         hints.filter(|hint| seen.insert(hint.clone())).collect()
     }
 
-    /// Whether the steps that may be named are known and this is none of them. Once the current flow is known, a step of
+    /// Whether the names of the steps are known, and this name is not among them. Once the current flow is known, a step of
     /// another flow is none of its steps unless it is listed as `flow/step`.
     fn is_unknown(&self, hint: &Hint) -> bool {
         let elsewhere = hint.flow.is_some() && self.input.flow.is_some();

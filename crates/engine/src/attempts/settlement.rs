@@ -137,8 +137,8 @@ fn has_failed(job: &Job, outcome: &Outcome) -> bool {
 }
 
 /// A command that has failed may miss what its user's own shell has: first what it probably misses, then the other well-known variables. If
-/// what it printed speaks of such things, or says nothing, they are told at once; else aside, because they would hide the cause that stands
-/// there. `cause` is what its script says of it. Each comes once a run.
+/// what it printed names such things, or is empty, they go into the message itself; else into a warning, because they would hide the real cause.
+/// `cause` is what its script says of it. Each comes once a run.
 fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult, cause: &str) -> Vec<String> {
     if !has_failed(job, &result.outcome) {
         return Vec::new();

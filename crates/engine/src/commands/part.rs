@@ -70,7 +70,7 @@ impl Commands {
         let mut part = Part { selection, with: with.clone(), taken: Vec::new() };
         part.selection.check(flow).map_err(refused)?;
         if part.selection.is_whole() {
-            let message = "an earlier run stands for steps that are left out, and no step is";
+            let message = "an earlier run is used only for steps that are left out, and no step is left out";
             return Err(invalid(message.to_owned()));
         }
         let mut reasons = BTreeMap::new();

@@ -2,7 +2,7 @@
 //!
 //! In a list a run is a chain of stretches. On each it only goes onward, so that it visits no step twice; one ends where a
 //! loop goes back. In a graph all steps are visited once, and a return visits again what hangs on its target and cannot have
-//! waited for the step that closes the loop. [`super::ways`] knows which loops start over; nothing else adds a visit.
+//! waited for the step that closes the loop. [`super::control_flow`] knows which loops start over; nothing else adds a visit.
 
 use super::control_flow::{Back, ControlFlow, Form, Graph};
 use envoi_kernel::flow::Places;

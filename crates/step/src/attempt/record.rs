@@ -8,7 +8,8 @@ use crate::attempt::spec::SecretMark;
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 
-/// Version of both records; a reader refuses another.
+/// Version of both records. The reader of `exit.json` refuses another. The members of `started.json` keep their meaning in every version: whether
+/// a supervisor lives must be known to every engine.
 pub(crate) const VERSION: u32 = 1;
 
 /// The largest record of an attempt that is read. A supervisor writes none that is larger: see [`MOST_FILES`].

@@ -164,7 +164,8 @@ fn write(folder: &Path, made: &[Made], force: bool) -> Result<(), Failure> {
     for one in made {
         let place = folder.join(format!("{}.yaml", one.imported.flow));
         if let Some(other) = places.insert(place.clone(), one) {
-            let message = format!("{} and {} would both be {}", other.name, one.name, place.display());
+            let message =
+                format!("{} and {} would both be written to {}", other.name, one.name, place.display());
             return Err(exists(message, "import them into different folders"));
         }
     }

@@ -79,7 +79,7 @@ pub(super) fn link_to(store: &Store, address: &str, run: &RunId) -> Result<Strin
 fn not_written(store: &Store, error: impl Display) -> Failure {
     let root = store.layout().root().display();
     Failure::store(format!("the store `{root}`: {error}"))
-        .hint("`envoi doctor` looks closer; the store's folder has to be one that may be written")
+        .hint("the folder of the store must be writable; `envoi doctor` says more")
 }
 
 /// Your own name as a token can have it.

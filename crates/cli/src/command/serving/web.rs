@@ -53,7 +53,7 @@ impl<'a> Web<'a> {
     /// Says so if there is no page: another engine did the run.
     pub(crate) fn remark(&self) {
         if !self.is_announced {
-            messages::say("no page: another engine, which is no server, holds the store and did the run");
+            messages::say("no page: another process of Envoi, which has no page, did the run");
         }
     }
 }

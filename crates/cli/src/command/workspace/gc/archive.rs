@@ -19,7 +19,7 @@ pub(super) enum NotArchived {
     #[error("the bundle does not have `{0}`, which the run names and the store has")]
     Lacks(Digest),
     /// Another bundle stands where this one would.
-    #[error("`{}` is of other events", .0.display())]
+    #[error("`{}` is a bundle with other events of this run", .0.display())]
     OfOtherEvents(PathBuf),
     /// What is there is no whole bundle.
     #[error("`{}`: {wrong}", place.display())]
