@@ -45,4 +45,6 @@ run --input "since=$(cat .seen)" || fail "the run failed: $(cat said.txt)"
 
 if run --input repository=src; then fail "a folder that is no repository was not noticed"; fi
 "$ENVOI" show | grep -q 'NOT_READABLE' || fail "the failure does not say why: $("$ENVOI" show)"
+# Of all these runs.
+python3 -B "$here/../handoffs.py" "$scratch"
 echo "git-watcher: all four ends reached" >&2

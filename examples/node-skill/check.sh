@@ -28,4 +28,6 @@ if "$ENVOI" run flow.yaml >bad.txt 2>&1; then
     fail "a broken link was not noticed"
 fi
 "$ENVOI" show | grep -q 'BROKEN_LINK.*guide.md to the-end.md' || fail "the failure does not say why: $("$ENVOI" show)"
+# Of all these runs.
+python3 -B "$here/../handoffs.py" "$scratch"
 echo "node-skill: both ends reached" >&2

@@ -5,12 +5,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
 from story import HERE, LONGEST_S, WAITING, stub
 
 EXAMPLES = HERE.parents[1] / "examples"
+HANDOFFS = EXAMPLES / "handoffs.py"
 
 
 class Example:
@@ -59,6 +61,7 @@ class Example:
         return [handoff for handoff in self.json("show", run)["handoffs"] if handoff["step"] == step]
 
     def done(self, what):
+        subprocess.run([sys.executable, "-B", HANDOFFS, self.work / ".envoi"], check=True)
         print(f"example {self.name}: {what}; {time.monotonic() - self.began:.1f} s", flush=True)
 
 

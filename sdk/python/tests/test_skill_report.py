@@ -58,6 +58,10 @@ class Reports(unittest.TestCase):
             '  "data": {\n    "n": 1.00\n  },\n  "metrics": {\n    "emailCount": 4\n  }\n}\n',
         )
 
+    def test_a_report_that_counts_as_a_failure_says_so_in_its_line(self) -> None:
+        said = self.write("s", None, error={"code": "NO_RATES", "message": "the bank is closed"})
+        self.assertEqual(said, f"s: failed (NO_RATES: the bank is closed), report written to {self.path}\n")
+
     def test_data_is_written_even_if_it_is_null(self) -> None:
         self.write("s", None)
         self.assertIn('"data": null', self.path.read_text(encoding="utf-8"))

@@ -406,6 +406,18 @@ test("writing a report prints one line", () => {
   });
 });
 
+test("a report that counts as a failure says so in its line, and has an error also if none was given", () => {
+  inFolder((folder) => {
+    const path = join(folder, "r.json");
+    const script = `import { writeSkillReport } from "envoi"; writeSkillReport(process.env.OUT, "triage", 1, { ok: false });`;
+    const here = fileURLToPath(new URL(".", import.meta.url));
+    const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { cwd: here, encoding: "utf8", env: { OUT: path } });
+    assert.equal(stdout + stderr, `triage: failed (SKILL_REPORTED_FAILURE: Skill reported ok:false), report in ${path}\n`);
+    const written = readFileSync(path, "utf8");
+    assert(/"code": "SKILL_REPORTED_FAILURE",\s+"message": "Skill reported ok:false"/.test(written), written);
+  });
+});
+
 test("metrics that are no object are kept as they came", () => {
   const text = '{"ok":true,"generatedAt":"t","skillName":"s","metrics":5}';
   assert.equal(formatCompact(SkillReport.decode(text)), text);
@@ -444,10 +456,18 @@ function reason(run: () => unknown): string {
   } catch (error) {
     assert(error instanceof UserEnvelopeParseError);
     assert.equal(error.code, "INVALID_USER_ENVELOPE");
+    // Its code once, and it has the reason.
+    assert.equal(error.message.split("INVALID_USER_ENVELOPE").length, 2, error.message);
+    assert(error.message.endsWith(error.reason), error.message);
     return error.reason;
   }
   return assert.fail("was not refused");
 }
+
+test("an attachment beside the text that is no reference is refused with its place", () => {
+  const why = reason(() => parseUserEnvelope("x", false, [{} as never]));
+  assert(why.includes("artifactId"), why);
+});
 
 test("an opted-in text that is not the envelope is refused with its reason", () => {
   const [noJson, noMatch] = ["user_envelope=true but body.user is not valid JSON: ", "user_envelope=true but body.user does not match {text, attachments?}: "];

@@ -44,6 +44,14 @@ fn many_artifacts_are_a_manifest_and_lie_in_their_places_before_the_next_step() 
         serde_json::from_str(&stage.read(&format!(".envoi/runs/{run}/big/make.files.json"))).unwrap();
     assert_eq!(list["files"].as_array().unwrap().len(), MANY);
     assert_eq!(stage.read(&format!(".envoi/runs/{run}/big/out/2499")), "content 2499");
+    // By the schema, the allowed members and the shapes.
+    let held = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/handoffs.py");
+    let held = std::process::Command::new("python3")
+        .args(["-B", held, ".envoi"])
+        .current_dir(stage.path(""))
+        .output();
+    let held = held.unwrap();
+    assert!(held.status.success(), "{held:?}");
     // What was lost is made again from the store, and nothing else is found wrong.
     fs::remove_file(stage.path(&format!(".envoi/runs/{run}/big/out/0007"))).unwrap();
     fs::remove_file(stage.path(&format!(".envoi/runs/{run}/big/make.files.json"))).unwrap();

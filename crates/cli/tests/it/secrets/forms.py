@@ -9,8 +9,8 @@ def secret(seed):
     """From 8 to 400 bytes; every fourth one a short one that can stand in a file's name."""
     rng = random.Random(seed)
     letters = HARD.replace("/", "") if seed % 4 == 0 else HARD
-    most = 24 if seed % 4 == 0 else rng.choice([30, 120, 300])
-    length, text = rng.randint(9, most), rng.choice(EASY)
+    most = 24 if seed % 4 == 0 else rng.choice([30, 120, 400])
+    length, text = rng.randint(7, most), rng.choice(EASY)
     while len(text) < length:
         text += rng.choice(letters if rng.random() < 0.4 else EASY)
     while len(text.encode()) > 399:
