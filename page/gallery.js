@@ -156,7 +156,7 @@ try {
     ["items-dark", page, `#/r/${runs.items}`, (tab) => unfolded(tab), { dark: true }],
     ["why", page, `#/r/${runs.release}/why`, (tab) => tab.getByRole("region", { name: "decisions" }).getByRole("listitem").first().waitFor()],
     ["cost", page, `#/r/${runs.writes}/cost`, (tab) => tab.getByRole("region", { name: "what each model was used for" }).waitFor()],
-    ["map", page, `#/r/${runs.release}/map`, (tab) => tab.locator(".stations li").first().waitFor()],
+    ["map", page, `#/r/${runs.release}/map`, (tab) => tab.locator(".stations li", { hasText: "prepare" }).first().waitFor()],
     ["waits", page, `#/r/${runs.later}`, (tab) => tab.getByRole("row", { name: /retries fetch/ }).waitFor()],
     ["doubt-phone", small, `#/q/${doubt}`, (tab) => tab.getByRole("radio").first().waitFor()],
     ["doubt", page, `#/q/${doubt}`, (tab) => tab.getByRole("radio").first().waitFor()],
