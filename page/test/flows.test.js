@@ -59,7 +59,7 @@ test("a flow is looked at, and a run of it started with a form, on a phone", asy
   await page.getByRole("heading", { name: "A greeting" }).waitFor();
   const stations = await page.locator(".map").first().locator(":scope > ol > li").allInnerTexts();
   assert.equal(stations.length, 3);
-  assert.match(stations[1], /again runs a command\s+back to greet, at most 3 times/);
+  assert.match(stations[1], /again runs a command line 11\s+back to greet, at most 3 times/);
   assert.equal(await page.locator(".map").first().locator(":scope > svg.back text").innerHTML(), "≤ 3");
   await page.getByText("both: the flow inner").tap();
   await page.getByText("deep", { exact: true }).waitFor();
