@@ -11,6 +11,7 @@ use crate::{
     handoff::HandoffRow,
     question::Question,
     scalar::{digest, dollars, words},
+    step::ModelAmounts,
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::{FlowId, RunId, StepId};
@@ -419,28 +420,6 @@ impl RunLedger {
             attempts_in_doubt: rows.doubted(),
         }
     }
-}
-
-/// What the calls of a model have used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ModelAmounts {
-    /// The model, as the configuration names it.
-    pub model: String,
-    /// Who offers it, as the configuration names it; null for the calls of steps that ask a model.
-    pub provider: Option<String>,
-    /// Calls that have begun.
-    pub calls: u64,
-    /// Calls that are over and whose cost is not known: `cost_usd` has nothing for them.
-    pub unpriced_calls: u64,
-    /// Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them.
-    pub uncounted_calls: u64,
-    /// Tokens that it was given.
-    pub tokens_in: u64,
-    /// Tokens that it gave.
-    pub tokens_out: u64,
-    /// What its calls have cost, in US dollars.
-    #[schemars(schema_with = "dollars")]
-    pub cost_usd: String,
 }
 
 /// A run that cannot be loaded, and what of it can be read.

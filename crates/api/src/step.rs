@@ -14,7 +14,7 @@ pub use rows::StepRows;
 
 use crate::{
     Time,
-    scalar::{maybe_dollars, words},
+    scalar::{dollars, maybe_dollars, words},
 };
 use envoi_kernel::ids::{AttemptId, InterruptId, RunId, StepId, VisitId};
 use schemars::JsonSchema;
@@ -183,6 +183,28 @@ pub fn caller(scope: &str) -> Option<VisitId> {
 #[must_use]
 pub fn wholes(visit: &VisitId) -> Vec<VisitId> {
     core::iter::successors(Some(visit.clone()), whole).collect()
+}
+
+/// What the calls of a model have used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelAmounts {
+    /// The model, as the configuration names it.
+    pub model: String,
+    /// Who offers it, as the configuration names it; null for the calls of steps that ask a model.
+    pub provider: Option<String>,
+    /// Calls that have begun.
+    pub calls: u64,
+    /// Calls that are over and whose cost is not known: `cost_usd` has nothing for them.
+    pub unpriced_calls: u64,
+    /// Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them.
+    pub uncounted_calls: u64,
+    /// Tokens that it was given.
+    pub tokens_in: u64,
+    /// Tokens that it gave.
+    pub tokens_out: u64,
+    /// What its calls have cost, in US dollars.
+    #[schemars(schema_with = "dollars")]
+    pub cost_usd: String,
 }
 
 #[cfg(test)]

@@ -303,12 +303,12 @@ pub(crate) fn cancelled(name: &str) -> Event {
 }
 
 pub(crate) fn reopened(name: &str) -> Event {
-    Event::RunReopened(RunReopened {
+    Event::RunReopened(Box::new(RunReopened {
         by: ada(),
         why: None,
         step: step(name),
         decides: None,
         elsewhere: Default::default(),
         request: None,
-    })
+    }))
 }

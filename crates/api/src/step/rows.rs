@@ -3,11 +3,10 @@
 //! Pure: what works on an attempt now is given by the caller. What a visit came to is its hand-off's word; of an open one the
 //! run itself says what it is at.
 
-use super::{CachedFrom, StepRow, StepState, StepWait, Steps, WaitReason, whole, wholes};
+use super::{CachedFrom, ModelAmounts, StepRow, StepState, StepWait, Steps, WaitReason, whole, wholes};
 use crate::{
     cause,
     headline::{Sources, headline},
-    run::ModelAmounts,
     words::{head, items, plain},
 };
 use envoi_contract::{

@@ -3,7 +3,6 @@
 //! An entry only names what an event names, and the contents are kept with the run. An entry that is lost, or whose contents are gone, is a
 //! miss.
 
-use crate::query::snapshots;
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::Layout;
 use envoi_kernel::{
@@ -12,7 +11,7 @@ use envoi_kernel::{
     ids::{AttemptId, FlowId, RunId, StepId},
 };
 use envoi_step::{CacheEntry, CachedFrom};
-use envoi_tree::{Shelf, Tree};
+use envoi_tree::{Contents, Shelf, Tree};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
@@ -96,12 +95,12 @@ pub struct CachedResult {
     places: Vec<PathBuf>,
 }
 
-/// All results of all tenants, the newest first.
+/// All results of all tenants, the newest first. `contents` are those of the store.
 ///
 /// # Errors
 /// A folder cannot be read.
-pub fn cached_results(layout: &Layout) -> io::Result<Vec<CachedResult>> {
-    let shelf = snapshots::contents(layout).shelf()?;
+pub fn cached_results(layout: &Layout, contents: &Contents) -> io::Result<Vec<CachedResult>> {
+    let shelf = contents.shelf()?;
     let mut found: BTreeMap<(PathBuf, RunId, AttemptId), CachedResult> = BTreeMap::new();
     for tenant in entries(&layout.step_caches())? {
         for path in entries(&tenant)? {

@@ -110,7 +110,7 @@ pub enum Event {
     /// Nothing further starts; live attempts are being ended.
     CancelRequested(CancelRequested),
     /// An ended run goes on.
-    RunReopened(RunReopened),
+    RunReopened(Box<RunReopened>),
     /// What stands before it was lived by another run; this one goes on from here.
     RunForked(Box<RunForked>),
     /// A person corrects the flow while attempts are live: nothing starts, and it takes effect when they are over.

@@ -11,7 +11,7 @@ use crate::{
 };
 use envoi_api::cache::CachedStep;
 use envoi_contract::code::Code;
-use envoi_engine::{CachedResult, cached_results, remove_cached};
+use envoi_engine::{CachedResult, cached_results, remove_cached, snapshots};
 
 /// How many rows people are shown.
 const SHOWN: usize = 200;
@@ -65,7 +65,8 @@ impl CachedOf {
 /// All results of the store. The flow is that of the run, also for a step of a flow within it.
 fn all(home: &Home) -> Result<Vec<Found>, Failure> {
     let (store, reader) = home.reader()?;
-    let results = cached_results(store.layout()).map_err(|error| Failure::machine("the cache", error))?;
+    let results = cached_results(store.layout(), &snapshots::contents(store.layout()))
+        .map_err(|error| Failure::machine("the cache", error))?;
     let row = |result: CachedResult| {
         let row = CachedStep {
             key: result.keys.first().cloned().unwrap_or_default(),

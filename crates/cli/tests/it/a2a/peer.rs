@@ -73,9 +73,7 @@ impl Peer {
             assert_eq!(reply.status, 200, "{}", reply.text());
             return Ok(if self.way == Way::Rest { body } else { body["result"].clone() });
         }
-        // Only the message: who reads no details must learn the reason, too.
-        let text = body["error"]["message"].as_str().unwrap_or_default().to_owned();
-        Err(Refused { status: reply.status, code, text })
+        Err(Refused { status: reply.status, code, text: reply.text() })
     }
 
     /// A message with its parts; the task or context that it names is among `more`.

@@ -128,14 +128,14 @@ fn corrected(first: &str, second: &str, later: Vec<Event>) -> Vec<Delivery> {
 }
 
 fn reopened() -> Event {
-    Event::RunReopened(envoi_kernel::event::RunReopened {
+    Event::RunReopened(Box::new(envoi_kernel::event::RunReopened {
         by: Principal { tenant: "local".to_owned(), actor: "bob".to_owned() },
         why: None,
         step: envoi_kernel::ids::StepId::new("a").unwrap(),
         decides: None,
         elsewhere: envoi_kernel::family::Share::default(),
         request: None,
-    })
+    }))
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) struct Reopen {
 impl Reopen {
     pub(crate) fn at(self, step: StepId) -> Event {
         let Self { by, why, request, elsewhere } = self;
-        Event::RunReopened(RunReopened { by, why, step, decides: None, elsewhere, request })
+        Event::RunReopened(Box::new(RunReopened { by, why, step, decides: None, elsewhere, request }))
     }
 
     /// The run goes on at this step, which is done again; or where its last visit leads, if only a bound was in its way under `before`
@@ -34,7 +34,14 @@ impl Reopen {
         let Some(way) = way else { return draft.emit(self.at(step)) };
         let Self { by, why, request, elsewhere } = self;
         let decides = Some(way.visit.clone());
-        draft.emit(Event::RunReopened(RunReopened { by, why, step, decides, elsewhere, request }))?;
+        draft.emit(Event::RunReopened(Box::new(RunReopened {
+            by,
+            why,
+            step,
+            decides,
+            elsewhere,
+            request,
+        })))?;
         after_bound::go_back(draft, &way)
     }
 
