@@ -42,7 +42,7 @@ fn a_limit_says_as_how_much_an_unknown_amount_counts() {
     assert_eq!(loaded(&steps(&["id: a, run: x"])).limits.unknown, Default::default());
     each_is_told(vec![
         (limits("{}"), 1, "{}", "`unknown` counts nothing"),
-        (limits("{ cost: 5 }"), 1, "cost", "did you mean `cost_usd`?"),
+        (limits("{ cost_us: 5 }"), 1, "cost_us", "did you mean `cost_usd`?"),
         (limits("{ llm_calls: -1 }"), 1, "-1", "a whole number from 0"),
     ]);
 }
