@@ -38,7 +38,7 @@ pub(crate) fn waiting_for(account: &str, resets_at: Option<Timestamp>, due: Time
 pub(crate) fn copy_of(store: &Store) -> Option<PathBuf> {
     match store.standing() {
         Ok(Standing::Copy { of }) => Some(of),
-        // What is wrong with the store otherwise is said by those who read it.
+        // Another fault of the store is reported by the code that reads it.
         Ok(Standing::Home | Standing::Moved { .. }) | Err(_) => None,
     }
 }
