@@ -79,6 +79,7 @@ fn a_copy_is_read_and_not_used_until_it_is_adopted() {
         &["restore", &run, "--undo"],
         &["apply", &run],
         &["gc"],
+        &["cache", "rm", "--all"],
         &["token", "revoke", "me"],
         &["page"],
         &["answer", &run, "--text", "yes"],

@@ -12,6 +12,7 @@ use crate::{
 use envoi_api::cache::CachedStep;
 use envoi_contract::code::Code;
 use envoi_engine::{CachedResult, cached_results, remove_cached, snapshots};
+use envoi_journal::{Reader, Store};
 
 /// How many rows people are shown.
 const SHOWN: usize = 200;
@@ -25,7 +26,9 @@ type Found = (CachedResult, CachedStep);
 pub(crate) fn cache(home: &Home, command: &CacheCommand) -> Result<u8, Failure> {
     match command {
         CacheCommand::Ls { of, limit } => {
-            let mut rows: Vec<CachedStep> = of.among(all(home)?).into_iter().map(|(_, row)| row).collect();
+            let (store, reader) = home.reader()?;
+            let found = of.among(all(&store, &reader)?);
+            let mut rows: Vec<CachedStep> = found.into_iter().map(|(_, row)| row).collect();
             let most = limit.unwrap_or(if home.json { usize::MAX } else { SHOWN });
             let left = rows.len().saturating_sub(most);
             rows.truncate(most);
@@ -35,7 +38,9 @@ pub(crate) fn cache(home: &Home, command: &CacheCommand) -> Result<u8, Failure> 
             }
         }
         CacheCommand::Rm { keys, of, all: _ } => {
-            let found = named(of.among(all(home)?), keys)?;
+            // As all that changes a store: a copy, and the store of another user, refuse it.
+            let (store, reader) = home.store()?;
+            let found = named(of.among(all(&store, &reader)?), keys)?;
             let (results, rows): (Vec<CachedResult>, Vec<CachedStep>) = found.into_iter().unzip();
             remove_cached(&results).map_err(|error| Failure::machine("the cache", error))?;
             if home.json {
@@ -63,8 +68,7 @@ impl CachedOf {
 }
 
 /// All results of the store. The flow is that of the run, also for a step of a flow within it.
-fn all(home: &Home) -> Result<Vec<Found>, Failure> {
-    let (store, reader) = home.reader()?;
+fn all(store: &Store, reader: &Reader) -> Result<Vec<Found>, Failure> {
     let results = cached_results(store.layout(), &snapshots::contents(store.layout()))
         .map_err(|error| Failure::machine("the cache", error))?;
     let row = |result: CachedResult| {
