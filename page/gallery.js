@@ -157,6 +157,7 @@ try {
     ["why", page, `#/r/${runs.release}/why`, (tab) => tab.getByRole("region", { name: "decisions" }).getByRole("listitem").first().waitFor()],
     ["cost", page, `#/r/${runs.writes}/cost`, (tab) => tab.getByRole("region", { name: "what each model was used for" }).waitFor()],
     ["map", page, `#/r/${runs.release}/map`, (tab) => tab.locator(".stations li", { hasText: "prepare" }).first().waitFor()],
+    ["rounds", page, `#/r/${runs.release}/compare`, (tab) => tab.getByRole("region", { name: "what differs" }).waitFor()],
     ["waits", page, `#/r/${runs.later}`, (tab) => tab.getByRole("row", { name: /retries fetch/ }).waitFor()],
     ["doubt-phone", small, `#/q/${doubt}`, (tab) => tab.getByRole("radio").first().waitFor()],
     ["doubt", page, `#/q/${doubt}`, (tab) => tab.getByRole("radio").first().waitFor()],
@@ -175,6 +176,8 @@ try {
     await tab.mouse.move(0, 0);
     await tab.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
     await desk.shot(tab, name);
+    // A picture of a screen that was asked for again meanwhile would lie.
+    if ((await tab.getByText("Asking the server …").count()) > 0) throw new Error(`${name}: the screen is not there any more`);
   }
   if (isWanted("not-live")) {
     await page.emulateMedia({ colorScheme: "light" });

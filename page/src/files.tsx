@@ -68,14 +68,15 @@ export function ChangedFilesView({ run }: { run: string }): JSX.Element {
   );
 }
 
-export function Files({ run, files }: { run: string; files: readonly ChangedFile[] }): JSX.Element {
+/** `before` is the run that has the contents from before, if it is another one. */
+export function Files({ run, files, before = run }: { run: string; files: readonly ChangedFile[]; before?: string }): JSX.Element {
   if (files.length === 0) return <p class="note">No file has been changed.</p>;
-  return <ul class="files">{files.map((file) => <File key={file.path} run={run} file={file} isAlone={files.length === 1} />)}</ul>;
+  return <ul class="files">{files.map((file) => <File key={file.path} run={run} runBefore={before} file={file} isAlone={files.length === 1} />)}</ul>;
 }
 
 type Look = { before: Content | undefined; after: Content | undefined; changes: Change[] | undefined };
 
-function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone: boolean }): JSX.Element {
+function File({ run, runBefore, file, isAlone }: { run: string; runBefore: string; file: ChangedFile; isAlone: boolean }): JSX.Element {
   const isNamed = place.value.query.get("file") === file.path;
   const [open, setOpen] = useState(isAlone || isNamed);
   const element = useRef<HTMLLIElement>(null);
@@ -92,7 +93,7 @@ function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone:
   useEffect(() => {
     if (!open || look !== undefined) return;
     const load = async (): Promise<Look> => {
-      const [before, after] = await Promise.all([content(run, file.before), content(run, file.after)]);
+      const [before, after] = await Promise.all([content(runBefore, file.before), content(run, file.after)]);
       const isText = before?.text !== undefined && after?.text !== undefined && isKnown;
       return { before, after, changes: isText ? diffOfFiles(before?.text ?? "", after?.text ?? "") : undefined };
     };
@@ -108,7 +109,7 @@ function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone:
         <span aria-hidden="true">{open ? "▾" : "▸"}</span> <Line text={file.path} /> <span class="note">{word}</span>
         {look !== undefined && !(look instanceof Error) && look.changes !== undefined && <Counts changes={look.changes} />}
       </button>
-      {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown, run, file }} />)}
+      {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown, run, runBefore, file }} />)}
       {open && file.after !== null && (
         <p class="note digest">
           <Download path={`runs/${encodeURIComponent(run)}/contents/${file.after}`} name={file.path.split("/").at(-1) || "file"}>download</Download>{file.bytes !== null && <> {size(file.bytes)}</>} <span title={file.after}>{short(file.after)}</span>
@@ -130,7 +131,7 @@ type Mode = "difference" | "shown" | "text";
 /** What a kind of file is called when it is shown as what it is. */
 const MODES: Readonly<Record<Mode, string>> = { difference: "what differs", shown: "as it looks", text: "as text" };
 
-function Looked({ look: { before, after, changes }, isKnown, run, file }: { look: Look; isKnown: boolean; run: string; file: ChangedFile }): JSX.Element {
+function Looked({ look: { before, after, changes }, isKnown, run, runBefore, file }: { look: Look; isKnown: boolean; run: string; runBefore: string; file: ChangedFile }): JSX.Element {
   const kind = kindOf(file.path);
   const isNew = file.before === null;
   const [mode, setMode] = useState<Mode>(kind !== undefined && isNew ? "shown" : "difference");
@@ -138,7 +139,7 @@ function Looked({ look: { before, after, changes }, isKnown, run, file }: { look
   if (kind === "picture" && file.after !== null) {
     return (
       <>
-        {file.before !== null && <><p class="note">before</p><Picture run={run} digest={file.before} path={file.path} /><p class="note">now</p></>}
+        {file.before !== null && <><p class="note">before</p><Picture run={runBefore} digest={file.before} path={file.path} /><p class="note">now</p></>}
         <Picture run={run} digest={file.after} path={file.path} />
       </>
     );

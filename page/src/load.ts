@@ -19,19 +19,26 @@ export interface Loaded<T> {
   again: () => void;
 }
 
+/** What there is, and for which keys it was asked. */
+interface Found<T> extends Omit<Loaded<T>, "again"> {
+  of: readonly unknown[];
+}
+
+const same = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && b.every((key, nth) => Object.is(key, a[nth]));
+
 /**
  * `get` is asked at once, and again after each change that `concerns` it. What is shown stays while it is asked, and when there is
  * no answer. `get` may `show` the first part of a long answer before it has all of it.
  */
 export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined, show: (part: T) => void) => Promise<T>, keys: unknown[], concerns: (change: Change) => boolean): Loaded<T> {
-  const [state, set] = useState<Omit<Loaded<T>, "again">>({ value: undefined, error: undefined });
+  const [state, setState] = useState<Found<T>>({ of: keys, value: undefined, error: undefined });
   const [forced, force] = useState(0);
   // What is asked for again is shown until there is an answer; something else is not.
   const last = useRef<[keys: unknown[], value: T | undefined]>([[], undefined]);
+  const set = (found: Omit<Found<T>, "of">): void => setState({ ...found, of: keys });
   useEffect(() => {
     const own = new AbortController();
-    const isSame = last.current[0].length === keys.length && keys.every((key, nth) => Object.is(key, last.current[0][nth]));
-    let value = isSame ? last.current[1] : undefined;
+    let value = same(last.current[0], keys) ? last.current[1] : undefined;
     let due = false;
     let busy = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -64,5 +71,7 @@ export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined, s
     const deaf = listen((change) => (change === undefined || concerns(change)) && soon(EVERY_MS));
     return () => (deaf(), clearTimeout(timer), own.abort());
   }, [...keys, forced]);
-  return { ...state, again: () => force((count) => count + 1) };
+  // Where the keys are others by now, what was found is that of another screen: an address never shows what belongs to the one before.
+  const found = same(state.of, keys) ? state : { value: undefined, error: undefined };
+  return { ...found, again: () => force((count) => count + 1) };
 }

@@ -1,5 +1,6 @@
 /** The page: signs in, shows the screen of the address, says when it is not live. */
 
+import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
@@ -24,9 +25,16 @@ import { Offline, Refused, key } from "./wire.js";
 /** Where one wanted to go before one had to sign in. */
 let wanted = "";
 
+/** Screens that ask for the same whoever looks: they do not wait until it is known who that is. */
+const ALIKE = new Set(["inbox", "runs", "r"]);
+
+/** Whether there is a session from before. Whether it is still good, the first answer says. */
+const isBack = signal(false);
+
 /** A code in the address is used once, and stands there no longer. */
 async function enter(): Promise<void> {
   const { parts } = place.value;
+  isBack.value = parts[0] !== "in" && key.get() !== undefined;
   if (parts[0] === "in" && parts[1] !== undefined) {
     const [, code, ...to] = parts;
     replace(to.length === 0 ? "#/inbox" : at(...to));
@@ -102,7 +110,7 @@ function Bar(): JSX.Element {
     <header class="bar">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
       <nav aria-label="screens">{link("#/inbox", "Questions", ["inbox", "q"])}{link("#/runs", "Runs", ["runs", "r"])}{link("#/flows", "Flows", ["flows", "start"])}</nav>
-      <span class="who">{who.value?.name}{who.value?.tenant === "local" ? "" : ` · ${who.value?.tenant}`}</span>
+      <span class="who">{who.value?.name}{who.value != null && who.value.tenant !== "local" && ` · ${who.value.tenant}`}</span>
       <a class="help" href="#/keys" aria-label="Help" aria-current={first === "keys" ? "page" : undefined}>?</a>
       <button class="link" onClick={() => void signOut().catch(() => setError(true))}>Sign out</button>
       {error && <span role="alert">no answer</span>}
@@ -189,7 +197,8 @@ function useKeys(): void {
 
 function Page(): JSX.Element {
   useKeys();
-  if (who.value === undefined) return <main class="page"><p class="note" role="status">Asking the server …</p></main>;
+  const isEarly = isBack.value && ALIKE.has(place.value.parts[0] ?? "inbox");
+  if (who.value === undefined && !isEarly) return <main class="page"><p class="note" role="status">Asking the server …</p></main>;
   if (who.value === null) return <main id="main" tabIndex={-1}><SignIn /></main>;
   return <><Bar /><NotLive /><main id="main" tabIndex={-1}><Screen /></main><Aloud /></>;
 }

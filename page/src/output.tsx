@@ -7,7 +7,7 @@ import { lined } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { TAIL_BYTES, tail, type Stream, type Tail } from "./log.js";
 import { Shown } from "./parts.js";
-import { place, replace } from "./router.js";
+import { place, setQueries } from "./router.js";
 import { plural, size } from "./words.js";
 
 const EVERY_MS = 1000;
@@ -106,7 +106,7 @@ function Text({ of: { text, from }, attempt, stream, wanted, isLive }: { of: Tai
     link(a, b);
   };
   const link = (a: number, b: number): void => {
-    replace(`${location.hash.split("?")[0]}?attempt=${/\d+$/.exec(attempt)?.[0] ?? 1}&log=${stream}&line=${a === b ? a : `${a}-${b}`}`);
+    setQueries({ attempt: /\d+$/.exec(attempt)?.[0] ?? "1", log: stream, line: a === b ? String(a) : `${a}-${b}` });
   };
   const blocks: JSX.Element[] = [];
   // Few lines are always laid out.

@@ -14,7 +14,7 @@ import { useLoaded } from "./load.js";
 import type { Stream } from "./log.js";
 import { Log } from "./output.js";
 import { Shown, State, now } from "./parts.js";
-import { at, place as here, replace } from "./router.js";
+import { at, place as here, setQueries } from "./router.js";
 import { rawItems, rawMember } from "./raw.js";
 import { duration, moment, plural, since, until, when } from "./words.js";
 import { ask, json } from "./wire.js";
@@ -236,7 +236,7 @@ function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } 
   const asked = Number(query.get("attempt"));
   const isAttempt = Number.isInteger(asked) && asked >= 1 && asked <= row.attempts;
   const attempt = isAttempt ? asked : row.attempts;
-  const setAttempt = (to: number): void => replace(`${location.hash.split("?")[0]}?attempt=${to}&log=${stream}`);
+  const setAttempt = (to: number): void => setQueries({ attempt: String(to), log: stream, line: "" });
   const [stream, setStream] = useState<Stream>(linked === "stdout" || linked === "stderr" ? linked : row.state === "failed" || row.state === "retries" ? "stderr" : "stdout");
   return (
     <section aria-label="output" id="output" tabIndex={-1}>

@@ -45,10 +45,17 @@ export function go(address: string): void {
 
 /** Names in the address what is chosen on a screen, so that a link leads to it; nothing is named by an empty text. */
 export function setQuery(name: string, value: string): void {
+  setQueries({ [name]: value });
+}
+
+/** The same for several of them; what is not among them stays. */
+export function setQueries(values: Readonly<Record<string, string>>): void {
   const [path = "", old = ""] = location.hash.split("?", 2);
   const query = new URLSearchParams(old);
-  if (value === "") query.delete(name);
-  else query.set(name, value);
+  for (const [name, value] of Object.entries(values)) {
+    if (value === "") query.delete(name);
+    else query.set(name, value);
+  }
   replace(`${path}${query.size > 0 ? `?${query}` : ""}`);
 }
 

@@ -6,6 +6,7 @@ import type { JSX } from "preact";
 import type { FlowShape, Run, RunLedger, StepRow, Steps } from "./api.js";
 import { Actions } from "./actions.js";
 import { useRunAloud } from "./aloud.js";
+import { Between } from "./between.js";
 import { Cost, dollars, unknownIn } from "./cost.js";
 import { Drawing, countsOf } from "./drawing.js";
 import { EventsView } from "./events.js";
@@ -13,12 +14,13 @@ import { ChangedFilesView } from "./files.js";
 import { RunTexts } from "./flows.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
+import { loopsIn } from "./pairs.js";
 import { Shown, State, now, titled } from "./parts.js";
 import { PlaceView } from "./place.js";
 import { at } from "./router.js";
 import { Standing, stateNow } from "./standing.js";
 import { Tree } from "./steps.js";
-import { taken, treeOf } from "./tree.js";
+import { taken, treeOf, type Node } from "./tree.js";
 import { duration, moment, plural, since } from "./words.js";
 import { Refused, json } from "./wire.js";
 import { Why } from "./why.js";
@@ -26,33 +28,40 @@ import { Why } from "./why.js";
 interface Look {
   run: Run;
   shape: FlowShape;
-  ledger: RunLedger;
+  /** Undefined until it is there: it is counted from all events of the run. */
+  ledger: RunLedger | undefined;
   rows: Map<string, StepRow>;
   newest: number;
   /** Whether all rows are there. */
   isWhole: boolean;
 }
 
-/** All of a run. The first look at one shows what there is while the rest of its rows arrives: it may have very many. */
+/** All of a run, asked for at once. The first look at one shows what there is while the rest arrives: it may have very many rows. */
 async function look(id: string, signal: AbortSignal, before: Look | undefined, show: (part: Look) => void): Promise<Look> {
-  const path = `runs/${encodeURIComponent(id)}`;
-  const [run, ledger] = await Promise.all([json<Run>(path, { signal }), json<RunLedger>(`${path}/ledger`, { signal })]);
-  const isOther = before === undefined || before.run.flow_digest !== run.flow_digest;
-  const shape = isOther ? await json<FlowShape>(`${path}/shape`, { signal }) : before.shape;
-  let rows = before?.rows ?? new Map<string, StepRow>();
-  let newest = before?.newest ?? 0;
-  for (let after: number | null | undefined = before?.newest; after !== null; ) {
-    const page: Steps = await json(`${path}/steps?limit=2000${after === undefined ? "" : `&after=${after}`}`, { signal });
-    rows = taken(rows, page.steps);
-    [after, newest] = [page.next, page.newest];
-    if (before === undefined && after !== null) show({ run, shape, ledger, rows, newest, isWhole: false });
+  const get = <T,>(part: string): Promise<T> => json<T>(`runs/${encodeURIComponent(id)}${part}`, { signal });
+  const stepsAfter = (after: number | undefined): Promise<Steps> => get(`/steps?limit=2000${after === undefined ? "" : `&after=${after}`}`);
+  const [ledgerToCome, stepsToCome] = [get<RunLedger>("/ledger"), stepsAfter(before?.newest)];
+  // If the run itself is refused, nobody waits for these.
+  for (const each of [ledgerToCome, stepsToCome]) each.catch(() => undefined);
+  const shapeOf = (): Promise<FlowShape> => get("/shape");
+  const [run, first] = await Promise.all([get<Run>(""), before === undefined ? shapeOf() : undefined]);
+  const shape = first ?? (before === undefined || before.run.flow_digest !== run.flow_digest ? await shapeOf() : before.shape);
+  let [rows, newest, ledger] = [before?.rows ?? new Map<string, StepRow>(), before?.newest ?? 0, before?.ledger];
+  const part = (): Look => ({ run, shape, ledger, rows, newest, isWhole: false });
+  if (before === undefined) show(part());
+  for (let page = await stepsToCome; ; page = await stepsAfter(page.next ?? undefined)) {
+    [rows, newest, ledger] = [taken(rows, page.steps), page.newest, await ledgerToCome];
+    if (page.next === null) return { ...part(), isWhole: true };
+    if (before === undefined) show(part());
   }
-  return { run, shape, ledger, rows, newest, isWhole: true };
 }
 
 /** What of a run is shown. */
-export const PARTS = ["steps", "why", "files", "cost", "map", "events"] as const;
+export const PARTS = ["steps", "why", "files", "cost", "map", "compare", "events"] as const;
 export type Part = (typeof PARTS)[number];
+
+/** Whether there are two of something that could be compared. */
+const isComparable = (run: Run, nodes: readonly Node[]): boolean => run.forked_from !== null || loopsIn(nodes).length > 0;
 
 export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen: string | undefined }): JSX.Element {
   const loaded = useLoaded<Look>((signal, before, show) => look(id, signal, before, show), [id], (change) => change.run === id);
@@ -71,13 +80,14 @@ function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: 
     <>
       <Head look={look} again={again} />
       <p class="facts tabs">
-        {PARTS.map((each) => <a key={each} href={each === "steps" ? at("r", run.run) : at("r", run.run, each)} aria-current={each === part ? "page" : undefined}>{each}</a>)}
+        {PARTS.filter((each) => each !== "compare" || each === part || isComparable(run, nodes)).map((each) => <a key={each} href={each === "steps" ? at("r", run.run) : at("r", run.run, each)} aria-current={each === part ? "page" : undefined}>{each}</a>)}
       </p>
-      {!isWhole && ["steps", "why", "map"].includes(part) && <p class="note" role="status">{`Reading the steps: ${rows.size} so far …`}</p>}
+      {((!isWhole && ["steps", "why", "map", "compare"].includes(part)) || (part === "cost" && ledger === undefined)) && <p class="note" role="status">{rows.size === 0 ? "Reading the steps …" : `Reading the steps: ${rows.size} so far …`}</p>}
       {isWhole && part === "why" && <Why run={run} rows={rows} />}
       {part === "files" && <ChangedFilesView run={run.run} />}
-      {part === "cost" && <Cost ledger={ledger} flow={run.flow_digest} nodes={nodes} />}
+      {part === "cost" && ledger !== undefined && <Cost ledger={ledger} flow={run.flow_digest} nodes={nodes} />}
       {isWhole && part === "map" && <><Drawing shape={shape} counts={countsOf(rows)} lineAt={(file, line) => `${at("r", run.run, "map")}?${new URLSearchParams({ ...(file === null ? {} : { file }), line: String(line) })}`} /><RunTexts key={run.flow_digest} run={run.run} /></>}
+      {isWhole && part === "compare" && <Between run={run} rows={rows} nodes={nodes} />}
       {part === "events" && <EventsView run={run.run} newest={look.newest} />}
       {isWhole && part === "steps" && (
         <div class={`split ${chosen === undefined ? "" : "has-place"}`}>
@@ -97,14 +107,14 @@ function Head({ look: { run, shape, ledger, rows, isWhole }, again }: { look: Lo
         <State of={stateNow(run, rows)} />
         {run.terminal_reason === null ? <span>for {since(run.started_at, now.value)}</span> : <span>after {duration(Date.parse(run.updated_at) - Date.parse(run.started_at))}</span>}
         <span>started {moment(run.started_at)} by <Line text={run.actor} /></span>
-        <span>{dollars(ledger.used.cost_usd, ledger.limits.cost_usd, unknownIn(ledger))}</span>
-        <span>{plural(ledger.used.agent_hops, "attempt")}{ledger.limits.agent_hops !== null && ` of ${ledger.limits.agent_hops}`}</span>
+        {ledger !== undefined && <span>{dollars(ledger.used.cost_usd, ledger.limits.cost_usd, unknownIn(ledger))}</span>}
+        {ledger !== undefined && <span>{plural(ledger.used.agent_hops, "attempt")}{ledger.limits.agent_hops !== null && ` of ${ledger.limits.agent_hops}`}</span>}
         {run.part !== null && <span>a part of its flow</span>}
         <a href={at("flows", run.flow_digest)}><Line text={run.flow} /></a>
       </p>
       <p class="note digest"><code>{run.run}</code>{run.forked_from !== null && <> forked from <a href={at("r", run.forked_from)}>{run.forked_from}</a></>}</p>
-      <Standing run={run} rows={rows} />
-      {isWhole && <Actions {...{ run, shape, ledger, rows, again }} />}
+      <Standing run={run} rows={rows} isWhole={isWhole} />
+      {isWhole && ledger !== undefined && <Actions {...{ run, shape, ledger, rows, again }} />}
     </header>
   );
 }

@@ -25,7 +25,7 @@ export async function recall(): Promise<void> {
   try {
     who.value = await json<Token>("token");
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) over("You were signed out: the session was over.");
+    if (error instanceof Refused && error.status === 401) over("You were signed out: the session is over.");
     else throw error;
   }
 }

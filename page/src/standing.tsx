@@ -46,11 +46,13 @@ const MOST = 4;
 interface Props {
   run: Run;
   rows: ReadonlyMap<string, StepRow>;
+  /** Whether these are all of its rows. */
+  isWhole: boolean;
 }
 
-export function Standing({ run, rows }: Props): JSX.Element {
+export function Standing({ run, rows, isWhole }: Props): JSX.Element {
   const all = [...rows.values()];
-  const failed = run.status === "failed" || run.status === "exhausted" ? firstFailure(rows) : undefined;
+  const failed = run.status === "failed" || run.status === "exhausted" ? firstFailure(rows, isWhole) : undefined;
   const asks = all.filter((row) => row.question !== null);
   const retries = run.waits_for === null ? all.filter((row) => row.next_try_at !== null) : [];
   const running = all.filter((row) => row.state === "running" && row.attempts > 0);

@@ -1,6 +1,6 @@
 /** The steps of a run: a tree of rows with a bar for each. Only the rows in view are in the document. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { StepRow } from "./api.js";
@@ -8,7 +8,7 @@ import { axisOf, type Axis } from "./axis.js";
 import { Line } from "./foreign.js";
 import { State, now, signOf } from "./parts.js";
 import { at, go, place, setQuery } from "./router.js";
-import { above, every, flat, isBad, opens, type Items, type Node } from "./tree.js";
+import { above, every, flat, isBad, movedBy, opens, type Items, type Node } from "./tree.js";
 import { clock, duration, moment, plural, since } from "./words.js";
 import { barOf, workOf, worked } from "./worked.js";
 
@@ -54,6 +54,19 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
     const chosen = filter === "failed" ? failed : filter === "open" ? open : visits;
     return wanted === "" ? chosen : chosen.filter(({ place, row }) => [place, row?.value, row?.summary].some((text) => text?.toLowerCase().includes(wanted)));
   }, [nodes, filter, wanted, folds]);
+  // While the run goes on, rows come and go above those in view: these stay where they are seen.
+  const shown = useRef({ nodes, rows });
+  useLayoutEffect(() => {
+    const before = shown.current;
+    shown.current = { nodes, rows };
+    const element = box.current;
+    if (element === null || element.scrollTop === 0 || before.nodes === nodes) return;
+    const [from, to] = [Math.ceil(element.scrollTop / HEIGHT), Math.floor((element.scrollTop + element.clientHeight) / HEIGHT)];
+    const moved = movedBy(before.rows, from, to, rows);
+    if (moved === 0) return;
+    element.scrollTop += moved * HEIGHT;
+    setScroll({ top: element.scrollTop, height: element.clientHeight });
+  }, [rows]);
   const at0 = Math.max(0, rows.findIndex((node) => node.place === (active ?? chosen)));
   useEffect(() => {
     const element = box.current;

@@ -229,6 +229,13 @@ export function flat(nodes: readonly Node[], isOpen: (node: Node) => boolean): N
   return all;
 }
 
+/** By how many rows those from one place to another have moved. Most of them count: one that is over by now may stand elsewhere. */
+export function movedBy(before: readonly Node[], from: number, to: number, after: readonly Node[]): number {
+  const places = new Map(after.map(({ place }, nth) => [place, nth]));
+  const moves = before.slice(from, to).flatMap(({ place }, nth) => ((now) => (now === undefined ? [] : [now - from - nth]))(places.get(place)));
+  return moves.sort((a, b) => a - b)[Math.floor(moves.length / 2)] ?? 0;
+}
+
 /** Every node, a whole before its parts. */
 export const every = (nodes: readonly Node[]): Node[] => flat(nodes, () => true);
 

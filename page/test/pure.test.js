@@ -14,9 +14,10 @@ async function module(name) {
 const { diff, diffOfFiles, counted, inPairs } = await module("diff.ts");
 const { marked } = await module("marked.ts");
 const { fieldsOf, read } = await module("form.tsx");
-const { treeOf, flat, every, above } = await module("tree.ts");
+const { treeOf, flat, every, above, movedBy } = await module("tree.ts");
 const { axisOf } = await module("axis.ts");
 const { partsOf, replaced } = await module("list.ts");
+const { filesBetween, isAlike, loopsIn, pairsOfRounds, pairsOfRuns } = await module("pairs.ts");
 const { changedSince } = await module("changed.ts");
 const { rawItems, rawMember } = await module("raw.ts");
 const { lined, named } = await module("foreign.tsx");
@@ -225,6 +226,16 @@ test("visits of a loop are its rounds: past ones say why they were sent back, th
   assert.deepEqual(told(treeOf(new Map(parallel), graph)), ["1 a … c [succeeded 2/4]", "2 round 1 [sent_back]", "3 a", "3 b", "3 c", "2 round 2 [succeeded]", "3 a", "3 b", "3 c", "1 side"]);
 });
 
+test("rows in view stay where they are while others come and go above them, and single ones move away", () => {
+  const rows = (...places) => places.map((place) => ({ place }));
+  const before = rows("a", "b", "c", "d", "e", "f", "g");
+  assert.equal(movedBy(before, 2, 6, before), 0);
+  assert.equal(movedBy(before, 2, 6, rows("x", "y", ..."abcdefg")), 2, "two have come");
+  assert.equal(movedBy(before, 2, 6, rows(..."bcdefga")), -1, "one above is over, and stands at the end");
+  assert.equal(movedBy(before, 2, 6, rows(..."abdefgc")), -1, "the first one in view is over: the others stay");
+  assert.equal(movedBy(before, 2, 6, rows("x", "y")), 0, "none of them is there any more");
+});
+
 test("steps of inner flows are seen before they run; of items, those that failed come first", () => {
   const step = (id, more = {}) => ({ step: id, kind: "run", needs: [], runs_flow: null, for_each: false, loop_to: null, ...more });
   const shape = { graph: false, flows: { inner: { graph: false, steps: [step("x"), step("y", { runs_flow: "inner" })] } }, steps: [step("a"), step("b", { runs_flow: "inner" })] };
@@ -327,6 +338,49 @@ test("the first failure is the one that ended the run", () => {
   assert.equal(first(whole("terminate"), item(0, 4), item(1, 3)), "1.check.1", "an item, in the order of time");
   assert.equal(first(whole("advance"), item(0, 4), failed("send.1", 9)), "send.1", "items that the flow has taken");
   assert.equal(first(failed("build.1", 7), failed("build.1.compile.1", 5, { part_of: "build.1", scope: "build.1" })), "build.1.compile.1", "a step of an inner flow");
+  // While rows are missing, a failure that the flow has taken is not called the one that ended it.
+  const soFar = (...rows) => firstFailure(new Map(rows), false)?.place;
+  assert.equal(soFar(failed("lint.1", 3, { leads_to: "advance" })), undefined);
+  assert.equal(soFar(item(0, 4)), undefined, "whether the step of this item ended the run is not known yet");
+  assert.equal(soFar(failed("lint.1", 3, { leads_to: "advance" }), failed("test.1", 9)), "test.1");
+});
+
+test("two rounds are compared step by step, also within, and two runs place by place", () => {
+  const row = (place, more = {}) => ({ place, step: place.split(".").at(-2), visit: Number(place.split(".").at(-1)), item: null, state: "succeeded", summary: "", attempts: 1, cost_usd: null, value: null, leads_to: "advance", ...more });
+  const node = (row, parts = []) => ({ place: row.place, name: row.step, row, group: undefined, parts });
+  const to_come = { place: "send.…", name: "send", row: undefined, group: undefined, parts: [] };
+  const round = (count, parts) => ({ place: `round ${count}`, name: `round ${count}`, row: undefined, group: { kind: "round", count }, parts });
+  const first = round(1, [node(row("draft.1")), node(row("build.1"), [node(row("build.1.compile.1"))]), node(row("each.1"), [node(row("0.each.1", { item: 0 })), node(row("1.each.1", { item: 1, state: "failed" }))])]);
+  const second = round(2, [node(row("draft.2")), node(row("draft.3")), node(row("build.2"), [node(row("build.2.compile.1", { summary: "two warnings" }))]), node(row("each.2"), [node(row("0.each.2", { item: 0 }))]), to_come]);
+  const loop = { place: "loop", name: "draft … each", row: undefined, group: { kind: "loop" }, parts: [first, second] };
+  const poll = { place: "loop of poll", name: "poll", row: undefined, group: { kind: "loop" }, parts: [node(row("poll.1")), node(row("poll.2"))] };
+  const loops = loopsIn([node(row("prepare.1")), loop, poll]);
+  assert.deepEqual(loops.map(({ name, rounds }) => [name, rounds.map((each) => each.name)]), [["draft … each", ["round 1", "round 2"]], ["poll", ["visit 1", "visit 2"]]]);
+  const told = (pairs) => pairs.map((pair) => [pair.name, pair.before?.place ?? null, pair.after?.place ?? null, isAlike(pair)]);
+  assert.deepEqual(told(pairsOfRounds(...loops[0].rounds)), [
+    ["draft", "draft.1", "draft.2", true],
+    ["draft (2)", null, "draft.3", false],
+    ["build", "build.1", "build.2", true],
+    ["build › compile", "build.1.compile.1", "build.2.compile.1", false],
+    ["each", "each.1", "each.2", true],
+    ["each › 0.each", "0.each.1", "0.each.2", true],
+    ["each › 1.each", "1.each.1", null, false],
+  ]);
+  assert.deepEqual(told(pairsOfRounds(...loops[1].rounds)), [["poll", "poll.1", "poll.2", true]]);
+  const rows = (...all) => new Map(all.map((each) => [each.place, each]));
+  assert.deepEqual(told(pairsOfRuns(rows(row("a.1"), row("b.1", { state: "failed" }), row("c.1")), rows(row("a.1"), row("b.1"), row("d.1")))), [["a.1", "a.1", "a.1", true], ["b.1", "b.1", "b.1", false], ["d.1", null, "d.1", false], ["c.1", "c.1", null, false]]);
+});
+
+test("of files, what both visits have changed is compared, and nothing is said of what one of them left alone", () => {
+  const file = (path, after, more = {}) => ({ path, before: "sha256:old", after, created: false, bytes: 3, ...more });
+  const before = [file("same.txt", "sha256:1"), file("differs.txt", "sha256:2"), file("left.txt", "sha256:3"), file("gone.txt", null)];
+  const after = [file("differs.txt", "sha256:4"), file("same.txt", "sha256:1"), file("gone.txt", "sha256:5"), file("own.txt", "sha256:6")];
+  assert.deepEqual(filesBetween(before, after), {
+    differing: [file("differs.txt", "sha256:4", { before: "sha256:2" }), file("gone.txt", "sha256:5", { before: null, created: true })],
+    same: ["same.txt"],
+    onlyBefore: ["left.txt"],
+    onlyAfter: ["own.txt"],
+  });
 });
 
 test("a member of a document is shown as it stands there", () => {

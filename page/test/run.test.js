@@ -176,11 +176,17 @@ test("what is known of a run is shown while the rest of its rows arrives", async
 test("the first screen needs few requests, one stream, and no other host", async () => {
   const stage = await Stage.open();
   const person = await Person.at(stage, PHONE);
+  await person.context.addInitScript(() => {
+    new MutationObserver(() => (globalThis.shownAt ??= /Nothing waits for you/.test(document.body?.innerText ?? "") ? performance.now() : undefined)).observe(document, { childList: true, subtree: true });
+  });
   const page = await person.tab(stage.link());
   await page.getByText("Nothing waits for you.").waitFor();
   const asked = person.asked.map((url) => url.replace(stage.url, ""));
   assert.equal(asked.filter((path) => path.startsWith("/v1/stream")).length, 1, asked.join(" "));
   assert(asked.length <= 9, asked.join(" "));
+  // The page itself, its script and its style, the sign-in, the questions; the stream begins beside these.
+  const before = await page.evaluate(() => performance.getEntries().filter(({ entryType, startTime }) => ["navigation", "resource"].includes(entryType) && startTime < globalThis.shownAt).map(({ name }) => new URL(name).pathname));
+  assert(before.length >= 5 && before.length <= 6, before.join(" "));
   await page.goto(`${stage.url}/#/nothing`);
   await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
   for (const [address, heading] of [["q/int_00000000000000000000000000", "No such question"], ["r/run_00000000000000000000000000", "No such run"]]) {

@@ -232,7 +232,16 @@ export class Person {
     if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) });
   }
 
+  /** What opens the server: halves of the session that is open, and the first token. */
+  async rights() {
+    const kept = this.context.pages().map((page) => page.evaluate(() => Object.values(localStorage)).catch(() => []));
+    return [this.stage.token, ...(await this.context.cookies()).map(({ value }) => value), ...(await Promise.all(kept)).flat()];
+  }
+
   async done() {
+    // Addresses end up in logs. What stands after `#` is sent to nobody.
+    const asked = this.asked.map((url) => decodeURIComponent(url.split("#")[0]));
+    for (const right of await this.rights()) assert(!asked.some((url) => url.includes(right)), "no address opens anything");
     await this.context.close();
     assert.deepEqual(this.wrong, []);
   }
