@@ -2,7 +2,8 @@
 
 use crate::{
     driver::Driver,
-    flows::{With, bounded, flow, limits, step},
+    flows::{With, agent, bounded, flow, limits, model, step},
+    programs::program,
     story::{ends, feed, plays},
 };
 use envoi_kernel::flow::InDoubtPolicy;
@@ -190,4 +191,50 @@ fn where_the_policy_decides_no_question_is_asked() {
     let steps = [step("a").in_doubt(InDoubtPolicy::Fail)];
     let went = ends(&flow(steps), &["start", "a.1.1 doubt", "reopen"]);
     assert_eq!(went, "reopened at a, a.2.1 begins = a.2.1 live");
+}
+
+/// The next attempt of a step, a verification too, could act where the attempt of the original still runs.
+#[test]
+fn of_an_attempt_of_the_original_a_person_decides_whatever_the_step_says() {
+    let kinds = [
+        ("command", step("a").tries(3)),
+        ("agent of a2a", agent("a").tries(3)),
+        ("agent program", program("a", None).tries(3)),
+        ("model", model("a").tries(3)),
+    ];
+    for (kind, step) in kinds {
+        let policies = [
+            step.clone().in_doubt(InDoubtPolicy::Ask),
+            step.clone().in_doubt(InDoubtPolicy::Rerun),
+            step.clone().in_doubt(InDoubtPolicy::Fail),
+            step.verified_by("look"),
+        ];
+        for step in policies {
+            for evidence in ["copied", "copied and nothing sent"] {
+                let policy = step.on_in_doubt.clone();
+                let doubt = format!("a.1.1 doubt {evidence}");
+                let asked = ends(&flow([step.clone()]), &["start", &doubt]);
+                let expected = "a.1.1 IN_DOUBT, asks InDoubt of a.1 = question [waiting 5]";
+                assert_eq!(asked, expected, "{kind}, {policy:?}, {evidence}");
+            }
+        }
+    }
+}
+
+/// What the copy has begun itself is its own.
+#[test]
+fn after_the_person_s_answer_the_step_decides_again() {
+    let rerun = flow([step("a").in_doubt(InDoubtPolicy::Rerun)]);
+    let inputs = ["start", "a.1.1 doubt copied", "answer rerun", "a.1.2 doubt"];
+    assert!(ends(&rerun, &inputs[..3]).ends_with("a.1.2 begins = a.1.2 live"));
+    assert_eq!(ends(&rerun, &inputs), "a.1.2 IN_DOUBT, a.1.3 begins = a.1.3 live");
+}
+
+/// The verification was begun in the original, which may still come to its own end.
+#[test]
+fn of_a_verification_of_the_original_a_person_decides_too() {
+    let flow = flow([step("a").verified_by("look")]);
+    let inputs = ["start", "a.1.1 doubt", "a.1.2 doubt copied"];
+    assert_eq!(ends(&flow, &inputs[..2]), "a.1.1 IN_DOUBT, a.1.2 verifies a.1.1 = a.1.2 live");
+    assert_eq!(ends(&flow, &inputs), "a.1.2 IN_DOUBT, asks InDoubt of a.1 = question [waiting 5]");
 }

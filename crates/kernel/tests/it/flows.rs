@@ -3,8 +3,8 @@
 use envoi_contract::{digest::Digest, envelope::InterruptKind, routing::Kind};
 use envoi_kernel::{
     flow::{
-        AgentPlan, AskPlan, Budget, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked,
-        OnExhausted, OnReached, Overdue, RoutingPlan, Step, StepKind, Template,
+        AgentPlan, AskPlan, Budget, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, ModelPlan, Next,
+        OnBlocked, OnExhausted, OnReached, OnThrottled, Overdue, RoutingPlan, Step, StepKind, Template,
     },
     ids::{FlowId, StepId},
     ledger::Cost,
@@ -134,6 +134,21 @@ pub(crate) fn agent(name: &str) -> Step {
         resends: false,
     };
     step(name).with(|step| step.kind = StepKind::A2a(Box::new(plan)))
+}
+
+/// A step that asks a model.
+pub(crate) fn model(name: &str) -> Step {
+    let plan = ModelPlan {
+        model: "small".to_owned(),
+        on_throttled: OnThrottled::default(),
+        prompt: Template("say it".to_owned()),
+        system: None,
+        files: Vec::new(),
+        temperature: None,
+        max_tokens: None,
+        repair: 0,
+    };
+    step(name).with(|step| step.kind = StepKind::Model(Box::new(plan)))
 }
 
 /// Changes of a step, one after the other.

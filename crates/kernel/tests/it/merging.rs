@@ -6,11 +6,11 @@ use crate::{
     driver::{Driver, doubtful, exited, person, reported, settled, slot},
     flows::{With as _, critic, flow, graph, step, step_id},
     set_back::isolated,
-    story::feed,
+    story::{feed, stand},
 };
-use envoi_contract::digest::Digest;
+use envoi_contract::{digest::Digest, json::Value};
 use envoi_kernel::{
-    Flow, Input, Refusal,
+    COPIED, Flow, Input, Refusal,
     event::{About, Choice, Command, MergeItem, Snapshot},
     flow::{EditedFile, Expression, ForEach, MergeDecision, OnConflict, OnExhausted, Step},
     input::{Answer, AttemptResult},
@@ -87,12 +87,31 @@ fn a_merge_in_doubt_is_done_again_from_its_beginning_without_a_question() {
     let (_, mut driver) = fan("[1]");
     driver.ok(item("0.fix.1.1", 0, "zero"));
     fill(&mut driver);
+    driver.ok(merge_in_doubt(false));
+    driver.restart();
+    assert_eq!(merged(&driver, "fix.1.2"), [(0, digest("zero"))]);
+    assert_eq!(driver.begun("fix.1.2").set_back, Some(digest("base")));
+}
+
+/// The files before the merge are known.
+fn merge_in_doubt(copied: bool) -> Input {
     let Input::InDoubt { attempt, evidence } = doubtful("fix.1.1", 5) else { unreachable!() };
     let mut members = evidence.as_object().unwrap().clone();
     members.insert("workspace_before".to_owned(), digest("base").to_string().as_str().into());
-    driver.ok(Input::InDoubt { attempt, evidence: envoi_contract::json::Value::Object(members) });
+    members.insert(COPIED.to_owned(), copied.into());
+    Input::InDoubt { attempt, evidence: Value::Object(members) }
+}
+
+#[test]
+fn of_a_merge_of_the_original_a_person_decides() {
+    let (_, mut driver) = fan("[1]");
+    driver.ok(item("0.fix.1.1", 0, "zero"));
+    fill(&mut driver);
+    driver.ok(merge_in_doubt(true));
     driver.restart();
-    assert_eq!(merged(&driver, "fix.1.2"), [(0, digest("zero"))]);
+    assert_eq!(stand(&driver.run), "= question [waiting 5]");
+    let went = feed(&mut driver, "answer rerun");
+    assert!(went.contains("fix.1.2 merges"), "{went}");
     assert_eq!(driver.begun("fix.1.2").set_back, Some(digest("base")));
 }
 

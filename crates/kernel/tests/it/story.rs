@@ -153,11 +153,7 @@ fn attempt_input(id: &str, words: &str) -> Input {
     let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
     let plain = |outcome| result(id, outcome, "");
     let result = match verb {
-        "doubt" if rest == "nothing sent" => {
-            let evidence = Value::Object(Object::from([(envoi_kernel::NOTHING_SENT, Value::from(true))]));
-            return Input::InDoubt { attempt: attempt(id), evidence };
-        }
-        "doubt" => return Input::InDoubt { attempt: attempt(id), evidence: Value::Null },
+        "doubt" => return Input::InDoubt { attempt: attempt(id), evidence: evidence(rest) },
         "exit" => exited(id, rest.parse().unwrap()),
         "says" => result(id, Outcome::Exited { code: 0 }, rest),
         "reports" => reported(id, rest),
@@ -171,6 +167,15 @@ fn attempt_input(id: &str, words: &str) -> Input {
         other => panic!("nothing is called {other}"),
     };
     settled(result)
+}
+
+/// What is known of an attempt in doubt: `nothing sent`, `copied`, `copied and nothing sent`, or nothing.
+fn evidence(words: &str) -> Value {
+    let member = |word: &str, name: &'static str| words.contains(word).then(|| (name, Value::from(true)));
+    let members =
+        [member("copied", envoi_kernel::COPIED), member("nothing sent", envoi_kernel::NOTHING_SENT)];
+    let known: Object = members.into_iter().flatten().collect();
+    if words.is_empty() { Value::Null } else { Value::Object(known) }
 }
 
 /// `NAME[ ATTEMPT]`: a model is called, by an attempt or beside all.
