@@ -12,6 +12,7 @@ use crate::{
         message::{EngineError, Message, Reply},
         protocol::{Refused, Request, Response},
         runner::{Caller, StoreGone},
+        trouble::{Trouble, guarded},
     },
     observe::followers::{Followers, Watcher},
     query::snapshots,
@@ -76,7 +77,7 @@ impl Commands {
             Request::Collect(_) | Request::Ping => None,
             _ => Some(self.requests.begin()),
         };
-        let done = match request {
+        let done = guarded("the command", || match request {
             Request::Collect(request) => self.collect(&request, client),
             Request::Start(request) => self.start(*request, client),
             Request::Fork(request) => self.fork(*request, client),
@@ -86,8 +87,8 @@ impl Commands {
             Request::Apply(request) => self.apply(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
             Request::Ping => Ok(()),
-        };
-        match done {
+        });
+        match done.unwrap_or_else(|panic| Err(panicked(panic))) {
             Err(refused) if refused.code == Code::EngineStopping => {
                 send(client, Response::Stopped { reason: refused.message })
             }
@@ -156,6 +157,12 @@ impl Commands {
         self.mailbox.send(message(reply)).map_err(|_| gone())?;
         receiver.recv().map_err(|_| gone())?
     }
+}
+
+/// The client would wait for ever, or take the engine for one that is closing.
+fn panicked(panic: Trouble) -> Refused {
+    let hint = "it may have been done in part: `envoi runs` and `envoi show RUN` say how things stand; report it with that message";
+    Refused::new(panic.kind.code(), panic.reason, Some(hint))
 }
 
 /// Sends a response. A client that is gone does not need it.

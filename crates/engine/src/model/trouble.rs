@@ -66,8 +66,41 @@ impl Trouble {
 /// Does `work`, and makes a panic in it the trouble of the run that it is done for. The hook has written the message of the
 /// panic to standard error; it is not repeated, because it may quote the output of a command.
 pub(crate) fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Result<T, Trouble> {
+    let work = || {
+        #[cfg(test)]
+        defect::reached(what);
+        work()
+    };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|_| {
         let reason = format!("{what} panicked: a defect of this program, whose message is on standard error");
         Trouble::new(TroubleKind::Inconsistent, reason)
     })
+}
+
+/// Defects for tests.
+#[cfg(test)]
+pub(crate) mod defect {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static NEXT: RefCell<Option<String>> = const { RefCell::new(None) };
+    }
+
+    /// The next work of this name that this thread does under guard panics.
+    pub(crate) fn is_in(what: &str) {
+        NEXT.replace(Some(what.to_owned()));
+    }
+
+    /// Whether that has come to pass.
+    pub(crate) fn has_shown() -> bool {
+        NEXT.with_borrow(Option::is_none)
+    }
+
+    pub(super) fn reached(what: &str) {
+        let is_meant = NEXT.with_borrow(|next| next.as_deref() == Some(what));
+        if is_meant {
+            NEXT.take();
+            panic!("a defect in {what}");
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! Who follows which run: followers learn of a commit before anything that follows from it is started.
 
-use crate::model::protocol::{Response, Standing};
+use crate::model::{
+    protocol::{Response, Standing},
+    trouble::guarded,
+};
 use envoi_journal::Aside;
 use envoi_kernel::{Record, ids::RunId};
 use std::{
@@ -13,7 +16,7 @@ use std::{
 };
 
 /// Called with each commit of any run, and with no records when a run is set aside or taken up again, from the engine's thread: it
-/// must be quick and must not panic.
+/// must be quick. If it panics, it has missed that commit, and nothing else follows.
 pub type Watcher = Arc<dyn Fn(&RunId, &[Record]) + Send + Sync>;
 
 /// The followers of all runs of an engine. Cheap to clone.
@@ -123,7 +126,10 @@ impl Followers {
 
     fn notify_watchers(&self, run: &RunId, records: &[Record]) {
         for watcher in self.watchers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            watcher(run, records);
+            // Nothing is wrong with the run, and the others are to be watched as before.
+            if let Err(trouble) = guarded("watching a run", || watcher(run, records)) {
+                tracing::error!(run = run.as_str(), "{}", trouble.reason);
+            }
         }
     }
 
@@ -166,5 +172,33 @@ impl Drop for Held<'_> {
         if followers.is_empty() {
             by_run.remove(&self.run);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::code::Code;
+    use envoi_contract::time::Timestamp;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_watcher_that_panics_keeps_nothing_from_the_others() {
+        let followers = Followers::default();
+        let (seen, watched) = mpsc::channel();
+        followers.watch(Arc::new(|_, _| panic!("a defect of the watcher")));
+        followers.watch(Arc::new(move |run, _| seen.send(run.clone()).unwrap()));
+        let run = RunId::new("run_1").unwrap();
+        let (client, heard) = mpsc::channel();
+        followers.add(&run, client);
+        followers.notify(&run, &[]);
+        followers.taken_up(&run);
+        let why = Aside::new(Timestamp::from_millis(0), Code::RunInconsistent, "a defect", "");
+        followers.set_aside(&run, &why);
+        assert_eq!(watched.try_iter().count(), 3);
+        assert!(
+            matches!(heard.try_recv(), Ok(Response::Rest { .. })),
+            "who follows the run is told that it rests"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use super::flow_cache::{self, FlowCache};
 use crate::model::{
     protocol::Refused,
-    trouble::{Trouble, TroubleKind},
+    trouble::{Trouble, TroubleKind, guarded},
 };
 use envoi_flow::Report;
 use envoi_journal::{PinnedFlow, ReadError, Reader, RunPaths, Snapshot, with_causes};
@@ -16,6 +16,8 @@ pub(crate) enum LoadError {
     Read(ReadError),
     Flow(String),
     Replay(String),
+    /// A defect of ours.
+    Panicked(Trouble),
 }
 
 impl LoadError {
@@ -26,6 +28,7 @@ impl LoadError {
             Self::Read(ReadError::Missing { .. } | ReadError::Busy | ReadError::Io { .. }) => None,
             Self::Read(error) => unreadable(with_causes(error)),
             Self::Replay(error) => unreadable(error.clone()),
+            Self::Panicked(trouble) => Some(trouble.clone()),
             Self::Flow(report) => {
                 let reason = "the flow that it is pinned to cannot be read by this version".to_owned();
                 Some(Trouble::new(TroubleKind::Unreadable, reason).with_evidence(report.clone()))
@@ -40,6 +43,9 @@ impl LoadError {
                 "the flow that run `{id}` is pinned to cannot be read by this version:\n{report}"
             )),
             Self::Replay(error) => Refused::failure(format!("run `{id}`: {error}")),
+            Self::Panicked(trouble) => {
+                Refused::new(trouble.kind.code(), format!("run `{id}`: {}", trouble.reason), None)
+            }
         }
     }
 }
@@ -79,7 +85,9 @@ pub fn check_not_aside(reader: &Reader, id: &RunId) -> Result<(), Refused> {
 /// The run with its places as they are now, and the bytes of its events since its last snapshot.
 pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
     tracing::debug!(run = %id, "a run is loaded");
-    let (mut run, weight) = load_as_recorded(flow_cache::of_process(), reader, id)?;
+    // All that is done with a run begins with this, also the start of an engine, which goes through all of them.
+    let loaded = guarded("loading it", || load_as_recorded(flow_cache::of_process(), reader, id));
+    let (mut run, weight) = loaded.map_err(LoadError::Panicked).flatten()?;
     if let Some(started) = run.started() {
         let RunPaths { workspace, run_base, source, origin, .. } =
             reader.paths_of(started).map_err(LoadError::Read)?;

@@ -6,6 +6,7 @@ use crate::model::{
     message::Adopt,
     protocol::{AnswerRequest, CallerWire, CorrectedFlow, ResumeRequest, WorkspaceUse},
     runner::CallingAttempt,
+    trouble::defect,
 };
 use envoi_contract::{code::Code, json::Object};
 use envoi_journal::{Commit, PinnedFlow, Writer};
@@ -109,6 +110,21 @@ impl Place {
     fn serves(&self, request: Request) -> (Receiver<Response>, JoinHandle<()>) {
         let (commands, (client, heard)) = (self.commands.clone(), mpsc::channel());
         (heard, thread::spawn(move || commands.serve(request, &client)))
+    }
+
+    /// As [`Self::serves`]; what is done under this name panics.
+    fn serves_with_a_defect(
+        &self,
+        what: &'static str,
+        request: Request,
+    ) -> (Receiver<Response>, JoinHandle<()>) {
+        let (commands, (client, heard)) = (self.commands.clone(), mpsc::channel());
+        let served = move || {
+            defect::is_in(what);
+            commands.serve(request, &client);
+            assert!(defect::has_shown(), "nothing was done that could have panicked");
+        };
+        (heard, thread::spawn(served))
     }
 
     /// Ends the live attempt: it fails, or it is in doubt. Does nothing if no attempt is live.
@@ -586,6 +602,40 @@ fn a_run_whose_row_is_ahead_of_its_events_is_set_aside() {
     assert_eq!(trouble.kind.code(), Code::RunInconsistent, "{}", trouble.reason);
     let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("nothing was done") };
     assert_eq!((refused.code.as_str(), refused.exit_code()), ("RUN_SET_ASIDE", 8));
+}
+
+/// Whether a person asks for it, or an engine that comes up and goes through all runs.
+#[test]
+fn a_run_that_panics_as_it_is_loaded_is_set_aside() {
+    let place = place(PLAIN);
+    let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+    let request = Request::Resume(Box::new(follow));
+    let (heard, served) = place.serves_with_a_defect("loading it", request);
+    let Message::Unloadable { run, trouble, reply } = place.told.recv().unwrap() else {
+        panic!("the loop is asked for something else")
+    };
+    assert!(run == place.id && trouble.reason.contains("loading it panicked"), "{}", trouble.reason);
+    let (code, reason) = (trouble.kind.code().as_str().to_owned(), trouble.reason);
+    reply(Err(EngineError::SetAside { run, code, reason }));
+    served.join().unwrap();
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("nothing was done") };
+    assert_eq!((refused.code.as_str(), refused.exit_code()), ("RUN_SET_ASIDE", 8));
+    assert!(refused.message.contains("RUN_INCONSISTENT"), "{}", refused.message);
+}
+
+#[test]
+fn a_command_that_panics_is_refused_with_the_reason_and_others_are_taken_as_before() {
+    let place = place(PLAIN);
+    let cancel = || Request::Cancel { run: place.id.clone(), by: by(), caller: Box::default() };
+    let (heard, served) = place.serves_with_a_defect("the command", cancel());
+    served.join().unwrap();
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("the client hears nothing") };
+    assert!(refused.message.contains("panicked"), "{}", refused.message);
+    assert_eq!((refused.exit_code(), place.commands.under_way.count()), (8, 0));
+    let (heard, served) = place.serves(cancel());
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
         claim::Claim,
         message::{self, Adopt, Begin, Branch, EngineError, Purpose},
         runner::CallingAttempt,
-        trouble::{Trouble, TroubleKind},
+        trouble::{Trouble, TroubleKind, guarded},
     },
 };
 use envoi_contract::code::Code;
@@ -110,14 +110,12 @@ impl Engine {
         let begun = run.started().map(|started| (Claim::of(started), started.by.tenant.clone()));
         let Some((claim, tenant)) = begun else { return Ok(()) };
         let id = claim.run.clone();
-        // Such a run cannot come about: the end of its journal is missing. Nothing would ever wake it.
-        let is_open = !matches!(run.status(), Status::Ended(_));
-        if is_open && purpose == Purpose::GoOn && inputs.is_empty() && run.wants().is_empty() {
-            let reason =
-                "its events end where it is not over and nothing can go on: its last events are missing";
+        let goes_on_by_itself = purpose == Purpose::GoOn && inputs.is_empty();
+        if let Err(trouble) = guarded("what the run wants", || check_wants(&run, goes_on_by_itself)).flatten()
+        {
             match self.runs.contains_key(&id) {
                 true => self.reply_when_noted(&id, request, reply),
-                false => self.refuse_to_load(&id, &Trouble::new(TroubleKind::Inconsistent, reason), reply),
+                false => self.refuse_to_load(&id, &trouble, reply),
             }
             return Ok(());
         }
@@ -185,8 +183,10 @@ impl Engine {
         if goes_on && again.is_none() {
             self.note_held(&id);
         }
-        self.arm(&id);
-        self.turn(&id);
+        match guarded("what the run wants", || self.arm(&id)) {
+            Ok(()) => self.turn(&id),
+            Err(trouble) => self.set_aside(&id, trouble),
+        }
         Ok(())
     }
 
@@ -249,6 +249,19 @@ impl Engine {
             None => Ok(()),
         }
     }
+}
+
+/// Looks for an end of the journal that is missing: such a run cannot come about, and nothing would ever wake it.
+///
+/// # Errors
+/// The run is not over and wants nothing, although it `goes_on_by_itself`.
+fn check_wants(run: &Run, goes_on_by_itself: bool) -> Result<(), Trouble> {
+    let is_open = !matches!(run.status(), Status::Ended(_));
+    if run.wants().is_empty() && is_open && goes_on_by_itself {
+        let reason = "its events end where it is not over and nothing can go on: its last events are missing";
+        return Err(Trouble::new(TroubleKind::Inconsistent, reason));
+    }
+    Ok(())
 }
 
 /// The folder that is about to change with these requests of the run, or that changes already: without a request, a restore goes on that an

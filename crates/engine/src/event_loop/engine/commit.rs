@@ -56,13 +56,14 @@ impl Engine {
             return self.set_aside(id, trouble);
         }
         let announced = started_by(&records);
-        if !announced.is_empty()
-            && let Err(trouble) = self.enter(id)
-        {
-            // Nothing of it was started, and the journal says so: it is started when the run is taken up.
-            return self.set_aside(id, trouble);
+        if !announced.is_empty() {
+            let started =
+                guarded("what the run wants", || self.enter(id).map(|()| self.start(id, &announced, true)));
+            if let Err(trouble) = started.flatten() {
+                // What was not started of it is announced in the journal: it is started when the run is taken up.
+                return self.set_aside(id, trouble);
+            }
         }
-        self.start(id, &announced, true);
         self.turn(id);
         self.forget_if_over(id);
     }
@@ -78,21 +79,24 @@ impl Engine {
     /// Applies and shows what is durable.
     pub(super) fn show(&mut self, id: &RunId, records: &[Record], receipt: Receipt) -> Result<(), Trouble> {
         let Some(active) = self.runs.get_mut(id) else { return Ok(()) };
-        let mut talks = active.talks_left_alone(id);
-        for record in records {
-            talks.extend(active.talk_left_by(id, &record.event));
-            let applied = guarded("an event", || active.run.apply(record))?;
-            applied.map_err(|error| {
-                let seq = record.seq;
-                Trouble::new(TroubleKind::Inconsistent, error.to_string())
-                    .with_evidence(format!("event {seq}"))
-            })?;
-        }
-        active.after_commit(receipt.events_bytes);
-        let withdrawn = talks.into_iter().filter(|job| !active.waits_for(job));
-        withdrawn.for_each(|job| self.world.runner.withdraw(job));
+        guarded("an event", || {
+            let mut talks = active.talks_left_alone(id);
+            for record in records {
+                talks.extend(active.talk_left_by(id, &record.event));
+                active.run.apply(record).map_err(|error| {
+                    let seq = record.seq;
+                    Trouble::new(TroubleKind::Inconsistent, error.to_string())
+                        .with_evidence(format!("event {seq}"))
+                })?;
+            }
+            active.after_commit(receipt.events_bytes);
+            let withdrawn = talks.into_iter().filter(|job| !active.waits_for(job));
+            withdrawn.for_each(|job| self.world.runner.withdraw(job));
+            Ok::<_, Trouble>(())
+        })
+        .flatten()?;
         let shown = guarded("showing a run", || self.world.observer.committed(&active.run, records))?;
-        self.arm(id);
+        guarded("what the run wants", || self.arm(id))?;
         shown.map_err(|error| Trouble::new(TroubleKind::Files, error.to_string()))
     }
 

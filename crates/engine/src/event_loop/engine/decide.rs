@@ -8,8 +8,8 @@ use crate::{
         trouble::{Trouble, TroubleKind, guarded},
     },
 };
-use envoi_contract::digest::Digest;
-use envoi_kernel::{Input, Record, Refusal, ids::RunId};
+use envoi_journal::Commit;
+use envoi_kernel::{Input, Refusal, ids::RunId};
 use std::sync::Arc;
 
 impl Engine {
@@ -43,40 +43,35 @@ impl Engine {
         if let Some(corrected) = &corrected {
             active.run.learn(Arc::clone(&corrected.flow));
         }
-        let decided = guarded("a decision", || active.run.decide_next(input, slot, time));
+        let decided = guarded("a decision", || {
+            let records = active.run.decide_next(input, slot, time)?;
+            if let Some(corrected) = corrected {
+                // Its text is durable with the event that names it.
+                active.pinned = Some(corrected.pinned);
+            }
+            self.accounts.decided(&active.tenant, &active.run, &records, now);
+            let deliveries = self.outbox.deliveries(&active.run, id, &records);
+            let commit = active.commit(id, &records, blobs, deliveries, &mut self.snapshots);
+            active.cut_short = active.run.is_cut_short();
+            Ok::<_, Refusal>((records, commit))
+        });
         if has_slot && !matches!(decided, Ok(Ok(_))) {
             self.slots.give_back(&tenant);
             self.slots.settle_loan(id, None);
         }
         match decided {
-            Ok(Ok(records)) => {
+            Ok(Ok((records, commit))) => {
                 self.calls.extend(begun_call);
-                if let (Some(corrected), Some(active)) = (corrected, self.runs.get_mut(id)) {
-                    // Its text is durable with the event that names it.
-                    active.pinned = Some(corrected.pinned);
-                }
-                self.submit(id, records, blobs, has_slot, reply);
+                self.submit(id, InFlight { records, slot: has_slot, reply }, commit);
             }
             Ok(Err(refusal)) => self.refused(id, refusal, begins, reply),
             Err(trouble) => self.panicked(id, trouble, begins, reply),
         }
     }
 
-    fn submit(
-        &mut self,
-        id: &RunId,
-        records: Vec<Record>,
-        blobs: Vec<(Digest, Vec<u8>)>,
-        has_slot: bool,
-        reply: Option<Reply>,
-    ) {
-        let now = self.clocks();
+    fn submit(&mut self, id: &RunId, in_flight: InFlight, commit: Commit) {
         let Some(active) = self.runs.get_mut(id) else { return };
-        self.accounts.decided(&active.tenant, &active.run, &records, now);
-        let deliveries = self.outbox.deliveries(&active.run, id, &records);
-        let commit = active.commit(id, &records, blobs, deliveries, &mut self.snapshots);
-        active.cut_short = active.run.is_cut_short();
-        active.in_flight = Some(InFlight { records, slot: has_slot, reply });
+        active.in_flight = Some(in_flight);
         self.commits_under_way = self.commits_under_way.saturating_add(1);
         self.world.log.submit(commit);
     }

@@ -5,7 +5,7 @@ use crate::{
     event_loop::{active_run::Request, outputs},
     model::{
         runner::{CallingAttempt, Settlement},
-        trouble::Trouble,
+        trouble::{Trouble, guarded},
     },
 };
 use envoi_kernel::{
@@ -28,8 +28,11 @@ impl Engine {
         self.slots.end_loans(&CallingAttempt { run: id.clone(), attempt: attempt.clone() });
         let (input, blobs) = match settlement {
             Settlement::Finished { mut result, blobs } => {
-                result.misfit =
-                    active.run.step(&attempt.visit).and_then(|step| outputs::misfit(step, &result));
+                let step = active.run.step(&attempt.visit);
+                match guarded("a look at a result", || outputs::misfit(step?, &result)) {
+                    Ok(misfit) => result.misfit = misfit,
+                    Err(trouble) => return self.set_aside(id, trouble),
+                }
                 (Input::Settled(result), blobs)
             }
             Settlement::InDoubt { evidence } => {

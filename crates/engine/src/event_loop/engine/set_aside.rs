@@ -9,7 +9,7 @@ use crate::model::{
     claim::Claim,
     message::{Adopt, EngineError, Reply},
     runner::CallingAttempt,
-    trouble::{Trouble, TroubleKind},
+    trouble::{Trouble, TroubleKind, guarded},
 };
 use envoi_journal::{Aside, Note};
 use envoi_kernel::ids::{AttemptId, RunId};
@@ -201,7 +201,8 @@ impl Engine {
 
     /// It is durable that the run is tried again.
     pub(super) fn is_taken_up(&mut self, id: &RunId) {
-        self.world.observer.taken_up(id);
+        // What fails to be shown here fails again at the next commit, and sets the run aside then.
+        let _ = guarded("showing that a run is taken up", || self.world.observer.taken_up(id));
         let Some(SetAside { stage, adopts, noted, .. }) = self.aside.remove(id) else { return };
         let mut refused = Vec::new();
         for adopt in adopts {
@@ -225,7 +226,8 @@ impl Engine {
         let Stage::Storing(why) = &aside.stage else { return };
         let why = why.clone();
         aside.stage = Stage::Stored(why.clone());
-        self.world.observer.set_aside(id, &why);
+        // It is aside already, and its row says so.
+        let _ = guarded("showing that a run is set aside", || self.world.observer.set_aside(id, &why));
         let replies = std::mem::take(&mut aside.replies);
         replies.into_iter().for_each(|reply| reply(Err(set_aside(id, &why))));
         if !aside.adopts.is_empty() {

@@ -41,6 +41,8 @@ struct Doings {
     snapshots: Rc<RefCell<Vec<(Seq, Snapshot)>>>,
     /// Runs that cannot be shown.
     unshown: Rc<RefCell<Vec<RunId>>>,
+    /// What has to be shown of these runs is more than the observer can bear.
+    unbearable: Rc<RefCell<Vec<RunId>>>,
     clocks: Clocks,
 }
 
@@ -59,6 +61,10 @@ impl Doings {
 
     fn take(&self) -> Vec<String> {
         self.list.take()
+    }
+
+    fn panics_over(&self, run: &RunId) {
+        assert!(!self.unbearable.borrow().contains(run), "a defect of the observer");
     }
 }
 
@@ -119,6 +125,7 @@ impl Runner for Doings {
 impl Observer for Doings {
     fn committed(&mut self, run: &Run, _: &[Record]) -> Result<(), ShowError> {
         let id = &run.started().unwrap().run;
+        self.panics_over(id);
         match self.unshown.borrow().contains(id) {
             true => Err(std::io::Error::other("the disk is full").into()),
             false => Ok(()),
@@ -127,10 +134,12 @@ impl Observer for Doings {
 
     fn set_aside(&mut self, run: &RunId, why: &Aside) {
         self.add(format!("{run} is shown as set aside: {}: {}", why.code, why.reason));
+        self.panics_over(run);
     }
 
     fn taken_up(&mut self, run: &RunId) {
         self.add(format!("{run} is shown as taken up"));
+        self.panics_over(run);
     }
 }
 

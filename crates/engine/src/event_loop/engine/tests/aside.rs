@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     commands::under_way::UnderWay,
     host::{Callback, Ending, LastMoment, run_loop},
-    model::protocol::Response,
+    model::{protocol::Response, trouble::defect},
     observe::{followers::Followers, placing::Placing},
 };
 use envoi_contract::code::Code;
@@ -471,6 +471,127 @@ fn a_loop_that_panics_leaves_nobody_waiting() {
     assert!(under_way.take().is_none(), "no request is taken any more");
     let Ok(Response::Stopped { reason }) = heard.try_recv() else { panic!("its follower is not told") };
     assert_eq!(reason, "the loop panicked");
+}
+
+/// What the loop gets, of a run as it is.
+type Cause = fn(&Run) -> Message;
+
+/// The only slot is that of run `a`, and run `b` waits for it. What is done because of `message` panics: what the loop does.
+fn with_a_defect(what: &str, message: Cause) -> Vec<String> {
+    let (mut engine, doings) = running("a");
+    let known = engine.run(&id("a")).unwrap().clone();
+    engine.handle(begin("b"));
+    engine.handle(durable("b"));
+    doings.take();
+    defect::is_in(what);
+    engine.handle(message(&known));
+    if !defect::has_shown() {
+        engine.handle(durable("a"));
+    }
+    assert!(defect::has_shown(), "{what}: nothing was done that could have panicked");
+    let mut done = doings.take();
+    engine.handle(aside_is_durable("a"));
+    engine.handle(durable("b"));
+    engine.handle(settled("b", "only.1.1"));
+    engine.handle(durable("b"));
+    done.extend(doings.take());
+    assert!(engine.stopped().is_none() && engine.is_idle() && engine.runs().count() == 0, "{what}: {done:?}");
+    done
+}
+
+#[test]
+fn a_panic_in_whatever_is_done_for_a_run_sets_that_run_aside_and_the_others_go_on() {
+    let cancels = |_: &Run| {
+        let input = Box::new(Input::Cancel { by: by() });
+        Message::Input { run: id("a"), input, reply: Box::new(drop) }
+    };
+    let ends = |_: &Run| settled("a", "only.1.1");
+    let rows: [(&str, Cause); 6] = [
+        ("a look at a result", ends),
+        ("a decision", ends),
+        ("a decision", cancels),
+        ("an event", ends),
+        ("showing a run", ends),
+        ("what the run wants", cancels),
+    ];
+    for (what, message) in rows {
+        let done = with_a_defect(what, message);
+        let (of_a, of_b): (Vec<&str>, Vec<&str>) =
+            done.iter().map(String::as_str).partition(|doing| doing.starts_with("run_a"));
+        let after: Vec<&str> =
+            of_a.iter().copied().filter(|doing| !doing.starts_with("run_a commits")).collect();
+        assert!(of_a.len() - after.len() <= 1, "{what}: {of_a:?}");
+        let reason = format!("{what} panicked: a defect of this program, whose message is on standard error");
+        let aside = format!("run_a is shown as set aside: RUN_INCONSISTENT: {reason}");
+        assert_eq!(after, ["run_a is set aside: RUN_INCONSISTENT", aside.as_str()], "{what}");
+        let whole = [
+            "run_b commits attempt_started",
+            "run_b ensures only.1.1",
+            "run_b commits attempt_settled routed handoff_written run_ended",
+        ];
+        assert_eq!(of_b, whole, "{what}");
+    }
+}
+
+/// An engine comes up and goes through the runs that it finds.
+#[test]
+fn a_run_that_panics_as_it_is_taken_up_is_set_aside_and_the_next_one_goes_on() {
+    let (mut before, _) = engine(2);
+    for name in ["a", "b"] {
+        before.handle(begin(name));
+        before.handle(durable(name));
+    }
+    let found = ["a", "b"].map(|name| before.run(&id(name)).unwrap().clone());
+    let (mut engine, doings) = engine(1);
+    defect::is_in("what the run wants");
+    let replies = found.each_ref().map(|run| {
+        let (received, message) = adopt(run, false);
+        engine.handle(message);
+        received
+    });
+    assert!(defect::has_shown());
+    assert_eq!(
+        doings.take(),
+        ["run_a is set aside: RUN_INCONSISTENT", "run_b is held", "run_b ensures only.1.1"]
+    );
+    assert!(matches!(taken(&replies[1]), Some(Ok(()))));
+    engine.handle(aside_is_durable("a"));
+    let told = taken(&replies[0]);
+    let Some(Err(EngineError::SetAside { reason, .. })) = &told else { panic!("{told:?}") };
+    assert!(reason.contains("panicked"), "{reason}");
+    assert!(engine.stopped().is_none());
+}
+
+#[test]
+fn a_run_that_panics_before_it_has_begun_leaves_nothing_behind() {
+    let (mut engine, doings) = engine(1);
+    let (received, reply) = reply();
+    let Message::Begin(mut begun) = begin("a") else { panic!("it begins") };
+    begun.reply = reply;
+    defect::is_in("a decision");
+    engine.handle(Message::Begin(begun));
+    let told = taken(&received);
+    assert!(matches!(told, Some(Err(EngineError::Refused(_)))), "{told:?}");
+    assert!(doings.take().is_empty() && engine.is_idle() && engine.stopped().is_none());
+    assert_eq!(engine.live(), 0, "its slot is free");
+}
+
+#[test]
+fn an_observer_that_panics_ends_no_engine() {
+    let (mut engine, doings) = running("a");
+    let loaded = engine.run(&id("a")).unwrap().clone();
+    doings.unbearable.borrow_mut().push(id("a"));
+    engine.handle(settled("a", "only.1.1"));
+    engine.handle(durable("a"));
+    engine.handle(aside_is_durable("a"));
+    assert!(doings.take().contains(&"run_a is set aside: RUN_INCONSISTENT".to_owned()));
+    // It panics over that as well, and the run can be tried again.
+    let (received, again) = adopt(&loaded, true);
+    engine.handle(again);
+    engine.handle(taken_up("a"));
+    engine.handle(aside_is_durable("a"));
+    assert!(matches!(taken(&received), Some(Err(EngineError::Stale { .. }))), "it is loaded again");
+    assert!(engine.stopped().is_none());
 }
 
 #[test]
