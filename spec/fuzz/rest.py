@@ -2,8 +2,9 @@
 
 A server of its own is started in a folder of its own, with a run that waits, its question, a hand-off, a log and content.
 Every operation of spec/openapi.json is then asked in two passes: with whatever fits the document or almost does, and with
-paths that lead to these things. Four checks: no answer is a server error; each has a status, a content type and a body that
-the document declares for it. `default` is taken out of the document first, because it would let every status pass.
+paths that lead to these things. Five checks: no answer is a server error; each has a status, a content type and a body that
+the document declares for it; and what does not fit the document is refused. `default` is taken out of the document first,
+because it would let every status pass.
 
 Models are those of a provider within this program, which answers every call and refuses none: what a provider refuses comes
 through `completeChat` with the provider's status, and would say nothing of the server.
@@ -38,6 +39,7 @@ CHECKS = [
     "status_code_conformance",
     "content_type_conformance",
     "response_schema_conformance",
+    "negative_data_rejection",
 ]
 FLOW = """
 flow: publish
@@ -176,6 +178,7 @@ def furnish(server):
         "handoff": "draft.1",
         "attempt": "draft.1.1",
         "stream": "stdout",
+        "code": "RUN_NOT_FOUND",
     }
     # One that works in a tree of its own keeps its files.
     server.ask("/v1/flows", APART, "application/yaml")

@@ -84,7 +84,8 @@ fn described(operation: &Operation) -> Value {
     });
     if let (Some(content), Some(members)) = (media(operation.body), described.as_object_mut()) {
         // An operation with an optional body may be called without any; an upload without a body is empty content.
-        let required = !matches!(operation.body, Content::Json("Resume" | "Fork") | Content::Bytes);
+        let required =
+            !matches!(operation.body, Content::Json("Resume" | "Fork" | "Compare") | Content::Bytes);
         members.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
     }
     if let (Gate::Open, Some(members)) = (operation.gate, described.as_object_mut()) {
