@@ -4,7 +4,8 @@
 #   check.sh            all checks
 #   check.sh --heavy    all checks, then the random tests with another seed, the kernel's with twenty times as many cases, 50,000 artifacts
 #                       of one step, a model in llama.cpp, further agent programs (Gemini CLI, opencode), and kills of agent programs and of all around
-#                       them at random moments; each system call of the commands that change files fails once
+#                       them at random moments; each system call of the commands that change files fails once, and work that masks, sets
+#                       aside, repairs or adopts is killed at each
 #
 # Needs Rust, a C compiler, git, python3, Node 20 with npm, strace, ssh-keygen and a Chromium. The last three it installs where it may (root, apt-get).
 # What is missing otherwise is a failure that says what to install: nothing is left out. Ends with how long each step took.
@@ -127,14 +128,14 @@ step "generated clients" tests/generated-clients/check.sh
 step "clients of A2A" tests/a2a-clients/check.sh
 step "real agent programs" tests/programs/check.sh
 step "a node of Restate" tests/restate/check.sh
-step "files on a failing disk" tests/faults/check.sh
+step "files on a failing disk, work that is killed" tests/faults/check.sh
 step "examples of the typescript library" typescript_examples
 step "spans for a collector" crates/cli/otel.sh
 if "$heavy"; then step "random tests" random_tests; fi
 if "$heavy"; then step "50,000 artifacts" env ENVOI_MANY_FILES=50000 cargo test --locked -p envoi --test it large::the_steps; fi
 if "$heavy"; then step "a model in llama.cpp" tests/llama/check.sh; fi
 if "$heavy"; then step "further agent programs" tests/programs/check.sh gemini opencode; fi
-if "$heavy"; then step "files on a failing disk, each call" tests/faults/check.sh --all; fi
+if "$heavy"; then step "files on a failing disk, work that is killed, each call" tests/faults/check.sh --all; fi
 if "$heavy"; then step "500 kills of a restore" env ENVOI_KILLS=500 cargo test --locked -p envoi-tree --test tree kills::; fi
 if "$heavy"; then step "kills of agent programs" tests/programs/check.sh --kills 100; fi
 for name in gemini opencode; do

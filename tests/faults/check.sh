@@ -1,7 +1,8 @@
 #!/bin/sh
-# Commands that change files, on a disk that fails: see faults.py. Arguments are passed on. Needs strace.
+# Commands that change files, on a disk that fails, and work that is killed: see faults.py and kills.py. Arguments are passed on. Needs strace.
 set -eu
 cd "$(dirname -- "$0")/../.."
 ENVOI=${ENVOI:-${CARGO_TARGET_DIR:-$PWD/target}/debug/envoi}
 export ENVOI
-exec python3 -B tests/faults/faults.py "$@"
+python3 -B tests/faults/faults.py "$@"
+exec python3 -B tests/faults/kills.py "$@"
