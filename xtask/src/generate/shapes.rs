@@ -191,9 +191,10 @@ const RESERVED: &[&str] = &["from", "with", "for", "in", "is", "not", "and", "or
 
 /// A class whose members cannot be written as those of one, because a name is a word of the language.
 fn python_call(out: &mut String, name: &str, members: &[Member<'_>]) {
+    // Words in a type stand in double quotes.
     let each: Vec<_> = members
         .iter()
-        .map(|member| format!("    \"{}\": \"{}\",\n", member.name, python_type(&kind(member.schema))))
+        .map(|member| format!("    \"{}\": '{}',\n", member.name, python_type(&kind(member.schema))))
         .collect();
     let total = if members.iter().all(|member| member.required) { "" } else { ", total=False" };
     let _ = write!(out, "\n\n{name} = TypedDict(\"{name}\", {{\n{}}}{total})\n", each.concat());
@@ -336,7 +337,9 @@ mod tests {
                 "Either": {"anyOf": [{"$ref": "#/components/schemas/Row"}, {"type": "integer"}, {"type": "object", "required": ["most"], "properties": {"most": {"type": "integer"}}}]},
                 "Problem": {"properties": {"code": {"type": "string"}}},
                 "Sent": {"properties": {"inputs": {"type": "object"}, "more": {"type": "object", "properties": {"calls": {"type": "integer"}}}}},
-                "Range": {"required": ["from", "to"], "properties": {"from": {"type": "integer"}, "to": {"$ref": "#/components/schemas/Row"}}},
+                "Range": {"required": ["from", "to", "way"], "properties": {
+                    "from": {"type": "integer"}, "to": {"$ref": "#/components/schemas/Row"}, "way": {"enum": ["up", "down"]},
+                }},
                 "Row": {"required": ["name", "at"], "properties": {
                     "at": {"type": "integer"}, "name": {"type": ["string", "null"], "description": "Who"},
                     "state": {"enum": ["open", "closed"]}, "shown": {}, "by": {"type": "array", "items": {"type": "string"}},
@@ -354,7 +357,7 @@ mod tests {
         ), "{text}");
         assert!(
             text.contains(
-                "\n\nRange = TypedDict(\"Range\", {\n    \"from\": \"int\",\n    \"to\": \"Row\",\n})\n"
+                "\n\nRange = TypedDict(\"Range\", {\n    \"from\": 'int',\n    \"to\": 'Row',\n    \"way\": 'Literal[\"up\", \"down\"]',\n})\n"
             ),
             "{text}"
         );

@@ -604,9 +604,9 @@ class PlannedItems(TypedDict):
 
 
 PlannedLimit = TypedDict("PlannedLimit", {
-    "limit": "str",
-    "with": "Amount",
-    "without": "Amount",
+    "limit": 'str',
+    "with": 'Amount',
+    "without": 'Amount',
 })
 
 
@@ -963,9 +963,9 @@ class StepShape(TypedDict):
 
 
 StepWait = TypedDict("StepWait", {
-    "from": "str",
-    "reason": "Literal["next_try", "account", "person"]",
-    "until": "Optional[str]",
+    "from": 'str',
+    "reason": 'Literal["next_try", "account", "person"]',
+    "until": 'Optional[str]',
 })
 
 
