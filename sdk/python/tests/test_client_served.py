@@ -21,6 +21,17 @@ steps:
 """
 
 
+NASTY = """
+flow: nasty
+steps:
+  - id: first
+    run: while [ ! -e go ]; do sleep 0.02; done; rm -rf "$ENVOI_RUN_BASE/nasty"; touch "$ENVOI_RUN_BASE/nasty"
+  - id: last
+    run: echo last >> did.txt
+"""
+"""Its first step puts a file where its hand-offs belong."""
+
+
 class ARun(WithServer):
     def test_it_is_started_followed_answered_with_files_and_ends(self) -> None:
         flow = self.client.register_flow(APPROVAL)
@@ -107,6 +118,28 @@ class ARun(WithServer):
         with self.assertRaises(ApiError) as refused:
             self.client.cancel_run(run)
         self.assertEqual((refused.exception.status, refused.exception.code), (409, "RUN_OVER"))
+
+    def test_it_is_told_whether_anything_works_on_it_or_why_not(self) -> None:
+        self.client.register_flow(NASTY)
+        run = self.client.start_run("nasty")["run"]
+        row = self.client.get_run(run)
+        self.assertEqual((row["status"], row["activity"], row["set_aside"]), ("running", "working", None))
+        (self.folder / "go").touch()
+        # It is no event, so nothing tells of it.
+        while (row := self.client.get_run(run))["activity"] == "working":
+            pass
+        self.assertEqual((row["status"], row["activity"]), ("running", "set_aside"))
+        assert row["set_aside"] is not None
+        self.assertEqual(row["set_aside"]["code"], "RUN_FILES_FAILED")
+        self.assertEqual(row["set_aside"]["since"], row["activity_since"])
+        with self.assertRaises(ApiError) as refused:
+            self.client.resume_run(run)
+        self.assertEqual((refused.exception.status, refused.exception.code), (409, "RUN_SET_ASIDE"))
+        (self.folder / ".envoi" / "runs" / run / "nasty").unlink()
+        self.client.resume_run(run)
+        row = self.client.wait_until(run)
+        self.assertEqual((row["status"], row["activity"], row["set_aside"]), ("succeeded", None, None))
+        self.assertEqual(self.did(), ["last"])
 
     def test_it_is_forked_and_given_more_than_its_limits(self) -> None:
         files = {
@@ -215,6 +248,19 @@ class AServerThatIsKilled(WithServer):
         self.assertEqual(received[-1]["event"]["type"], "run_ended")
         self.assertEqual(received, list(self.client.list_events(run)))
         self.assertEqual([event["seq"] for event in received], list(range(len(received))))
+
+    def test_a_run_that_no_engine_goes_on_with_is_stopped(self) -> None:
+        self.client.register_flow(APPROVAL)
+        run = self.client.start_run("publish")["run"]
+        self.assertEqual(self.client.wait_until(run)["activity"], "working")
+        (question,) = (row["question"] for row in self.client.list_questions(run=run))
+        self.served.kill()
+        self.restart()
+        row = self.client.get_run(run)
+        self.assertEqual((row["status"], row["activity"]), ("waiting", "stopped"))
+        self.assertGreaterEqual(str(row["activity_since"]), row["started_at"])
+        self.client.answer_question(question, "approve")
+        self.assertIsNone(self.client.wait_until(run, "succeeded")["activity"])
 
     def test_questions_are_told_once_too_also_without_one_before_the_kill(self) -> None:
         self.client.register_flow(APPROVAL)

@@ -1,7 +1,8 @@
 /** The client against the real server: from start to answer, over kills and lost answers, with tokens that may not. */
 
 import assert from "node:assert/strict";
-import { openAsBlob } from "node:fs";
+import { openAsBlob, rmSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { formatCompact, parseJson } from "envoi";
@@ -16,6 +17,16 @@ steps:
     run: echo first >> did.txt
   - id: last
     run: while [ ! -e go ]; do sleep 0.02; done
+`;
+
+/** Its first step puts a file where its hand-offs belong. */
+const NASTY = `
+flow: nasty
+steps:
+  - id: first
+    run: while [ ! -e go ]; do sleep 0.02; done; rm -rf "$ENVOI_RUN_BASE/nasty"; touch "$ENVOI_RUN_BASE/nasty"
+  - id: last
+    run: echo last >> did.txt
 `;
 
 const text = (bytes: Uint8Array): string => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -103,6 +114,27 @@ test("what is asked of a run that is over is refused", NEEDS_SERVER, async () =>
   });
 });
 
+test("a run tells whether anything works on it, or why not", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    await client.registerFlow(NASTY);
+    const { run } = await client.startRun({ flow: "nasty" });
+    let found = await client.getRun(run);
+    assert.deepEqual([found.status, found.activity, found.set_aside], ["running", "working", null]);
+    served.write("go", "");
+    // It is no event, so nothing tells of it.
+    while (found.activity === "working") found = await client.getRun(run);
+    assert.deepEqual([found.status, found.activity], ["running", "set_aside"]);
+    const why = [found.set_aside?.get("code"), found.set_aside?.get("since")];
+    assert.deepEqual(why, ["RUN_FILES_FAILED", found.activity_since]);
+    await assert.rejects(client.resumeRun(run), refused(409, "RUN_SET_ASIDE"));
+    rmSync(join(served.folder, ".envoi", "runs", run, "nasty"));
+    await client.resumeRun(run);
+    found = await client.waitUntil(run);
+    assert.deepEqual([found.status, found.activity, found.set_aside], ["succeeded", null, null]);
+    assert.deepEqual(served.did(), ["last"]);
+  });
+});
+
 test("a flow is corrected as it was compared", NEEDS_SERVER, async () => {
   await withServer(async (client, served) => {
     const flow = (use: string): string => `flow: fix\nsteps:\n  - id: make\n    run: echo made >> did.txt\n  - id: use\n    run: ${use}\n`;
@@ -166,6 +198,22 @@ test("each event comes once and in order over a kill and a restart", NEEDS_SERVE
     assert.equal(type(events.at(-1)), "run_ended");
     assert.deepEqual(events.map(({ seq }) => seq), events.map((_, at) => at));
     assert.deepEqual(events, await all(client.listEvents(run)));
+  });
+});
+
+test("a run that no engine goes on with is stopped", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    await client.registerFlow(APPROVAL);
+    const { run } = await client.startRun({ flow: "publish" });
+    assert.equal((await client.waitUntil(run)).activity, "working");
+    const [listed] = await all(await client.listQuestions({ run }));
+    await served.kill();
+    await served.restart();
+    const found = await client.getRun(run);
+    assert.deepEqual([found.status, found.activity], ["waiting", "stopped"]);
+    assert(found.activity_since !== null && found.activity_since >= found.started_at);
+    await client.answerQuestion(listed?.question ?? "", { choice: "approve" });
+    assert.equal((await client.waitUntil(run, ["succeeded"])).activity, null);
   });
 });
 
