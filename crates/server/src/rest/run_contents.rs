@@ -3,11 +3,15 @@
 //! With the events, a client has all that it needs to rebuild a run as the server has it.
 
 use super::{artifacts, questions, rows};
-use crate::{http::problem::Problem, request::ApiRequest, state::app::App};
+use crate::{
+    http::problem::Problem,
+    request::ApiRequest,
+    state::{app::App, step_rows::RunLook},
+};
 use axum::response::Response;
 use envoi_api::{flow::PinnedFlow, question::ChangedFiles};
 use envoi_contract::{digest::Digest, json::Value};
-use envoi_engine::{changed_files, files_of_visit, load_run};
+use envoi_engine::{changed_files, files_of_visit};
 use envoi_journal::Reader;
 use envoi_kernel::{
     Event,
@@ -43,10 +47,9 @@ pub(crate) fn changed(app: &App, request: &ApiRequest) -> Result<Response, Probl
 
 /// The visit at a place of the run, as `listSteps` names it.
 fn visit(app: &App, reader: &Reader, id: &RunId, place: &str) -> Result<VisitId, Problem> {
-    let run = load_run(reader, id)?;
-    let rows = app.step_rows.of_run(reader, id, &run)?;
+    let RunLook { run, steps } = app.step_rows.look(reader, id)?;
     // Whether something runs is not what is asked.
-    let all = rows.all(&run, &|_| false);
+    let all = steps.all(&run, &|_| false);
     let found = all.into_iter().find(|row| row.place == place).map(|row| row.id());
     found.ok_or_else(|| {
         Problem::bad_request(format!("`place`: the run has come to no step at `{place}`"))

@@ -2,15 +2,19 @@
 
 use super::rows;
 use crate::{
-    commands::start::parsed, http::problem::Problem, operation::MAX_STEPS, request::ApiRequest,
-    state::app::App,
+    commands::start::parsed,
+    http::problem::Problem,
+    operation::MAX_STEPS,
+    request::ApiRequest,
+    state::{app::App, step_rows::RunLook},
 };
 use axum::response::Response;
 use envoi_api::{PlannedTexts, plan::FlowPlan, run::RunLedger, shape::FlowShape};
 use envoi_contract::code::Code;
-use envoi_engine::{ParsedFlow, load_run};
+use envoi_engine::{ParsedFlow, flow_versions};
 use envoi_journal::RegisteredFlow;
-use envoi_kernel::ids::AttemptId;
+use envoi_kernel::ids::{AttemptId, RunId};
+use std::sync::Arc;
 
 /// Rows of a page by default.
 const PAGE: usize = 1_000;
@@ -26,11 +30,7 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
             .ok_or_else(|| Problem::bad_request(format!("`limit` is not from 1 to {MAX_STEPS}")))?,
     };
     let id = request.run(app)?;
-    let (run, steps) = app.read(|reader| {
-        let run = load_run(reader, &id)?;
-        let steps = app.step_rows.of_run(reader, &id, &run)?;
-        Ok::<_, Problem>((run, steps))
-    })?;
+    let RunLook { run, steps } = look(app, &id)?;
     let is_running = |attempt: &AttemptId| envoi_engine::is_alive(app.layout(), &id, attempt);
     // `after` of the request is the last event that was seen; that of `ApiRequest` is the first one that was not.
     let page = steps.page(&run, &is_running, after.map(|first| first.saturating_sub(1)), limit);
@@ -40,19 +40,26 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
 /// `getRunLedger`.
 pub(crate) fn ledger(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let id = request.run(app)?;
-    let ledger = app.read(|reader| {
-        let run = load_run(reader, &id)?;
-        let steps = app.step_rows.of_run(reader, &id, &run)?;
-        Ok::<_, Problem>(RunLedger::of(&id, &run, &steps, app.now()))
-    })?;
-    rows::answer(200, &ledger)
+    let RunLook { run, steps } = look(app, &id)?;
+    rows::answer(200, &RunLedger::of(&id, &run, &steps, app.now()))
+}
+
+/// A run as it is now.
+pub(crate) fn look(app: &App, id: &RunId) -> Result<RunLook, Problem> {
+    app.read(|reader| app.step_rows.look(reader, id).map_err(Problem::from))
 }
 
 /// `getRunShape`.
 pub(crate) fn of_run(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let id = request.run(app)?;
-    let (run, pinned) = app.read(|reader| Ok::<_, Problem>((load_run(reader, &id)?, reader.pinned(&id)?)))?;
-    rows::answer(200, &FlowShape::from(run.flow().as_ref()).with_lines(&pinned.text, &pinned.parts))
+    let pinned = app.read(|reader| reader.pinned(&id).map_err(Problem::from))?;
+    // The flow is known without the events of the run, of which there may be very many.
+    let known = flow_versions(&pinned).ok();
+    let flow = match known.as_ref().and_then(|known| known.of(&pinned.digest, pinned.language)) {
+        Some(flow) => Arc::clone(flow),
+        None => Arc::clone(look(app, &id)?.run.flow()),
+    };
+    rows::answer(200, &FlowShape::from(flow.as_ref()).with_lines(&pinned.text, &pinned.parts))
 }
 
 /// `getFlowShape`.

@@ -2,9 +2,8 @@
 //!
 //! Owns how much one list may read. The usage of an unfinished run is that after its newest event, never that from before.
 
-use super::step_rows::{StepRowCache, read_on};
-use envoi_api::{run::RunSoFar, step::StepRows};
-use envoi_engine::load_run;
+use super::step_rows::{RunLook, StepRowCache};
+use envoi_api::run::RunSoFar;
 use envoi_journal::{Reader, RunRow};
 use envoi_kernel::ids::{RunId, Seq};
 use std::{
@@ -39,14 +38,13 @@ impl SoFarCache {
             if !budget.takes(row.next_seq) {
                 continue;
             }
-            // One run's trouble is its own; its row says that it is set aside.
-            let Ok(run) = load_run(reader, &row.run) else { continue };
-            let steps = if row.ended.is_some() {
-                read_on(StepRows::default(), reader, &row.run, run.next_seq()).map(Into::into)
-            } else {
-                cache.of_run(reader, &row.run, &run)
+            // What is over is not kept: it is looked at once.
+            let look = match row.ended {
+                Some(_) => RunLook::first(reader, &row.run),
+                None => cache.look(reader, &row.run),
             };
-            let Ok(steps) = steps else { continue };
+            // One run's trouble is its own; its row says that it is set aside.
+            let Ok(RunLook { run, steps }) = look else { continue };
             let so_far = RunSoFar::of(&row.run, &run, &steps);
             self.keep(&row.run, run.next_seq(), &so_far);
             found.push(so_far);

@@ -1,70 +1,111 @@
-//! The rows of the steps of runs, kept so that only new events are read for the next look.
+//! Runs with the rows of their steps, kept so that only new events are read for the next look.
 
 use envoi_api::step::StepRows;
+use envoi_engine::{load_run, protocol::Refused};
 use envoi_journal::{ReadError, Reader};
 use envoi_kernel::{
-    Run,
+    Event, Record, Run,
     ids::{RunId, Seq},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Runs whose rows are kept. The one that was looked at longest ago goes first.
+/// Runs that are kept. The one that was looked at longest ago goes first.
 const MAX_RUNS: usize = 16;
 
 /// Events that are read at a time.
 const PAGE: u32 = 1_000;
 
+/// A run, and the rows of its steps after the same events.
+#[derive(Clone)]
+pub(crate) struct RunLook {
+    pub(crate) run: Arc<Run>,
+    pub(crate) steps: Arc<StepRows>,
+}
+
+/// The newest look at a run. Who reads on holds the lock: others wait for it, and do not read the same events too.
+type Kept = Arc<Mutex<Option<RunLook>>>;
+
 /// See the module.
 #[derive(Default)]
 pub(crate) struct StepRowCache {
     /// The one that was looked at last stands last.
-    runs: Mutex<Vec<(RunId, Arc<StepRows>)>>,
+    runs: Mutex<Vec<(RunId, Kept)>>,
 }
 
 impl StepRowCache {
-    /// The rows of a run after the same events as `run`.
-    pub(crate) fn of_run(&self, reader: &Reader, id: &RunId, run: &Run) -> Result<Arc<StepRows>, ReadError> {
-        let until = run.next_seq();
-        let known = self.lock().iter().find(|(of, _)| of == id).map(|(_, rows)| Arc::clone(rows));
-        // Another request may have read on already.
-        let known = known.filter(|rows| rows.next() <= until).unwrap_or_default();
-        if known.next() == until {
-            self.keep(id, &known);
-            return Ok(known);
-        }
-        let rows = Arc::new(read_on(Arc::unwrap_or_clone(known), reader, id, until)?);
-        self.keep(id, &rows);
-        Ok(rows)
+    /// A run as it is now.
+    ///
+    /// # Errors
+    /// Those of [`load_run`].
+    pub(crate) fn look(&self, reader: &Reader, id: &RunId) -> Result<RunLook, Refused> {
+        let kept = self.kept(id);
+        let mut kept = lock(&kept);
+        let until = reader.run(id)?.next_seq;
+        // Taken out, so that it is changed in place. After an error there is none, and all is read anew.
+        let known = kept.take().filter(|look| look.run.next_seq() <= until);
+        let look = match known.and_then(|look| look.read_on(reader, id, until).transpose()).transpose()? {
+            Some(look) => look,
+            None => RunLook::first(reader, id)?,
+        };
+        *kept = Some(look.clone());
+        Ok(look)
     }
 
-    fn keep(&self, id: &RunId, rows: &Arc<StepRows>) {
-        let mut runs = self.lock();
-        runs.retain(|(of, _)| of != id);
+    /// The place of a run, which is looked at now.
+    fn kept(&self, id: &RunId) -> Kept {
+        let mut runs = lock(&self.runs);
+        let known = runs.iter().position(|(of, _)| of == id).map(|at| runs.remove(at).1);
+        let kept = known.unwrap_or_default();
         if runs.len() >= MAX_RUNS {
             runs.remove(0);
         }
-        runs.push((id.clone(), Arc::clone(rows)));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(RunId, Arc<StepRows>)>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        runs.push((id.clone(), Arc::clone(&kept)));
+        kept
     }
 }
 
-/// The rows after the events before `until`.
-pub(super) fn read_on(
-    mut rows: StepRows,
+impl RunLook {
+    pub(super) fn first(reader: &Reader, id: &RunId) -> Result<Self, Refused> {
+        let run = load_run(reader, id)?;
+        let mut steps = StepRows::default();
+        each_record(reader, id, 0, run.next_seq(), |record| steps.take(record))?;
+        Ok(Self { run: Arc::new(run), steps: Arc::new(steps) })
+    }
+
+    /// The same run after the events before `until`; `None` if it has to be loaded anew, because its flow was corrected.
+    fn read_on(self, reader: &Reader, id: &RunId, until: Seq) -> Result<Option<Self>, ReadError> {
+        if self.run.next_seq() == until {
+            return Ok(Some(self));
+        }
+        let (mut run, mut steps) = (Arc::unwrap_or_clone(self.run), Arc::unwrap_or_clone(self.steps));
+        let mut is_good = true;
+        each_record(reader, id, run.next_seq(), until, |record| {
+            is_good &= !matches!(record.event, Event::FlowCorrected(_)) && run.apply(record).is_ok();
+            steps.take(record);
+        })?;
+        Ok(is_good.then(|| Self { run: Arc::new(run), steps: Arc::new(steps) }))
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives all events from `from` on that stand before `until`, in their order.
+fn each_record(
     reader: &Reader,
     id: &RunId,
+    mut from: Seq,
     until: Seq,
-) -> Result<StepRows, ReadError> {
-    while rows.next() < until {
-        let from: Seq = rows.next();
+    mut take: impl FnMut(&Record),
+) -> Result<(), ReadError> {
+    while from < until {
         let left = u32::try_from(until.saturating_sub(from)).unwrap_or(PAGE).min(PAGE);
-        reader.records(id, from, Some(left))?.iter().for_each(|record| rows.take(record));
-        if rows.next() == from {
-            return Err(ReadError::Missing { what: "event", id: format!("{from} of run {id}") });
-        }
+        let records = reader.records(id, from, Some(left))?;
+        let last = records.last().map(|record| record.seq).filter(|last| *last >= from);
+        let missing = || ReadError::Missing { what: "event", id: format!("{from} of run {id}") };
+        records.iter().for_each(&mut take);
+        from = last.ok_or_else(missing)?.saturating_add(1);
     }
-    Ok(rows)
+    Ok(())
 }

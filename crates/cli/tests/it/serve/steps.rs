@@ -136,6 +136,69 @@ fn pages_of_whatever_length_and_later_looks_come_to_the_same_rows() {
     assert_eq!(by_place(&[steps(&other, &run, "")]), now);
 }
 
+/// It fails, is corrected, asks, and goes round.
+const LIVES: &str = "
+flow: lives
+limits: { agent_hops: 20 }
+steps:
+  - id: draft
+    run: echo draft >> drafts
+  - id: check
+    run: MISTAKE
+  - id: ok
+    ask: 'Publish it?'
+    routing: { loop_to: draft, max_iterations: 3 }
+";
+
+#[test]
+fn a_run_that_is_looked_at_all_the_time_is_shown_as_by_a_server_that_has_kept_nothing() {
+    let stage = Stage::new();
+    let (served, client) = served(&stage);
+    let run = client.run(&LIVES.replace("MISTAKE", "exit 3"));
+    let look = |client: &Client| {
+        ["steps", "ledger", "shape"].map(|part| client.json(&format!("/v1/runs/{run}/{part}")))
+    };
+    // Each look keeps the run as it is then; the next one reads on from there.
+    let until = |status: &str| {
+        wait_for(status, || {
+            look(&client);
+            let row = client.json(&format!("/v1/runs/{run}"));
+            (row["status"] == status).then(|| look(&client))
+        })
+    };
+    let failed = until("failed");
+    assert_eq!(failed[0]["steps"][1]["state"], "failed");
+    let corrected = LIVES.replace("MISTAKE", "echo good").replace("agent_hops: 20", "agent_hops: 30");
+    let registered = client.call("POST", "/v1/flows", &[], corrected.as_bytes());
+    let flow = text(&registered.json()["digest"]);
+    let compared = client.post(&format!("/v1/runs/{run}/compare"), &json!({"flow": flow}).to_string()).json();
+    let body = json!({"flow": flow, "seen": compared["subject"]}).to_string();
+    assert_eq!(client.post(&format!("/v1/runs/{run}/correct"), &body).status, 202);
+    for (answer, then) in [("again", "waiting"), ("approve", "succeeded")] {
+        until("waiting");
+        let question = client.question(&run);
+        let path = format!("/v1/questions/{question}/answer");
+        assert_eq!(client.post(&path, &json!({"choice": answer}).to_string()).status, 200);
+        if then == "waiting" {
+            wait_for("the next question", || {
+                look(&client);
+                let open = client.json(&format!("/v1/questions?run={run}"));
+                open["questions"].get(0).filter(|row| row["question"] != json!(question)).map(|_| ())
+            });
+        }
+    }
+    let kept = until("succeeded");
+    drop(served);
+    let again = Served::start(&stage);
+    let anew = look(&again.client(&token(&stage, &["other"])));
+    assert_eq!(kept, anew);
+    assert_eq!(
+        [&kept[2]["digest"], &kept[1]["limits"]["agent_hops"]],
+        [&json!(flow), &json!(30)],
+        "as the flow says by which it was corrected"
+    );
+}
+
 /// Three steps with a report of their cost each, but the second one, which fails at first.
 const COSTS: &str = r#"
 flow: costs
