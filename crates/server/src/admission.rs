@@ -47,10 +47,11 @@ pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Probl
 }
 
 /// The halves of the session that the request carries, one cookie or several of that name. `None` with a token, elsewhere than
-/// below `/v1/`, or from a page of another origin, whatever the configuration allows such pages.
+/// below `/v1/`, without a web page, or from a page of another origin, whatever the configuration allows such pages.
 fn session_halves(app: &App, parts: &Parts) -> Option<(Vec<String>, String)> {
     let headers = &parts.headers;
-    if headers.contains_key(header::AUTHORIZATION) || !parts.uri.path().starts_with(SESSIONS) {
+    let has_token = headers.contains_key(header::AUTHORIZATION);
+    if has_token || !app.settings.page || !parts.uri.path().starts_with(SESSIONS) {
         return None;
     }
     let key = only(headers, PAGE_KEY)?.to_str().ok()?;

@@ -124,6 +124,9 @@ fn handling(id: &str) -> Option<Handling> {
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
     for operation in operation::ALL {
+        if operation.gate == Gate::Open && !app.settings.page {
+            continue;
+        }
         let Some(way) = handling(operation.id) else { continue };
         let state = Arc::clone(app);
         let serve = move |request: Request| perform(state, operation, way, request);
@@ -150,8 +153,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted));
-    page::routes(guarded, app)
-        .route(envoi_a2a::card::PATH, get(card))
+    let open = if app.settings.page { page::routes(guarded, app) } else { guarded };
+    open.route(envoi_a2a::card::PATH, get(card))
         .layer(middleware::from_fn_with_state(Arc::clone(app), cors::apply))
         .layer(middleware::from_fn(request_log::log_request))
 }
@@ -166,7 +169,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     if bridge::is_below(path) {
         return admitted_to_bridge(app, request, next).await;
     }
-    if is_open(request.method(), path) {
+    if app.settings.page && is_open(request.method(), path) {
         return admitted_without_token(app, request, next).await;
     }
     let (parts, body) = request.into_parts();

@@ -251,7 +251,7 @@ fn notices(configured: &Config) -> Notices {
         env: environment::allowed(),
         variable: environment::variable,
         how_to_answer: |run, raised| how_to_answer(run, raised, false, None),
-        page: configured.server.public_url.clone(),
+        page: configured.server.public_url.clone().filter(|_| configured.server.has_page()),
     }
 }
 

@@ -340,6 +340,11 @@ fn a_notice_links_to_its_question_on_the_page_and_signs_no_one_in() {
         (event["data"]["link"].as_str(), stage.lines("links")),
         (Some(link.as_str()), vec![link.clone()])
     );
+    // Without a page there is nothing to lead to.
+    stage.write(".envoi/config.yaml", "server: { public_url: 'https://envoi.example', page: false }\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    let event: Value = serde_json::from_str(&stage.lines("told")[1]).unwrap();
+    assert_eq!((event["data"].get("link"), stage.lines("links")[1].as_str()), (None, ""));
 }
 
 #[test]

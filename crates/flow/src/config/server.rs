@@ -16,7 +16,7 @@ use envoi_kernel::ids::is_key;
 
 pub(crate) const SERVER: Vocabulary = Vocabulary {
     place: "`server`",
-    keys: &["listen", "public_url", "hosts", "origins", "tls", "limits", "a2a"],
+    keys: &["listen", "public_url", "hosts", "origins", "tls", "limits", "a2a", "page"],
     later: &[],
 };
 
@@ -64,6 +64,16 @@ pub struct Server {
     pub limits: Limits,
     /// What messages over A2A mean where they do not say it.
     pub a2a: A2a,
+    /// Whether there is a web page; there is one if nothing is said.
+    pub page: Option<bool>,
+}
+
+impl Server {
+    /// Whether people can sign in to the web page.
+    #[must_use]
+    pub fn has_page(&self) -> bool {
+        self.page != Some(false)
+    }
 }
 
 /// See [`Server::a2a`].
@@ -133,6 +143,7 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Server {
         tls: fields.get("tls").and_then(|node| tls(node, problems)),
         limits: fields.get("limits").map(|node| limits(node, problems)).unwrap_or_default(),
         a2a: fields.get("a2a").map(|node| a2a(node, problems)).unwrap_or_default(),
+        page: fields.get("page").and_then(|node| read::boolean(node, "`page`", problems)),
     }
 }
 
@@ -294,7 +305,7 @@ mod tests {
         let text = "server:\n  listen: '[::1]:80'\n  public_url: 'https://p.example:8443'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
                     tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
                     starts: 5, connections: 6, keep_alive: 7ms, starting: 8, incoming: 9 }\n  a2a:\n    url: 'https://e.example'\n    default_flow: triage\n    workspace: copy\n    \
-                    push: { allow: [hooks.internal, 127.0.0.1, '::1', 10.0.0.0/8, 'fd00::/8', 0.0.0.0/0] }\n";
+                    push: { allow: [hooks.internal, 127.0.0.1, '::1', 10.0.0.0/8, 'fd00::/8', 0.0.0.0/0] }\n  page: false\n";
         assert!(fits_schema(text));
         let server = config::load("c.yaml", text).unwrap().server;
         let limits = Limits {
@@ -328,9 +339,12 @@ mod tests {
                     ],
                 },
             },
+            page: Some(false),
         };
         assert_eq!(server, expected);
-        assert_eq!(config::load("c.yaml", "server: {}\n").unwrap().server, Server::default());
+        assert!(!server.has_page());
+        let usual = config::load("c.yaml", "server: {}\n").unwrap().server;
+        assert_eq!((usual.has_page(), usual), (true, Server::default()));
     }
 
     #[test]
@@ -354,6 +368,7 @@ mod tests {
             ("{ a2a: { push: { allow: ['x:80'] } } }", "`x:80` is not a host"),
             ("{ a2a: { push: { allow: ['10.0.0.0/33'] } } }", "is not a range of addresses"),
             ("{ a2a: { push: { allow: ['x/8'] } } }", "is not a range of addresses"),
+            ("{ page: 'off' }", "did you mean `false`?"),
         ] {
             let text = format!("server: {text}\n");
             let report = config::load("c.yaml", &text).unwrap_err().render(crate::Colour::Never);

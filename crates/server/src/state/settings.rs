@@ -17,6 +17,8 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// Origins of pages that may send requests, besides its own.
     pub origins: Vec<String>,
+    /// Whether people can sign in to the web page.
+    pub page: bool,
     /// Bounds.
     pub limits: Limits,
     /// A certificate and its key, for TLS.

@@ -25,6 +25,7 @@ use std::{
 
 pub(crate) fn page(home: &Home, args: &PageArgs) -> Result<u8, Failure> {
     let store = home.open()?;
+    is_there(&store)?;
     let place = place(&store, args.url.as_deref())?;
     let now = envoi_engine::now();
     let (row, scopes, code) = code(&store, args, now)?;
@@ -46,6 +47,16 @@ pub(crate) fn page(home: &Home, args: &PageArgs) -> Result<u8, Failure> {
         row.tenant
     ));
     output::data(&format!("{link}\n")).map(|()| 0)
+}
+
+/// Refuses where the configuration has switched the page off.
+pub(super) fn is_there(store: &Store) -> Result<(), Failure> {
+    if config::load(store.layout())?.server.has_page() {
+        return Ok(());
+    }
+    let message = "the web page is switched off: nobody can sign in";
+    Err(Failure::new(Code::ServerOptionsInvalid, message)
+        .hint("remove `page: false` below `server` in `config.yaml`, then start the server again"))
 }
 
 /// A code that is good once, with the token in whose name it signs in and what the session may.

@@ -153,6 +153,7 @@ fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, F
 }
 
 fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge: Bridge) -> Settings {
+    let page = configured.has_page();
     let config::Server { mut hosts, origins, limits, mut a2a, public_url, .. } = configured;
     if let Some(url) = &public_url {
         hosts.extend(host_names_of(url));
@@ -161,6 +162,7 @@ fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge:
     Settings {
         hosts,
         origins,
+        page,
         limits: bounds(&limits),
         a2a: over_a2a(a2a),
         tls,

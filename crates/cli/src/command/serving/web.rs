@@ -36,6 +36,7 @@ pub(crate) struct Web<'a> {
 impl<'a> Web<'a> {
     /// If a server runs on this store, the link leads to it.
     pub(crate) fn new(store: &'a Arc<Store>, run: &'a RunId) -> Result<Self, Failure> {
+        page::is_there(store)?;
         let mut web = Self { store, run, up: None, is_announced: false };
         if let Some(address) = server_url::running(store.layout()) {
             web.say(&address)?;

@@ -275,6 +275,69 @@ fn the_files_of_the_page_show_nothing_of_the_store_and_run_nothing_of_others() {
 }
 
 #[test]
+fn where_the_browser_speaks_tls_the_cookie_goes_to_this_host_alone_and_never_in_the_clear() {
+    let stage = Stage::new();
+    stage.write(".envoi/chain.pem", include_str!("certificate.pem"));
+    stage.write(".envoi/key.pem", include_str!("key.pem"));
+    let tls = "tls: { certificate: chain.pem, key: key.pem }";
+    // TLS of the server itself, and of a proxy before it, which the browser's `Origin` tells.
+    for (configured, origin) in [(tls, None), ("hosts: [envoi.example]", Some("https://envoi.example"))] {
+        stage.write(".envoi/config.yaml", format!("server: {{ {configured} }}\n"));
+        let served = Served::start(&stage);
+        let (_, code) = link(&stage, &["--for", "ann", "--scope", "answer"]);
+        let from: Vec<(&str, &str)> = origin.map(|origin| ("origin", origin)).into_iter().collect();
+        let door = Client::new(&served.url, None);
+        let told = door.call("POST", "/v1/sessions", &from, json!({"code": code}).to_string().as_bytes());
+        let cookie = told.header("set-cookie");
+        assert!(cookie.starts_with("__Host-envoi="), "{configured}: {cookie}");
+        for part in ["; Path=/", "; Secure", "; HttpOnly", "; SameSite=Strict"] {
+            assert!(cookie.contains(part), "{configured}: {cookie}");
+        }
+        assert!(!cookie.contains("Domain"), "browsers refuse the name otherwise: {cookie}");
+        let session = session_of(&told);
+        assert_eq!(session.call(&served, "GET", "/v1/token", &from, "").json()["name"], "ann");
+        let out = session.call(&served, "POST", "/v1/sessions/end", &from, "");
+        let gone = out.header("set-cookie");
+        assert!(gone.starts_with("__Host-envoi=;") && gone.contains("; Secure"), "{configured}: {gone}");
+    }
+}
+
+#[test]
+fn a_page_that_is_switched_off_has_no_files_and_no_sessions_and_tokens_are_as_good_as_ever() {
+    let stage = Stage::with_flow(APPROVAL);
+    let session = {
+        let (served, _) = served(&stage);
+        session_of(&sign_in(&served, &json!({"token": served.first.clone().unwrap()})))
+    };
+    let (_, code) = link(&stage, &[]);
+    stage.write(".envoi/config.yaml", "server: { page: false, public_url: 'https://envoi.example' }\n");
+    let served = Served::start(&stage);
+    let admin = served.client(&token(&stage, &["other", "--scope", "admin"]));
+    let nobody = Client::new(&served.url, None);
+    let unknown = nobody.call("GET", "/nothing", &[("x-request-id", "one")], &[]);
+    assert_eq!(unknown.status, 401);
+    for path in ["/", "/app.js", "/app.css", "/icon.svg"] {
+        let reply = nobody.call("GET", path, &[("x-request-id", "one")], &[]);
+        assert_eq!((reply.status, &reply.body), (401, &unknown.body), "{path}");
+        assert_eq!(admin.get(path).status, 404, "{path}");
+    }
+    assert_eq!(sign_in(&served, &json!({"code": code})).status, 401);
+    assert_eq!(admin.post("/v1/sessions", &json!({"code": code}).to_string()).status, 404);
+    assert_eq!(session.get(&served, "/v1/token").status, 401, "one that was begun before");
+    assert_eq!(admin.get("/v1/token").status, 200);
+    // Nobody is given a link that leads nowhere.
+    for arguments in [&["page"][..], &["run", "flow.yaml", "--web"]] {
+        let done = stage.envoi(arguments);
+        assert_eq!(done.code, Some(2), "{arguments:?}: {done:?}");
+        assert!(
+            done.err.contains("SERVER_OPTIONS_INVALID") && done.err.contains("`page: false`"),
+            "{done:?}"
+        );
+    }
+    assert_eq!(admin.json("/v1/runs")["runs"], json!([]), "nothing was started");
+}
+
+#[test]
 fn a_link_says_so_when_no_server_is_there_also_after_one_was_killed() {
     let stage = Stage::new();
     let (served, _) = served(&stage);
