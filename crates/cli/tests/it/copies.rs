@@ -7,7 +7,7 @@ use std::{fs, path::Path, process::Command};
 const ASKS: &str = "flow: asks\nsteps:\n  - { id: draft, run: 'echo drafted > draft.txt', artifacts: [draft.txt] }\n  \
                     - { id: release, ask: 'Release it?' }\n  - { id: publish, run: 'echo published >> published.txt' }\n";
 
-const LIVE: &str = "flow: live\nsteps:\n  - id: long\n    on_in_doubt: rerun\n    \
+const LIVE: &str = "flow: live\nsteps:\n  - id: long\n    on_in_doubt: POLICY\n    \
                     run: 'echo $ENVOI_ATTEMPT >> ledger; until [ -e go ]; do sleep 0.02; done; echo done >> ledger'\n";
 
 /// What a command says of the project in this folder.
@@ -155,27 +155,30 @@ fn a_project_that_was_moved_goes_on_where_it_is() {
 
 #[test]
 fn a_step_that_is_live_in_the_original_is_in_doubt_in_the_copy_and_a_person_decides() {
-    let stage = Stage::new();
-    stage.write("a/flow.yaml", LIVE);
-    let engine = stage.start(&["--home", "a/.envoi", "run", "a/flow.yaml"]);
-    wait_until("the step", || !stage.lines("a/ledger").is_empty());
-    let attempts = format!("a/.envoi/runs/{}/attempts/long.1.1/started.json", run_in(&stage, "a"));
-    wait_until("its supervisor", || stage.path(&attempts).exists());
-    let started: serde_json::Value = serde_json::from_str(&stage.read(&attempts)).unwrap();
-    let supervisor = u32::try_from(started["supervisor_pid"].as_u64().unwrap()).unwrap();
-    copy(&stage, "-r", "a", "b");
-    expect(&stage, "b", 0, &["store", "adopt"]);
-    let run = run_in(&stage, "b");
-    let doubt = expect(&stage, "b", 5, &["resume", &run]);
-    assert!(doubt.err.contains("in doubt"), "{doubt:?}");
-    assert_eq!(stage.lines("b/ledger"), ["long.1.1"], "it is not run again by itself");
-    assert!(lives(supervisor), "what runs of the original is not ended");
-    stage.write("b/go", "");
-    expect(&stage, "b", 0, &["resume", &run, "--in-doubt", "rerun"]);
-    assert_eq!(stage.lines("b/ledger"), ["long.1.1", "long.1.2", "done"]);
-    stage.write("a/go", "");
-    assert_eq!(engine.done().code, Some(0));
-    assert_eq!(stage.lines("a/ledger"), ["long.1.1", "done"]);
+    for policy in ["rerun", "fail", "{ verify: [touch, verified] }"] {
+        let stage = Stage::new();
+        stage.write("a/flow.yaml", LIVE.replace("POLICY", policy));
+        let engine = stage.start(&["--home", "a/.envoi", "run", "a/flow.yaml"]);
+        wait_until("the step", || !stage.lines("a/ledger").is_empty());
+        let attempts = format!("a/.envoi/runs/{}/attempts/long.1.1/started.json", run_in(&stage, "a"));
+        wait_until("its supervisor", || stage.path(&attempts).exists());
+        let started: serde_json::Value = serde_json::from_str(&stage.read(&attempts)).unwrap();
+        let supervisor = u32::try_from(started["supervisor_pid"].as_u64().unwrap()).unwrap();
+        copy(&stage, "-r", "a", "b");
+        expect(&stage, "b", 0, &["store", "adopt"]);
+        let run = run_in(&stage, "b");
+        let doubt = expect(&stage, "b", 5, &["resume", &run]);
+        assert!(doubt.err.contains("in doubt"), "{policy}: {doubt:?}");
+        assert_eq!(stage.lines("b/ledger"), ["long.1.1"], "{policy}: it is not run again by itself");
+        assert!(!stage.path("b/verified").exists(), "nor is it verified");
+        assert!(lives(supervisor), "what runs of the original is not ended");
+        stage.write("b/go", "");
+        expect(&stage, "b", 0, &["resume", &run, "--in-doubt", "rerun"]);
+        assert_eq!(stage.lines("b/ledger"), ["long.1.1", "long.1.2", "done"]);
+        stage.write("a/go", "");
+        assert_eq!(engine.done().code, Some(0));
+        assert_eq!(stage.lines("a/ledger"), ["long.1.1", "done"]);
+    }
 }
 
 #[test]
