@@ -237,6 +237,7 @@ fn what_waits_counts_as_a_stream_of_the_token() {
     // What is refused has begun nothing.
     let refused = peer.send(peer.message("n", &[peer.text("x")], &Value::Null), &[]).unwrap_err();
     assert!(refused.text.contains("TOO_MANY_STREAMS"), "{}", refused.text);
+    assert!(refused.message.contains("as many streams open as it may"), "{}", refused.message);
     let params = json!({"message": peer.message("o", &[peer.text("x")], &Value::Null)});
     let refused = peer.call("SendStreamingMessage", params, &[]).text();
     assert!(refused.contains("TOO_MANY_STREAMS"), "{refused}");

@@ -83,7 +83,7 @@ fn what_is_not_plainly_a_decision_is_refused_and_the_task_waits_on() {
             let refused = peer.say(&id, "m", words).unwrap_err();
             assert_eq!(refused.code, if way == Way::Rest { json!("INVALID_PARAMS") } else { json!(-32602) });
             assert_eq!(refused.status, if way == Way::Rest { 400 } else { 200 });
-            assert!(refused.text.contains("`approve`, `deny`") || words.is_empty(), "{}", refused.text);
+            assert!(refused.message.contains("`approve`, `deny`") || words.is_empty(), "{}", refused.message);
             let now = peer.get(&id).unwrap();
             peer.assert_state(&now, "INPUT_REQUIRED");
             assert_eq!(talk(&now), talk(&task), "{words}");
@@ -159,7 +159,7 @@ fn an_envelope_is_taken_apart_where_it_is_announced_twice_and_refused_if_it_is_n
         ] {
             let refused = said(&words, true, &header).unwrap_err();
             assert_eq!(refused.code, if way == Way::Rest { json!("INVALID_PARAMS") } else { json!(-32602) });
-            assert!(refused.text.contains(reason), "{reason}: {}", refused.text);
+            assert!(refused.message.contains(reason), "{reason}: {}", refused.message);
             peer.assert_state(&peer.get(&id).unwrap(), "INPUT_REQUIRED");
         }
         let envelope = json!({"text": "fine", "attachments": [uploaded]}).to_string();
@@ -266,7 +266,7 @@ steps:
     let refused = peer.say(&id, "m", "yes").unwrap_err();
     assert_eq!(refused.code, -32602);
     for named in open.as_array().unwrap() {
-        assert!(refused.text.contains(named.as_str().unwrap()), "{}", refused.text);
+        assert!(refused.message.contains(named.as_str().unwrap()), "{}", refused.message);
     }
     let history = task["history"].as_array().unwrap();
     let question = |words: &str| {

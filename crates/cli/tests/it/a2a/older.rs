@@ -69,7 +69,7 @@ fn a_message_in_a_context_in_which_several_tasks_wait_names_its_task() {
     let answer = |more: Value| old.send(old.message("3", &[old.text("yes")], &more), &[]);
     let refused = answer(json!({"contextId": "c"})).unwrap_err();
     assert_eq!(refused.code, -32602);
-    assert!(refused.text.contains(&one) && refused.text.contains(&two), "{}", refused.text);
+    assert!(refused.message.contains(&one) && refused.message.contains(&two), "{}", refused.message);
     old.assert_state(&answer(json!({"contextId": "c", "taskId": one})).unwrap(), "COMPLETED");
     // Now there is one.
     let done = answer(json!({"contextId": "c"}));

@@ -28,6 +28,9 @@ pub(crate) enum Way {
 pub(crate) struct Refused {
     pub(crate) status: u16,
     pub(crate) code: Value,
+    /// What a client shows that reads nothing else of an error.
+    pub(crate) message: String,
+    /// The whole reply.
     pub(crate) text: String,
 }
 
@@ -73,7 +76,8 @@ impl Peer {
             assert_eq!(reply.status, 200, "{}", reply.text());
             return Ok(if self.way == Way::Rest { body } else { body["result"].clone() });
         }
-        Err(Refused { status: reply.status, code, text: reply.text() })
+        let message = body["error"]["message"].as_str().unwrap_or_default().to_owned();
+        Err(Refused { status: reply.status, code, message, text: reply.text() })
     }
 
     /// A message with its parts; the task or context that it names is among `more`.

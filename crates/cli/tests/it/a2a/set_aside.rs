@@ -156,8 +156,8 @@ fn a_message_to_a_task_that_cannot_be_read_and_a_stream_of_it_say_what_a_look_at
             let task = peer.get(&run).unwrap();
             assert!(says_aside(&peer, &task["status"]), "{way:?} {damage} {task:#}");
             let refused = peer.say(&run, "second", "yes").unwrap_err();
-            let refused = format!("{refused:?}");
-            assert!(refused.contains("RUN_SET_ASIDE"), "{way:?} {damage} {refused}");
+            assert!(refused.text.contains("RUN_SET_ASIDE"), "{way:?} {damage} {}", refused.text);
+            assert!(refused.message.contains("is set aside"), "{way:?} {damage} {}", refused.message);
             let streamed = peer.told(peer.subscribe(&run, None).unwrap());
             assert_eq!(streamed.len(), 1, "{way:?} {damage} {streamed:?}");
             assert!(says_aside(&peer, &status(&streamed[0].1)), "{way:?} {damage} {streamed:?}");
