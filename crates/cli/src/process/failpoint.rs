@@ -1,7 +1,7 @@
 //! Places where a test stops an engine or a supervisor: `ENVOI_FAILPOINT=before-spawn:stop` stops it, once, as SIGSTOP would, and with
-//! `before-spawn:kill` it is killed there each time. With
+//! `before-spawn:kill` it is killed there each time; `before-spawn:panic` is a defect that shows once. With
 //! `ENVOI_FAILPOINT=start-of-NAME:wait`, what a run of the flow NAME needs to start or to go on is never read, as if it lay in a file
-//! system that is gone. Builds without debug assertions know nothing of this.
+//! system that is gone; `start-of-NAME:panic` is a defect there. Builds without debug assertions know nothing of this.
 
 use envoi_engine::Point;
 use envoi_step::CrashPoint;
@@ -32,6 +32,7 @@ pub(crate) fn supervised(point: CrashPoint) {
 }
 
 #[cfg(debug_assertions)]
+#[expect(clippy::panic, reason = "a test asks for it")]
 fn stop_at(point: &str) {
     use rustix::process::{Signal, getpid, kill_process};
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +42,9 @@ fn stop_at(point: &str) {
     if wanted == *format!("{point}:kill") {
         let _ = kill_process(getpid(), Signal::KILL);
     }
+    if wanted == *format!("{point}:panic") && !DONE.swap(true, Ordering::SeqCst) {
+        panic!("a defect at {point}");
+    }
     if wanted == *format!("{point}:stop") && !DONE.swap(true, Ordering::SeqCst) {
         let _ = kill_process(getpid(), Signal::STOP);
         // Another thread may be the one that takes the signal; this one is not to go on before it does.
@@ -48,9 +52,13 @@ fn stop_at(point: &str) {
     }
 }
 
-/// Waits for ever if the environment names this flow.
+/// Waits for ever, or panics, if the environment names this flow.
 #[cfg(debug_assertions)]
+#[expect(clippy::panic, reason = "a test asks for it")]
 pub(crate) fn reading_for(flow: &str) {
+    if std::env::var_os("ENVOI_FAILPOINT").is_some_and(|wanted| wanted == *format!("start-of-{flow}:panic")) {
+        panic!("a defect at the start of {flow}");
+    }
     let named = format!("start-of-{flow}:wait");
     while std::env::var_os("ENVOI_FAILPOINT").is_some_and(|wanted| wanted == *named) {
         std::thread::park();

@@ -157,6 +157,47 @@ fn a_run_whose_events_cannot_be_read_is_set_aside_and_the_others_come_up() {
     drop(served);
 }
 
+/// Two of them share a workspace, and wait for the same gate.
+const GATED: &str = "flow: gated\nsteps:\n  - { id: a, run: 'until [ -e go ]; do sleep 0.02; done' }\n  \
+                     - { id: b, run: 'echo $ENVOI_RUN_ID >> did' }\n";
+
+/// A defect that shows once: as an engine that has come up looks for an attempt, and as it shows what it has committed.
+#[test]
+fn a_panic_over_one_run_sets_it_aside_and_the_engine_and_the_other_run_go_on() {
+    for (point, code) in
+        [("before-probe:panic", "ATTEMPT_UNKNOWN"), ("before-show:panic", "RUN_INCONSISTENT")]
+    {
+        let stage = Stage::new();
+        let before = Served::start(&stage);
+        let token = before.first.clone().unwrap();
+        let client = before.client(&token);
+        let runs = [(); 2].map(|()| client.run(GATED));
+        for run in &runs {
+            let works = || client.json(&format!("/v1/runs/{run}"))["live_attempts"] == 1;
+            wait_until("its step", works);
+        }
+        before.process.kill();
+        let served = Served::failing(&stage, point);
+        stage.write("go", "");
+        let activity = |run: &String| row(&stage, run)["activity"] == "set_aside";
+        wait_until("one of them to be aside", || runs.iter().any(activity));
+        let (aside, other) = if activity(&runs[0]) { (&runs[0], &runs[1]) } else { (&runs[1], &runs[0]) };
+        served.client(&token).wait_until_run_is(other, "succeeded");
+        let why = row(&stage, aside)["set_aside"].clone();
+        assert_eq!(why["code"], code, "{why}");
+        assert!(text(&why["reason"]).contains("panicked"), "{why}");
+        stage.expect(0, &["resume", aside]);
+        let (mut did, mut all) = (stage.lines("did"), runs.to_vec());
+        did.sort();
+        all.sort();
+        assert_eq!(did, all);
+        served.process.signal(Signal::TERM);
+        let done = served.process.done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.err.contains("panicked at"), "the cause is said: {done:?}");
+    }
+}
+
 #[test]
 fn the_status_of_a_run_is_true_after_a_kill() {
     let stage = Stage::with_flow(
@@ -278,7 +319,9 @@ fn an_answer_to_a_run_that_is_set_aside_hears_that_at_every_door_and_is_taken_wh
         says("REST", &answer.text());
         let peer = Peer::new(&admin, Way::Rpc);
         let message = peer.message("m-1", &[peer.text("approve")], &serde_json::json!({"taskId": run}));
-        says("A2A", &peer.send(message, &[]).unwrap_err().text);
+        let refused = peer.send(message, &[]).unwrap_err();
+        says("A2A", &refused.text);
+        assert!(refused.message.contains("is set aside"), "{}", refused.message);
         if is_readable {
             assert_eq!(admin.json(&format!("/v1/questions/{question}"))["choices"][0], "approve");
             std::fs::remove_file(&folder).unwrap();

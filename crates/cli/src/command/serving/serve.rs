@@ -328,10 +328,16 @@ fn take_up_beside(store: &Arc<Store>, desk: &Commands, row: RunRow) {
         Err(error) => {
             messages::say(&format!("run {run} does not go on: a thread cannot be started: {error}"))
         }
-        Ok(_) if inbox.recv_timeout(ITS_TURN) == Err(RecvTimeoutError::Timeout) => messages::say(&format!(
-            "run {run} is not resumed yet: its files are still being read (is a file system not responding?); other runs continue"
-        )),
-        Ok(_) => {}
+        Ok(_) => match inbox.recv_timeout(ITS_TURN) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => messages::say(&format!(
+                "run {run} is not resumed yet: its files are still being read (is a file system not responding?); other runs continue"
+            )),
+            // The thread has panicked, and said over what.
+            Err(RecvTimeoutError::Disconnected) => messages::say(&format!(
+                "run {run} does not go on, because of a defect of this program; `envoi resume {run}` tries again"
+            )),
+        },
     }
 }
 

@@ -23,29 +23,31 @@ steps:
 /// What the run needs is read again when the server comes up: a file system that is gone must not keep others waiting.
 #[test]
 fn a_run_that_cannot_be_taken_up_keeps_neither_the_server_nor_other_runs_from_going_on() {
-    let stage = Stage::new();
-    let flow = |name: &str| {
-        format!("flow: {name}\nsteps:\n  - id: a\n    run: while [ ! -e go ]; do sleep 0.02; done\n")
-    };
-    let (served, admin) = served(&stage);
-    let start = |name: &str| {
-        assert_eq!(admin.post("/v1/flows", &flow(name)).status, 201);
-        let body = format!(r#"{{"flow": "{name}", "workspace": "shared"}}"#);
-        text(&admin.post("/v1/runs", &body).json()["run"])
-    };
-    let runs = [start("hangs"), start("goes")];
-    for run in &runs {
-        admin.wait_until_run_is(run, "running");
+    for (how, said) in [("wait", "is not resumed yet"), ("panic", "does not go on, because of a defect")] {
+        let stage = Stage::new();
+        let flow = |name: &str| {
+            format!("flow: {name}\nsteps:\n  - id: a\n    run: while [ ! -e go ]; do sleep 0.02; done\n")
+        };
+        let (served, admin) = served(&stage);
+        let start = |name: &str| {
+            assert_eq!(admin.post("/v1/flows", &flow(name)).status, 201);
+            let body = format!(r#"{{"flow": "{name}", "workspace": "shared"}}"#);
+            text(&admin.post("/v1/runs", &body).json()["run"])
+        };
+        let runs = [start("hangs"), start("goes")];
+        for run in &runs {
+            admin.wait_until_run_is(run, "running");
+        }
+        served.process.kill();
+        let served = Served::failing(&stage, &format!("start-of-hangs:{how}"));
+        stage.write("go", "");
+        let admin = served.client(&token(&stage, &["again", "--scope", "admin"]));
+        admin.wait_until_run_is(&runs[1], "succeeded");
+        let done = ended(served);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.err.contains(&format!("run {} {said}", runs[0])), "{done:?}");
+        stage.expect(0, &["resume", &runs[0]]);
     }
-    served.process.kill();
-    let served = Served::failing(&stage, "start-of-hangs:wait");
-    stage.write("go", "");
-    let admin = served.client(&token(&stage, &["again", "--scope", "admin"]));
-    admin.wait_until_run_is(&runs[1], "succeeded");
-    let done = ended(served);
-    assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.err.contains(&format!("run {} is not resumed yet", runs[0])), "{done:?}");
-    stage.expect(0, &["resume", &runs[0]]);
 }
 
 /// Reading a pipe blocks until something is written to it.
