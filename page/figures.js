@@ -71,7 +71,6 @@ try {
   const page = await person.tab(stage.link());
   await page.getByText("Nothing waits for you.").waitFor();
   const before = await page.evaluate(() => performance.getEntries().filter(({ entryType, startTime }) => ["navigation", "resource"].includes(entryType) && startTime < globalThis.came.questions).length);
-  await person.quiet(page).catch(() => undefined);
   console.log(`requests to the first screen: ${before}, in all ${person.asked.length}`);
 
   const paints = [];

@@ -42,7 +42,7 @@ export function plain(text: string): (string | JSX.Element)[] {
 }
 
 /** What may have to be scrolled has to be reached with the keyboard. */
-const isLong = (text: string): boolean => text.length > 500 || text.split("\n").length > 12;
+export const isLong = (text: string): boolean => text.length > 500 || text.split("\n").length > 12;
 
 /** A paragraph of a run's words, in a frame of their own. */
 export function Words({ text, from }: { text: string; from: string }): JSX.Element {

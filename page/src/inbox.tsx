@@ -7,11 +7,15 @@ import type { Question, QuestionDetail, Questions } from "./api.js";
 import { say } from "./aloud.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
+import { plainLine } from "./markdown.js";
 import { Shown, State, now, titled } from "./parts.js";
 import { about, nameOf } from "./question.js";
 import { at } from "./router.js";
 import { head, moment, plural, since, until } from "./words.js";
 import { json } from "./wire.js";
+
+/** What is asked, in a line. */
+const firstLine = ({ about, text }: Question): string => (about === "ask" ? plainLine(head(text)) : head(text));
 
 /** Most questions that are shown at once. */
 const MOST = 200;
@@ -70,7 +74,7 @@ function Empty(): JSX.Element {
     <div class="empty">
       <p>Nothing waits for you.</p>
       {last !== undefined && last.closed_at !== null && (
-        <p>The last question was closed {moment(last.closed_at)}{last.answered_by !== null && <> by <Line text={last.answered_by} /></>}: <a href={at("q", last.question)}><Line text={head(last.text)} /></a></p>
+        <p>The last question was closed {moment(last.closed_at)}{last.answered_by !== null && <> by <Line text={last.answered_by} /></>}: <a href={at("q", last.question)}><Line text={firstLine(last)} /></a></p>
       )}
     </div>
   );
@@ -101,7 +105,7 @@ function Card({ question }: { question: Question }): JSX.Element {
     <li ref={element}>
       <a class="card" href={at("q", question.question)}>
         {detail !== undefined && <span class="note"><Line text={detail.title ?? detail.flow} /></span>}
-        <b class="first"><Line text={head(question.text)} /></b>
+        <b class="first"><Line text={firstLine(question)} /></b>
         <span class="facts">
           {!isOpen && <State of={question.state} />}
           {question.answer !== null && <span>{nameOf(question.answer)}{question.answered_by !== null && <> by <Line text={question.answered_by} /></>}{given !== null && ` (${given.channel})`}</span>}

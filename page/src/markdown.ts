@@ -24,7 +24,7 @@ const MOST_CHARS = 512 * 1024;
 const MOST_DEEP = 4;
 
 /** Each part is bounded, so that no text takes long. */
-const INLINE = /(`{1,3})(.{1,1000}?)\1(?!`)|(!?)\[([^\]\n]{0,500})\]\(([^()\s]{0,2000})(?:\s+"[^"]{0,200}")?\)|\*\*(?=\S)(.{1,1000}?)\*\*|__(?=\S)(.{1,1000}?)__|\*(?=[^\s*])(.{1,1000}?)\*|(?<![\p{L}\p{N}_])_(?=[^\s_])(.{1,1000}?)_(?![\p{L}\p{N}_])/u;
+const INLINE = /(`{1,3})(.{1,1000}?)\1(?!`)|(!?)\[([^\]\n]{0,500})\]\(([^()\s]{0,2000})(?:\s+"[^"]{0,200}")?\)|\*\*(?=\S)(.{1,1000}?)(?<=\S)\*\*|__(?=\S)(.{1,1000}?)(?<=\S)__|\*(?=[^\s*])(.{1,1000}?)(?<=\S)\*|(?<![\p{L}\p{N}_])_(?=[^\s_])(.{1,1000}?)(?<=\S)_(?![\p{L}\p{N}_])/u;
 
 export function inlines(text: string, deep = 0): Inline[] {
   const parts: Inline[] = [];
@@ -51,6 +51,11 @@ export function inlines(text: string, deep = 0): Inline[] {
   say(rest);
   return parts;
 }
+
+const letters = (parts: readonly Inline[]): string => parts.map((part) => ("parts" in part ? letters(part.parts) : part.text)).join("");
+
+/** One line without its signs, for a place that has no room for more. */
+export const plainLine = (line: string): string => letters(inlines(line.replace(/^ {0,3}#{1,6}\s+/, "")));
 
 /** The cells of a row of a table. */
 const cells = (line: string): string[] => line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));

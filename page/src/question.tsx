@@ -16,6 +16,7 @@ import { Line, Words, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
 import { NextTry, Shown, State, Trouble, now, titled } from "./parts.js";
+import { MarkedWords } from "./rendered.js";
 import { at } from "./router.js";
 import { who } from "./session.js";
 import { Changes } from "./since.js";
@@ -88,7 +89,8 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
   return (
     <>
       <Head question={shown} />
-      <Words text={shown.text} from={`${about(shown.about)} · step ${shown.step}`} />
+      {/* A flow writes its question in Markdown; others write plain text. */}
+      {shown.about === "ask" ? <MarkedWords text={shown.text} from={`${about(shown.about)} · step ${shown.step}`} /> : <Words text={shown.text} from={`${about(shown.about)} · step ${shown.step}`} />}
       {isOther && (
         <div class="trouble" role="alert">
           <p>What this question is about has changed while you were reading.</p>

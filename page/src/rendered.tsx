@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 
-import { named, plain } from "./foreign.js";
+import { Words, isLong, named, plain } from "./foreign.js";
 import { blocks, inlines, values, type Block, type Inline } from "./markdown.js";
 import { Trouble } from "./parts.js";
 import { Offline, Refused, ask } from "./wire.js";
@@ -102,6 +102,18 @@ function OneBlock({ block }: { block: Block }): JSX.Element {
 export function Markdown({ text }: { text: string }): JSX.Element {
   const found = blocks(text) ?? [{ kind: "paragraph", parts: inlines("This is too long to be shown like that. It can be seen as text.") }];
   return <div class="markdown" dir="auto">{found.map((block, nth) => <OneBlock key={nth} block={block} />)}</div>;
+}
+
+/** A text in Markdown in a frame that says whose words it is. One that is too long for that is shown as it was written. */
+export function MarkedWords({ text, from }: { text: string; from: string }): JSX.Element {
+  const found = blocks(text);
+  if (found === undefined) return <Words text={text} from={from} />;
+  return (
+    <figure class="words">
+      <figcaption>{plain(from)}</figcaption>
+      <div class="text markdown" dir="auto" {...(isLong(text) ? { tabIndex: 0, role: "region", "aria-label": named(from) } : {})}>{found.map((block, nth) => <OneBlock key={nth} block={block} />)}</div>
+    </figure>
+  );
 }
 
 /** Larger pictures are only offered as files. */

@@ -39,9 +39,8 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const isOpen = (node: Node): boolean => folds.get(node.place) ?? opens(node);
   const all = useMemo(() => every(nodes), [nodes]);
-  const visits = all.filter((node) => node.group === undefined);
-  const failed = all.filter(isBad);
-  const open = all.filter((node) => node.row !== undefined && node.row.ended_at === null);
+  // Not with each frame while one scrolls: there may be very many.
+  const { visits, failed, open } = useMemo(() => ({ visits: all.filter((node) => node.group === undefined), failed: all.filter(isBad), open: all.filter((node) => node.row !== undefined && node.row.ended_at === null) }), [all]);
   const [words, setOwnWords] = useState(query.get("words") ?? "");
   // A link leads to what is shown now.
   const setFilter = (to: Filter): void => (setOwnFilter(to), setQuery("show", to === "all" ? "" : to));

@@ -25,7 +25,7 @@ const { linesOf, inWords } = await module("map.ts");
 const { barOf, ofRow, worked, workOf } = await module("worked.ts");
 const { nano, ofNano, usedBy } = await module("used.ts");
 const { firstFailure } = await module("failure.ts");
-const { blocks, inlines, values } = await module("markdown.ts");
+const { blocks, inlines, plainLine, values } = await module("markdown.ts");
 
 // What a browser has, and node has not.
 const kept = new Map();
@@ -447,6 +447,8 @@ test("Markdown: what it knows is read, what it does not stays text", () => {
   assert.deepEqual(inlines("[x](javascript:y) <b>"), [{ kind: "text", text: "[x](javascript:y)" }, { kind: "text", text: " <b>" }]);
   assert.deepEqual(inlines("a `**` **b _c_**"), [{ kind: "text", text: "a " }, { kind: "code", text: "**" }, { kind: "text", text: " " }, { kind: "strong", parts: [{ kind: "text", text: "b " }, { kind: "em", parts: [{ kind: "text", text: "c" }] }] }]);
   assert.deepEqual(inlines("snake_case_name 2 * 3 * 4 \\*x\\*").map(({ kind }) => kind).filter((kind) => kind !== "text"), []);
+  assert.deepEqual(inlines("delete *.md and *.txt, __init and __main"), [{ kind: "text", text: "delete *.md and *.txt, __init and __main" }], "what only looks like a pair stays");
+  assert.equal(plainLine("## **Publish** the `notes` [of 0.9](https://example.org)?"), "Publish the notes of 0.9?");
   // Every text ends, and loses no letter.
   const signs = ["*", "_", "`", "[a](b)", "![", "|", "\n", "- ", "# ", "> ", "```", "\\", "Q", " "];
   for (let seed = 1; seed < 3000; seed += 1) {

@@ -75,6 +75,25 @@ test("an approval on a phone: the link, the question, the choice, the answer", a
   await stage.close();
 });
 
+test("a question in Markdown is shown as it is meant, and still as words of the flow", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: marked\ntitle: Notes\nsteps:\n  - id: ok\n    ask: |\n      **Publish the notes?**\n\n      Two files:\n      - `notes.md`\n      - *.txt, see [the list](https://example.org/list)\n");
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
+  const card = page.getByRole("link", { name: /Publish the notes/ });
+  assert.equal(await card.locator(".first").innerText(), "Publish the notes?");
+  await page.goto(`${stage.url}/#/q/${question}`);
+  const words = page.locator("figure.words", { hasText: "The flow asks" });
+  await words.locator("strong", { hasText: "Publish the notes?" }).waitFor();
+  assert.deepEqual(await words.locator("li").allInnerTexts(), ["notes.md", "*.txt, see the list (example.org)"]);
+  assert.doesNotMatch(await words.innerText(), /\*\*|`/);
+  await person.accessible(page);
+  await person.shot(page, "question-marked");
+  await person.done();
+  await stage.close();
+});
+
 test("a form: what is wrong is said at its field, and what was typed stays", async () => {
   const stage = await Stage.open();
   const run = await stage.run(FORM);
