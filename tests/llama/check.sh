@@ -1,6 +1,6 @@
 #!/bin/sh
 # `model:` steps against the server of llama.cpp, with a small model of random weights that is made here (model.py). The server counts for
-# itself what it was asked and what it answered.
+# itself what it was asked and what it answered. All of it has the loopback alone, where the machine lets its user have a network of its own.
 #
 # $ENVOI is the binary to use; without it, the one that cargo has built. Works from any folder; needs python3 (3.10 or later) with venv and,
 # the first time, PyPI: everything is installed in the versions of requirements.txt into a folder that is kept, envoi/llama in the cache of the user.

@@ -8,7 +8,8 @@
 #   tests/programs/check.sh --kills N [SEED [NAME ...]]     N kills at random moments with Claude Code and Codex each, or with those; gemini and opencode are named alone (kills.py)
 #
 # The programs are installed from npm, in these versions, into a folder that is kept: $ENVOI_PROGRAMS, or envoi/programs in the cache of
-# the user. No account is needed. What cannot be installed is a failure.
+# the user. No account is needed. What cannot be installed is a failure. What follows has the loopback alone, where the machine lets its user have a
+# network of its own.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
 envoi=${ENVOI:-$(cd ../.. && pwd)/target/debug/envoi}

@@ -1,12 +1,18 @@
-"""The examples with agents, run with the real programs against the stub: the end that each README promises."""
+"""The examples with agents, run with the real programs against the stub and watched in a terminal: the end that each README promises."""
+import fcntl
 import importlib.util
 import json
 import os
 import pathlib
+import pty
+import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 import time
 
 from story import HERE, LONGEST_S, WAITING, stub
@@ -45,6 +51,31 @@ class Example:
         self.environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home)}
         self.environment.pop("ENVOI_HOME", None)
 
+    def watched(self, *arguments, expected=0):
+        """The same in a terminal: all that its live view has shown, without what moves and colours it."""
+        terminal, end = pty.openpty()
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        command = subprocess.Popen([self.envoi, *arguments], cwd=self.work, env={**self.environment, "TERM": "xterm"}, stdin=subprocess.DEVNULL,
+                                   stdout=end, stderr=end)
+        os.close(end)
+        pieces = []
+
+        def read():
+            try:
+                while piece := os.read(terminal, 65536):
+                    pieces.append(piece)
+            except OSError:
+                # Nobody writes to the terminal any more.
+                pass
+        reader = threading.Thread(target=read)
+        reader.start()
+        code = command.wait(timeout=4 * LONGEST_S)
+        reader.join()
+        os.close(terminal)
+        shown = re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|[78])", "", b"".join(pieces).decode(errors="replace"))
+        assert code == expected, f"{self.name}: {arguments}: exit {code}\n{shown}"
+        return shown
+
     def call(self, *arguments, expected=0):
         done = subprocess.run([self.envoi, *arguments], cwd=self.work, env=self.environment, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=4 * LONGEST_S)
@@ -69,7 +100,10 @@ class AgentLoop(Example):
     name = "agent-loop"
 
     def tell(self):
-        self.call("run", "flow.yaml")
+        shown = self.watched("run", "flow.yaml")
+        # The tool that works, what has been used so far, the round, the end.
+        for words in ("> Bash cat > slugs/__init__.py", "2 calls, 260 tokens, $0.000604", "loop 2 of 5", "agent-loop  succeeded"):
+            assert words in shown, f"{words}\n{shown}"
         assert len(self.visits("fix")) == 2 and len(self.visits("test")) == 2, self.visits("fix")
         assert "findall" in (self.work / "slugs/__init__.py").read_text()
         self.done("green in the second round")
@@ -81,7 +115,10 @@ class Overnight(Example):
     def tell(self):
         git = dict(cwd=self.work, env={**self.environment, "GIT_CONFIG_GLOBAL": os.devnull}, check=True, capture_output=True, text=True)
         subprocess.run(["./packages.sh"], **git)
-        self.call("run", "flow.yaml", expected=WAITING)
+        shown = self.watched("run", "flow.yaml", expected=WAITING)
+        for words in ("git -C packages/alpha push origin HEAD:main", "2 calls, 260 tokens", "0 of 3 items, 3 running", "overnight  waiting",
+                      "answer: envoi approve int_"):
+            assert words in shown, f"{words}\n{shown}"
         questions = self.json("inbox")
         assert len(questions) == 3, questions
         named = {name: question["question"] for question in questions for name in ("alpha", "beta", "gamma")
@@ -101,7 +138,9 @@ class OtherMake(Example):
     name = "other-make"
 
     def tell(self):
-        self.call("run", "flow.yaml")
+        shown = self.watched("run", "flow.yaml")
+        for words in ("> Bash cat > median.py", "cat median.py", "loop 2 of 4", "other-make  succeeded", "at least 4 model calls"):
+            assert words in shown, f"{words}\n{shown}"
         assert len(self.visits("write")) == 2 and len(self.visits("review")) == 2, self.visits("review")
         assert "% 2" in (self.work / "median.py").read_text()
         self.done("the reviewer was right, and then content")

@@ -65,6 +65,7 @@ class Kill(Story):
     def __init__(self, envoi, kind, binary, port, number, seed):
         super().__init__(envoi, kind, binary, port)
         self.random = random.Random(f"{seed} {kind} {number}")
+        self.what = f"{kind}, round {number}, seed {seed}"
         self.bridge = number % 2 == 0 and kind in PROTOCOLS
         self.run_name = f"{kind}-kill-{number}--work"
         self.home, tools = self.place / "home", self.place / "tools"
@@ -232,27 +233,36 @@ class Kill(Story):
 COLUMNS = ("runs", *VICTIMS, "nothing", "attempts", "paid", "counted", "unknown", "went on", "anew")
 
 
+def kill_once(kill, table, broken):
+    row = table.setdefault((kill.kind, kill.bridge), dict.fromkeys(COLUMNS, 0))
+    try:
+        for column, count in kill.tell().items():
+            row[column] += count
+    except (AssertionError, subprocess.SubprocessError, OSError) as failure:
+        broken.append(f"{kill.what}: {failure!r}")
+        print(broken[-1].replace("\\n", "\n"), flush=True)
+    finally:
+        for _, pid in processes(kill.mark):
+            kill.send_kill(pid)
+        shutil.rmtree(kill.place, ignore_errors=True)
+
+
 def killed(envoi, binaries, rounds, seed, port):
-    """The kills, as many with each program; then a table of them. What breaks a promise is told at once, and is a failure at the end."""
+    """The kills, as many with each program; then a table of them, also of those before an interruption. What breaks a promise is told at once, and is a
+    failure at the end."""
     # A program that is killed does not wait for its answer.
     stub.Server.handle_error = lambda *_: None
     table, broken = {}, []
-    for number in range(rounds):
-        for kind, binary in binaries.items():
-            kill = Kill(envoi, kind, binary, port, number, seed)
-            row = table.setdefault((kind, kill.bridge), dict.fromkeys(COLUMNS, 0))
-            try:
-                for column, count in kill.tell().items():
-                    row[column] += count
-            except (AssertionError, subprocess.SubprocessError, OSError) as failure:
-                broken.append(f"{kind}, round {number}, seed {seed}: {failure!r}")
-                print(broken[-1].replace("\\n", "\n"), flush=True)
-            finally:
-                for _, pid in processes(kill.mark):
-                    kill.send_kill(pid)
-                shutil.rmtree(kill.place, ignore_errors=True)
+    number = 0
+    try:
+        for number in range(rounds):
+            for kind, binary in binaries.items():
+                kill_once(Kill(envoi, kind, binary, port, number, seed), table, broken)
+    except KeyboardInterrupt:
+        broken.append(f"interrupted in round {number} of {rounds}, seed {seed}")
+        print(broken[-1], flush=True)
     print("| program | " + " | ".join(COLUMNS) + " |", flush=True)
     print("|---" * (len(COLUMNS) + 1) + "|")
     for (kind, bridge), row in sorted(table.items(), reverse=True):
         print(f"| `{kind}`, {through(bridge)} | " + " | ".join(str(row[column]) for column in COLUMNS) + " |", flush=True)
-    assert not broken, f"{len(broken)} of {rounds * len(binaries)} runs have broken a promise"
+    assert not broken, f"{len(broken)} of {rounds * len(binaries)} runs have broken a promise, or it was interrupted"

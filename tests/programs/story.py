@@ -10,9 +10,10 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "crates/preset/tests/programs"))
+sys.path[:0] = [str(HERE.parents[1] / "crates/preset/tests/programs"), str(HERE.parent)]
 RESETS_AT = int(time.time()) + 2 * 3600
 os.environ["STUB_RESET_AT"] = str(RESETS_AT)
+import loopback  # noqa: E402
 import stub  # noqa: E402  the time of its limits is read when it is loaded
 
 LONGEST_S = 60
@@ -140,6 +141,33 @@ class Story:
         assert stub.Stub.calls[self.run_name] == 3, stub.Stub.calls
         assert "Hello from the stub." in self.call("logs", run)
         print(f"{self.kind}: refused, waited for {f'until {stated}' if stated else 'by tries'}, resumed twice; {time.monotonic() - began:.1f} s", flush=True)
+
+
+class Patient(Story):
+    """A limit of hours, for which the program waits by itself and says nothing more: when `idle` ends it, it is at that limit, and the step waits."""
+
+    def __init__(self, envoi, kind, binary, port):
+        super().__init__(envoi, kind, binary, port)
+        self.run_name = f"{kind}-patient--long-once"
+        for place in (self.place / ".envoi/config.yaml", self.place / "flow.yaml"):
+            text = place.read_text().replace(f"{kind}--limit-once", self.run_name)
+            place.write_text(text.replace(f"idle: {LONGEST_S}s", "idle: 5s"))
+
+    def tell(self):
+        began = time.monotonic()
+        engine = subprocess.Popen([self.envoi, "run", "flow.yaml"], cwd=self.place, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        row = self.wait_for_limit(engine)
+        engine.kill()
+        engine.communicate()
+        run, wait = row["run"], row["waits_for"]
+        assert (wait["account"], wait["resets_at"]) == (f"{self.kind}/{ACCOUNT}", None), wait
+        assert self.json("show", run)["used"]["agent_hops"] == 0, "a refused attempt uses up nothing"
+        assert "last status: 429" in self.call("why", run), self.call("why", run)
+        self.call("resume", run, "--now")
+        assert self.json("show", run)["status"] == "succeeded", self.call("logs", run)
+        assert stub.Stub.calls[self.run_name] == 3, stub.Stub.calls
+        print(f"{self.kind}: waited for a limit by itself, was ended, and the step waited in its place; {time.monotonic() - began:.1f} s", flush=True)
 
 
 class Continued(Story):
@@ -336,6 +364,36 @@ class Expired(Questions):
         print(f"{self.kind}: five questions that nobody answered, no call made; {time.monotonic() - began:.1f} s", flush=True)
 
 
+class Pruned(Questions):
+    """The answer comes after weeks, when the program has removed its old transcripts: a new session begins, it is said, and no call is made that nobody
+    decided."""
+
+    def __init__(self, envoi, kind, binary, port):
+        super().__init__(envoi, kind, binary, port)
+        flow = self.place / "flow.yaml"
+        flow.write_text(flow.read_text().replace(f"{kind}--asks", f"{kind}-pruned--asks"))
+
+    def tell(self):
+        began = time.monotonic()
+        self.call("run", "flow.yaml", expected=WAITING)
+        one, shown = self.question()
+        assert "git push one" in shown, shown
+        transcripts = list((self.place / "home").glob("projects/*/*.jsonl"))
+        assert transcripts, "the session is there"
+        for transcript in transcripts:
+            transcript.unlink()
+        self.decide("approve", one)
+        run = self.json("runs")[0]["run"]
+        logs = self.call("logs", run)
+        assert "is not there any more: a new one begins" in logs, logs
+        two, shown = self.question()
+        assert two != one and "git push two" in shown and self.pushed() == [], (shown, self.pushed())
+        self.decide("approve", two)
+        assert self.pushed() == ["push two"], self.pushed()
+        self.call("cancel", run)
+        print(f"{self.kind}: an answer to a session that is gone begins a new one, which asks again; {time.monotonic() - began:.1f} s", flush=True)
+
+
 def start_server(envoi, place):
     server = subprocess.Popen([envoi, "serve", "--listen", "127.0.0.1:0"], cwd=place, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
@@ -440,7 +498,7 @@ def run_examples(envoi, binaries, port):
 
 
 # What each program can do.
-TOLD = {"claude": (Story, Bridged, Forked, Questions, Expired, Denied), "codex": (Story, Bridged), "gemini": (Story, ), "opencode": (Continued, Bridged)}
+TOLD = {"claude": (Story, Bridged, Forked, Questions, Expired, Pruned, Denied), "codex": (Story, Patient, Bridged), "gemini": (Story, ), "opencode": (Continued, Bridged)}
 
 
 def main():
@@ -451,6 +509,7 @@ def main():
     binaries = {kind: binary for kind, place in places.items() for binary in modules.glob(place)}
     missing = [name for name in wanted if name in places and name not in binaries]
     assert binaries and not missing, f"not installed in {folder}: {missing or 'any program'}"
+    loopback.leave_if_possible()
     _, port = stub.start()
     if wanted[:1] == ["--kills"]:
         import kills

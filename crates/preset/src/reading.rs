@@ -2,9 +2,9 @@
 
 use crate::{
     events::{claude, codex, gemini, opencode},
-    failure::{Class, Failure},
+    failure::{Class, Failure, of_status, of_wording},
     lines::{Lines, MAX_LINE_BYTES},
-    member::{Masking, one_line},
+    member::{Masking, count, one_line},
     outcome::{Exit, Outcome, ended},
     preset::Preset,
     usage::Usage,
@@ -29,8 +29,8 @@ pub struct Reading<'m> {
     /// Events that were read.
     read: u64,
     unread: u64,
-    /// See [`Reading::last_error`].
-    last_error: Option<String>,
+    /// See [`Reading::last_error`], and its class.
+    last_error: Option<(String, Option<Class>)>,
     /// See [`Reading::allow_denials`].
     denials: u32,
 }
@@ -78,7 +78,13 @@ impl<'m> Reading<'m> {
     /// work.
     #[must_use]
     pub fn last_error(&self) -> Option<&str> {
-        self.last_error.as_deref()
+        self.last_error.as_ref().map(|(words, _)| words.as_str())
+    }
+
+    /// Whether a limit of the account is what the last error tells of. A program that is refused for hours may wait that long by itself.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.last_error.as_ref().is_some_and(|(_, class)| *class == Some(Class::Throttled))
     }
 
     /// The id of the session, as soon as the program has reported it.
@@ -175,7 +181,9 @@ impl<'m> Reading<'m> {
                     self.last_error = None;
                 } else if !shown.is_empty() {
                     let words = shown.join(" ");
-                    self.last_error = Some(words.strip_prefix("! ").unwrap_or(&words).to_owned());
+                    let status = count(&event, &["error_status"]);
+                    let class = status.and_then(of_status).or_else(|| of_wording(&words));
+                    self.last_error = Some((words.strip_prefix("! ").unwrap_or(&words).to_owned(), class));
                 }
                 shown
             }
@@ -257,35 +265,53 @@ mod tests {
     #[test]
     fn the_last_error_is_kept_until_the_program_works_again() {
         let mask = |text: &str| text.replace("s3cret", "***");
-        for (preset, trouble, work, said) in [
+        for (preset, trouble, work, said, is_limited) in [
             (
                 Preset::Claude,
                 r#"{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"error":"overloaded"}"#,
                 r#"{"type":"assistant","message":{"content":[]}}"#,
                 "retry 3 of 10: overloaded",
+                false,
+            ),
+            (
+                Preset::Claude,
+                r#"{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"error_status":429,"error":"rate_limit"}"#,
+                r#"{"type":"assistant","message":{"content":[]}}"#,
+                "retry 3 of 10: rate_limit (429)",
+                true,
             ),
             (
                 Preset::Codex,
                 r#"{"type":"error","message":"Reconnecting... s3cret"}"#,
                 r#"{"type":"turn.started"}"#,
                 "Reconnecting... ***",
+                false,
+            ),
+            (
+                Preset::Codex,
+                r#"{"type":"error","message":"Reconnecting... 1/1 (exceeded retry limit, last status: 429 Too Many Requests)"}"#,
+                r#"{"type":"turn.started"}"#,
+                "Reconnecting... 1/1 (exceeded retry limit, last status: 429 Too Many Requests)",
+                true,
             ),
             (
                 Preset::Codex,
                 r#"{"type":"item.completed","item":{"id":"item_0","type":"error","message":"s3cret is slow"}}"#,
                 r#"{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Done."}}"#,
                 "*** is slow",
+                false,
             ),
         ] {
             let mut reading = Reading::of(preset, Masking::with(&mask));
             let mut last_error = |line: &str| {
                 reading.push(format!("{line}\n").as_bytes());
-                reading.last_error().map(str::to_owned)
+                (reading.last_error().map(str::to_owned), reading.is_limited())
             };
-            assert_eq!(last_error("still here"), None);
-            assert_eq!(last_error(trouble).as_deref(), Some(said));
-            assert_eq!(last_error("{}").as_deref(), Some(said), "it says nothing");
-            assert_eq!(last_error(work), None, "{preset:?}");
+            let said = (Some(said.to_owned()), is_limited);
+            assert_eq!(last_error("still here"), (None, false));
+            assert_eq!(last_error(trouble), said);
+            assert_eq!(last_error("{}"), said, "it says nothing");
+            assert_eq!(last_error(work), (None, false), "{preset:?}");
         }
     }
 }

@@ -13,7 +13,8 @@ const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /// What stands before a time.
-const BEFORE: [&str; 5] = ["resets at ", "resets ", "reset at ", "try again at ", "try again in "];
+const BEFORE: [&str; 6] =
+    ["resets at ", "resets ", "reset at ", "try again at ", "try again in ", "retry after "];
 
 /// The time that a message of a program states, as it is understood at `now`.
 #[must_use]
@@ -22,7 +23,17 @@ pub fn of_message(message: &str, now: Timestamp) -> Option<Timestamp> {
     let message = message.to_lowercase().replace(['\u{202f}', '\u{a0}'], " ");
     let (before, rest) = BEFORE.iter().find_map(|before| Some((*before, message.split_once(before)?.1)))?;
     let words: Vec<&str> = rest.split([' ', ',']).filter(|word| !word.is_empty()).collect();
-    if before.ends_with("in ") { span(&words, now) } else { moment(&words, now) }
+    match before {
+        "try again in " => span(&words, now),
+        "retry after " => seconds(&words, now),
+        _ => moment(&words, now),
+    }
+}
+
+/// `7200s`, in brackets or not.
+fn seconds(words: &[&str], now: Timestamp) -> Option<Timestamp> {
+    let (number, _) = words.first()?.split_once('s')?;
+    Some(now.saturating_add_ms(number.parse::<u64>().ok()?.saturating_mul(1_000)))
 }
 
 /// `3 days 2 hours 5 minutes`.
@@ -148,6 +159,9 @@ mod tests {
             ("or try again at Nov 29th, 2026 8:01 AM.", Some("2026-11-29T08:01:00.000Z")),
             ("try again in 3 days 2 hours 5 minutes.", Some("2026-11-26T08:35:00.000Z")),
             ("try again in 90 seconds", Some("2026-11-23T06:31:30.000Z")),
+            ("Resource has been exhausted. Suggested retry after 7200s.]", Some("2026-11-23T08:30:00.000Z")),
+            ("retry after a while", None),
+            ("retry after 90", None),
             ("try again in a while", None),
             ("try again at dinner", None),
             ("resets soon", None),

@@ -45,6 +45,8 @@ const CLAUDE: &[(&str, Option<Class>)] = &[
     ("no-data", Some(Class::Schema)),
     ("limit", Some(Class::Throttled)),
     ("busy", Some(Class::Throttled)),
+    ("long", Some(Class::Throttled)),
+    ("drips", None),
     ("overloaded", Some(Class::Overloaded)),
     ("unauthorized", Some(Class::Auth)),
     ("forbidden", Some(Class::Auth)),
@@ -74,6 +76,8 @@ const CODEX: &[(&str, Option<Class>)] = &[
     ("denied-patch", Some(Class::Denied)),
     ("limit", Some(Class::Throttled)),
     ("busy", Some(Class::Throttled)),
+    ("long", Some(Class::Crashed)),
+    ("drips", None),
     ("overloaded", Some(Class::Overloaded)),
     ("unauthorized", Some(Class::Auth)),
     ("no-login", Some(Class::Auth)),
@@ -103,6 +107,8 @@ const GEMINI: &[(&str, Option<Class>)] = &[
     ("no-data", Some(Class::Schema)),
     ("limit", Some(Class::Throttled)),
     ("busy", Some(Class::Throttled)),
+    ("long", Some(Class::Throttled)),
+    ("drips", None),
     ("overloaded", Some(Class::Overloaded)),
     ("unauthorized", Some(Class::Auth)),
     ("forbidden", Some(Class::Auth)),
@@ -132,6 +138,8 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
     ("denied-by-rule", Some(Class::Denied)),
     ("no-data", Some(Class::Schema)),
     ("busy", Some(Class::Throttled)),
+    ("long", Some(Class::Crashed)),
+    ("drips", None),
     ("unauthorized", Some(Class::Auth)),
     ("forbidden", Some(Class::Auth)),
     ("no-login", Some(Class::Crashed)),
@@ -154,9 +162,9 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
 /// What does not end by itself, as it was ended: nothing after its beginning counts as a sign of work, so that `idle` ends it.
 const WITHOUT_END: &[(Preset, &[&str])] = &[
     (Preset::Claude, &["silent"]),
-    (Preset::Codex, &["no-network", "silent"]),
+    (Preset::Codex, &["long", "no-network", "silent"]),
     (Preset::Gemini, &["silent"]),
-    (Preset::OpenCode, &["limit", "credit", "overloaded", "no-network", "silent"]),
+    (Preset::OpenCode, &["long", "limit", "credit", "overloaded", "no-network", "silent"]),
 ];
 
 fn all() -> impl Iterator<Item = (Preset, &'static str, Option<Class>)> {
@@ -178,6 +186,7 @@ const ROWS: &[(&str, &str)] = &[
     ("a command that its sandbox stops", "stopped"),
     ("429 once", "busy-once"),
     ("429 each time", "busy"),
+    ("429 for two hours, with a key", "long"),
     ("the limit of the account", "limit"),
     ("529 or 503 each time", "overloaded"),
     ("401", "unauthorized"),
@@ -190,6 +199,7 @@ const ROWS: &[(&str, &str)] = &[
     ("the limit on turns", "turns"),
     ("no login", "no-login"),
     ("no network", "no-network"),
+    ("an answer that comes slowly", "drips"),
     ("an answer that breaks off, once", "cut-once"),
     ("something that is no answer", "malformed"),
     ("no answer at all", "silent"),
@@ -395,6 +405,12 @@ fn what_does_not_end_gives_no_sign_of_work_after_its_beginning() {
             assert_eq!(outcome.text, "", "{} {name}", preset.name());
         }
     }
+    let is_limited = |name: &str| {
+        let mut reading = Reading::of(Preset::Codex, Masking::default());
+        reading.push(&transcript(Preset::Codex, name).stdout);
+        reading.is_limited()
+    };
+    assert_eq!(["long", "no-network", "silent"].map(is_limited), [true, false, false]);
     let said = String::from_utf8(transcript(Preset::Codex, "no-network").stdout).unwrap();
     assert!(said.contains("waiting for network"), "it says again and again that it waits: {said}");
 }

@@ -242,14 +242,14 @@ impl Work<'_> {
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) if left > SILENCE || idle.is_none() => continue,
-                Err(RecvTimeoutError::Timeout) => return Ok(Some(silent(idle, reading.last_error()))),
+                Err(RecvTimeoutError::Timeout) => return Ok(Some(silent(idle, reading))),
             };
             self.keep(&mut events, &lines)?;
             if reading.events() > seen {
                 seen = reading.events();
                 last = Instant::now();
             } else if ended.is_none() && idle.is_some_and(|idle| last.elapsed() >= idle) {
-                return Ok(Some(silent(idle, reading.last_error())));
+                return Ok(Some(silent(idle, reading)));
             }
             let used = reading.usage();
             if noted != Some(used) {
@@ -318,16 +318,18 @@ impl Work<'_> {
     }
 }
 
-/// Nothing that counts came for the whole of `idle`. What the program said of an error meanwhile is most likely the reason.
-fn silent(idle: Option<Duration>, last_error: Option<&str>) -> Failure {
+/// Nothing that counts came for the whole of `idle`. What the program said of an error meanwhile is most likely the reason; where that was a limit
+/// of the account, it waits for that by itself.
+fn silent(idle: Option<Duration>, reading: &Reading<'_>) -> Failure {
     let idle = idle.unwrap_or_default();
     let unit = if idle == Duration::from_secs(1) { "second" } else { "seconds" };
     let mut message = format!("no sign of work for {} {unit}: the program was ended", idle.as_secs_f64());
-    if let Some(error) = last_error {
+    if let Some(error) = reading.last_error() {
         message.push_str("; its last error: ");
         message.push_str(error);
     }
-    Failure::new(Class::Idle, message)
+    let class = if reading.is_limited() { Class::Throttled } else { Class::Idle };
+    Failure::new(class, message)
 }
 
 /// What the program gets as its standard input.
@@ -585,11 +587,14 @@ mod tests {
         let retry =
             r#"{"type":"system","subtype":"api_retry","error":"overloaded","attempt":2,"max_retries":10}"#;
         let warning = r#"{"type":"item.completed","item":{"id":"item_0","type":"error","message":"slow"}}"#;
-        for (preset, line, error) in [
-            (Preset::Claude, "{}", None),
-            (Preset::Claude, r#"{"type":1}"#, None),
-            (Preset::Claude, retry, Some("; its last error: retry 2 of 10: overloaded")),
-            (Preset::Codex, warning, Some("; its last error: slow")),
+        let limited = r#"{"type":"error","message":"Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)"}"#;
+        let reconnects = "; its last error: Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)";
+        for (preset, line, class, error) in [
+            (Preset::Claude, "{}", Class::Idle, None),
+            (Preset::Claude, r#"{"type":1}"#, Class::Idle, None),
+            (Preset::Claude, retry, Class::Idle, Some("; its last error: retry 2 of 10: overloaded")),
+            (Preset::Codex, warning, Class::Idle, Some("; its last error: slow")),
+            (Preset::Codex, limited, Class::Throttled, Some(reconnects)),
         ] {
             let folder = tempfile::tempdir().unwrap();
             let mut order = attempt(folder.path(), &format!("yes '{line}'"), Some(300));
@@ -598,9 +603,9 @@ mod tests {
             }
             let work = Work { order: &order, preset, mask: &Plain };
             let Finished::Ran { outcome, .. } = work.to_the_end().unwrap() else { unreachable!() };
-            let said = outcome.failure.map(|failure| failure.message).unwrap_or_default();
             let expected = "no sign of work for 0.3 seconds: the program was ended";
-            assert_eq!(said, format!("{expected}{}", error.unwrap_or_default()), "{line}");
+            let failure = Failure::new(class, format!("{expected}{}", error.unwrap_or_default()));
+            assert_eq!(outcome.failure, Some(failure), "{line}");
         }
     }
 

@@ -335,7 +335,7 @@ impl<'p> Driver<'p> {
         if let Some(books) = self.books.get_mut(&run) {
             let before = books.left_out;
             books.enter(&records)?;
-            self.night.iter_mut().for_each(|night| night.watch.durable(&records));
+            self.night.iter_mut().for_each(|night| night.watch.durable(&run, &records));
             leaves_out = books.left_out > before;
             if self.dice.permille(50) {
                 books.check_snapshot()?;

@@ -87,6 +87,7 @@ const IN_ONE: [(&str, &[&str]); 5] = [
         &[
             "engines that died after the commit of a refusal",
             "engines that came up while an account was closed",
+            "engines that came up while an attempt went first",
         ],
     ),
     (

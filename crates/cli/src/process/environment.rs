@@ -10,6 +10,7 @@ use envoi_kernel::{
     ids::{Principal, uuid_v7_text},
     notify::Address,
 };
+use envoi_preset::Preset;
 use envoi_step::plain;
 use std::{
     env, io,
@@ -84,7 +85,11 @@ fn is_well_known(name: &str) -> bool {
     const NAMES: &str = "SSH_AUTH_SOCK GPG_TTY HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy \
                          VIRTUAL_ENV CONDA_PREFIX GITHUB_TOKEN GH_TOKEN ANTHROPIC_API_KEY OPENAI_API_KEY \
                          GOOGLE_APPLICATION_CREDENTIALS KUBECONFIG DOCKER_HOST SSL_CERT_FILE";
-    NAMES.split(' ').any(|known| known == name) || name.starts_with("AWS_")
+    // Folders of all of a user's settings are no login.
+    let is_login = |preset: &Preset| preset.login_variables().contains(&name) && !name.starts_with("XDG_");
+    NAMES.split(' ').any(|known| known == name)
+        || name.starts_with("AWS_")
+        || Preset::ALL.iter().any(is_login)
 }
 
 /// Why the variables of the flow's files cannot be had.

@@ -511,4 +511,7 @@ fn the_bridge_refuses_in_the_form_of_the_protocol_and_passes_limits_on() {
     assert_eq!((limited.status, limited.header("retry-after").as_str()), (429, "7200"));
     assert_eq!(limited.header("anthropic-ratelimit-unified-status"), "rejected");
     assert_eq!(limited.json()["error"]["type"], "rate_limit_error");
+    let limited = admin.post("/api/llm-bridge/responses", &json!({"model": "responses"}).to_string());
+    assert_eq!((limited.status, limited.header("x-codex-primary-used-percent").as_str()), (429, "100"));
+    assert_eq!(limited.json()["error"]["type"], "usage_limit_reached");
 }

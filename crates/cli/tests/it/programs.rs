@@ -728,6 +728,8 @@ fn doctor_says_which_programs_are_there_and_whether_their_versions_were_tried() 
         let path = script.map(|_| stage.path("bin/codex").display().to_string());
         assert_eq!(agent["path"], serde_json::json!(path), "{row:#}");
         assert!(path.is_none_or(|path| detail.starts_with(&path)), "{detail}");
+        let is_said = detail.ends_with("; `may` of a step is its own permission system, not a sandbox");
+        assert_eq!(is_said, !version.is_null(), "{detail}");
     }
 }
 

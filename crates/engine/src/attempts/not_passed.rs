@@ -9,6 +9,7 @@ use std::{
 };
 
 use envoi_kernel::{event::Command, ids::RunId};
+use envoi_preset::Preset;
 
 /// Programs that work otherwise, or not at all, without some variables: in each line the programs, then the variables; `AWS_*` stands
 /// for all that begin so.
@@ -17,7 +18,8 @@ ssh scp sftp rsync git ansible ansible-playbook: SSH_AUTH_SOCK
 gpg gpg2: GPG_TTY
 gh: GH_TOKEN GITHUB_TOKEN
 claude: ANTHROPIC_API_KEY
-codex openai: OPENAI_API_KEY
+codex: CODEX_API_KEY OPENAI_API_KEY
+openai: OPENAI_API_KEY
 aws terraform tofu cdk sam: AWS_*
 gcloud gsutil bq: GOOGLE_APPLICATION_CREDENTIALS
 kubectl helm k9s: KUBECONFIG
@@ -83,7 +85,8 @@ pub(super) fn missed(not_passed: &[String], command: &Command, printed: &[&str])
     let programs = programs(&texts);
     let rows = NEEDED.lines().filter_map(|line| line.split_once(": "));
     let needed = rows.filter(|(names, _)| names.split(' ').any(|name| programs.contains(name)));
-    let needed: Vec<&str> = needed.flat_map(|(_, variables)| variables.split(' ')).collect();
+    let needed = needed.flat_map(|(_, variables)| variables.split(' ')).chain(logins(command));
+    let needed: Vec<&str> = needed.collect();
     let fits = |name: &str, pattern: &&str| match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
         None => *pattern == name,
@@ -93,6 +96,19 @@ pub(super) fn missed(not_passed: &[String], command: &Command, printed: &[&str])
             || printed.iter().chain(&texts).any(|text| names(text, name))
     };
     not_passed.iter().filter(is_missed).cloned().collect()
+}
+
+/// The variables by which an agent program that brings no login of its own may have one.
+fn logins(command: &Command) -> impl Iterator<Item = &'static str> {
+    let own = match command {
+        Command::Agent(call)
+            if !call.by_bridge && call.account.as_deref().is_none_or(|name| name == call.program) =>
+        {
+            Preset::named(&call.program)
+        }
+        _ => None,
+    };
+    own.into_iter().flat_map(|preset| preset.login_variables()).copied()
 }
 
 /// Whether the text has this name as a whole word.
@@ -180,6 +196,22 @@ mod tests {
         }
         let list = Command::Exec(vec!["ssh".to_owned(), "host".to_owned()]);
         assert_eq!(missed(&["SSH_AUTH_SOCK".to_owned()], &list, &[]), ["SSH_AUTH_SOCK"]);
+    }
+
+    #[test]
+    fn an_agent_program_without_a_login_of_its_own_may_miss_the_one_of_the_shell() {
+        let outside = ["ANTHROPIC_AUTH_TOKEN", "CODEX_HOME", "SSH_AUTH_SOCK"].map(str::to_owned);
+        for (program, more, expected) in [
+            ("claude", "", &["ANTHROPIC_AUTH_TOKEN"][..]),
+            ("claude", r#","account":"claude""#, &["ANTHROPIC_AUTH_TOKEN"]),
+            ("codex", "", &["CODEX_HOME"]),
+            ("claude", r#","account":"claude/work""#, &[]),
+            ("claude", r#","by_bridge":true"#, &[]),
+        ] {
+            let call = format!(r#"{{"agent":{{"program":"{program}","prompt":"p","may":"edit"{more}}}}}"#);
+            let command: Command = serde_json::from_str(&call).unwrap();
+            assert_eq!(missed(&outside, &command, &["Not logged in"]), expected, "{call}");
+        }
     }
 
     #[test]

@@ -46,12 +46,15 @@ impl Account {
 impl Accounts {
     /// As the journal has them.
     pub(crate) fn restore(&mut self, closed: Vec<ClosedAccount>, now: Now) {
-        for ClosedAccount { tenant, account, at, until, resets_at, refusals } in closed {
+        for ClosedAccount { tenant, account, at, until, resets_at, refusals, is_tried } in closed {
+            // What an earlier engine has let begin is waited for as it would have been there.
+            let until = if is_tried { at.saturating_add_ms(TRIAL_MS) } else { until };
             // Where the clock was set back since, it is closed no longer than it was to be.
             let from = now.wall.max(at);
             let wait_ms = until.as_millis().saturating_sub(from.as_millis());
             let wait_ms = u64::try_from(wait_ms).unwrap_or(0);
-            self.close(&tenant, account, wait_ms, resets_at, refusals, now);
+            self.close(&tenant, account.clone(), wait_ms, resets_at, refusals, now);
+            self.get_mut(&tenant, &account).into_iter().for_each(|account| account.is_tried = is_tried);
         }
     }
 
@@ -182,7 +185,15 @@ mod tests {
     fn closed(at: i64, until: i64) -> Vec<ClosedAccount> {
         let [at, until] = [at, until].map(Timestamp::from_millis);
         let (tenant, account) = ("north".to_owned(), "claude".to_owned());
-        vec![ClosedAccount { tenant, account, at, until, resets_at: Some(until), refusals: 3 }]
+        vec![ClosedAccount {
+            tenant,
+            account,
+            at,
+            until,
+            resets_at: Some(until),
+            refusals: 3,
+            is_tried: false,
+        }]
     }
 
     #[test]
@@ -205,6 +216,20 @@ mod tests {
         assert_eq!(left(&accounts, "south"), ["claude of run run_a"]);
         accounts.over("north", &other);
         assert_eq!(left(&accounts, "north"), ["claude"]);
+    }
+
+    #[test]
+    fn an_attempt_that_tries_an_account_is_waited_for_by_the_next_engine_too() {
+        let begun = 5 * 3_600_000;
+        for (later_ms, left_ms) in [(0, 60_000), (20_000, 40_000), (60_000, 0), (-3_600_000, 60_000)] {
+            let mut accounts = Accounts::default();
+            let row = ClosedAccount { resets_at: None, is_tried: true, ..closed(begun, begun).remove(0) };
+            let up = now(begun + later_ms, 0);
+            accounts.restore(vec![row], up);
+            let standing = &accounts.standings("north", up.wall, up)["claude"];
+            let left = standing.until.as_millis() - up.wall.as_millis();
+            assert_eq!((left, standing.is_tried, standing.refusals), (left_ms, true, 3), "{later_ms}");
+        }
     }
 
     #[test]

@@ -118,14 +118,14 @@ pub struct WaitsFor {
     pub due: Timestamp,
 }
 
-/// An account that has refused an attempt of some run of a tenant.
+/// An account that has refused an attempt of some run of a tenant, and passed none since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClosedAccount {
     /// The tenant. The account may be open for others.
     pub tenant: String,
     /// Its name.
     pub account: String,
-    /// When that was decided, by the time of the run.
+    /// When that was decided, by the time of the run; where it is tried, when that attempt began.
     pub at: Timestamp,
     /// When the next try is made.
     pub until: Timestamp,
@@ -133,6 +133,8 @@ pub struct ClosedAccount {
     pub resets_at: Option<Timestamp>,
     /// Refusals in a row.
     pub refusals: u32,
+    /// An attempt has begun with it since, and is not over.
+    pub is_tried: bool,
 }
 
 /// How a run ended.

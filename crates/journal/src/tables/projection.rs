@@ -7,8 +7,8 @@ use crate::tables::sql::{EventDamage, RunKey, damaged, signed, word};
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     event::{
-        AttemptSettled, Course, Event, FileChange, HandoffWritten, InterruptRaised, Record, RunEnded,
-        RunForked, RunStarted, TimerSet,
+        AttemptSettled, AttemptStarted, Course, Event, FileChange, HandoffWritten, InterruptRaised, Record,
+        RunEnded, RunForked, RunStarted, TimerSet,
     },
     ids::{InterruptId, StepId},
     throttle::{AccountWait, Throttled},
@@ -205,12 +205,18 @@ fn insert_fork(conn: &Connection, run: RunKey, forked: &RunForked) -> rusqlite::
 fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> rusqlite::Result<()> {
     match &record.event {
         Event::HandoffWritten(written) => insert_handoff(conn, run, record, written),
-        Event::AttemptSettled(settled) if !settled.late => {
+        Event::AttemptStarted(started) => note_try(conn, run, record.at, started),
+        Event::AttemptSettled(settled) if settled.late => match &settled.throttled {
+            Some(_) => Ok(()),
+            None => pass_try(conn, run, settled),
+        },
+        Event::AttemptSettled(settled) => {
             let inner = settled.flow.as_ref().map(|flow| flow.as_str());
             place_files(conn, run, inner.unwrap_or(flow), settled)?;
-            let throttled =
-                settled.throttled.as_ref().map(|throttled| refuse(conn, run, record.at, throttled));
-            throttled.unwrap_or(Ok(()))
+            match &settled.throttled {
+                Some(throttled) => refuse(conn, run, record.at, throttled),
+                None => pass_try(conn, run, settled),
+            }
         }
         Event::TimerSet(set) => match &set.account {
             Some(wait) => insert_wait(conn, run, set, wait),
@@ -229,6 +235,7 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
             // What the other run has lived is its own.
             conn.prepare_cached("DELETE FROM waits WHERE run = ?1")?.execute([run])?;
             conn.prepare_cached("DELETE FROM refusals WHERE run = ?1")?.execute([run])?;
+            conn.prepare_cached("DELETE FROM tries WHERE run = ?1")?.execute([run])?;
             insert_fork(conn, run, forked)
         }
         Event::FlowCorrected(correction) => {
@@ -273,6 +280,20 @@ fn try_accounts(conn: &Connection, run: RunKey, at: Timestamp, accounts: &[Strin
         conn.prepare_cached(sql)?.execute(params![run, account, at.as_millis()])?;
     }
     Ok(())
+}
+
+/// An attempt begins with an account that had refused one.
+fn note_try(conn: &Connection, run: RunKey, at: Timestamp, started: &AttemptStarted) -> rusqlite::Result<()> {
+    let Some((account, refusals @ 1..)) = started.command.account() else { return Ok(()) };
+    let sql = "INSERT OR REPLACE INTO tries (run, account, attempt, at_ms, in_a_row, passed) VALUES (?1, ?2, ?3, ?4, ?5, 0)";
+    let values = params![run, account, started.attempt.to_string(), at.as_millis(), refusals];
+    conn.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
+/// It was not refused.
+fn pass_try(conn: &Connection, run: RunKey, settled: &AttemptSettled) -> rusqlite::Result<()> {
+    let sql = "UPDATE tries SET passed = 1 WHERE run = ?1 AND attempt = ?2";
+    conn.prepare_cached(sql)?.execute(params![run, settled.attempt.to_string()]).map(|_| ())
 }
 
 fn insert_handoff(

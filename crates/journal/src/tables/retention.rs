@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use std::collections::BTreeSet;
 
 /// Tables with a column `run` that is the key of a run. All rows of a deleted run go, but its tombstone.
-pub(crate) const BY_KEY: [&str; 17] = [
+pub(crate) const BY_KEY: [&str; 18] = [
     "runs",
     "handoffs",
     "manifests",
@@ -26,6 +26,7 @@ pub(crate) const BY_KEY: [&str; 17] = [
     "inbox",
     "waits",
     "refusals",
+    "tries",
     "deliveries",
     "snapshots",
     "set_aside",

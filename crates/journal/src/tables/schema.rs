@@ -70,6 +70,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0016_kept_events.sql") },
     Migration { sql: include_str!("../../migrations/0017_notable_events.sql") },
     Migration { sql: include_str!("../../migrations/0018_done_requests.sql") },
+    Migration { sql: include_str!("../../migrations/0019_tries.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

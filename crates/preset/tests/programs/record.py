@@ -18,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 
-import stub
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[4] / "tests"))
+import loopback  # noqa: E402
+import stub  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 SESSION = "0b9de5a6-3c4e-4f7a-8d21-6a1f0c2b3d4e"
@@ -45,6 +47,8 @@ CLAUDE_RUNS = {
     "limit": ("limit", [], {"ANTHROPIC_AUTH_TOKEN": None, "CLAUDE_CODE_OAUTH_TOKEN": "stub"}),
     "busy": ("busy", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
     "busy-once": ("busy-once", [], {}),
+    "long": ("long", [], {}),
+    "drips": ("drips", [], {}),
     "overloaded": ("overloaded", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
     "unauthorized": ("unauthorized", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
     "forbidden": ("forbidden", [], {}),
@@ -73,6 +77,8 @@ CODEX_RUNS = {
     "data": ("data", ["--output-schema", "SCHEMA"], {}),
     "limit": ("limit", [], {}),
     "busy": ("busy", [], {}),
+    "long": ("long", [], {}),
+    "drips": ("drips", [], {}),
     "overloaded": ("overloaded", [], {}),
     "unauthorized": ("unauthorized", [], {}),
     "no-model": ("no-model", [], {}),
@@ -105,6 +111,8 @@ GEMINI_RUNS = {
     "no-data": ("hello", [], {}),
     "limit": ("limit", [], {}),
     "busy": ("busy", [], {"FEW": "2"}),
+    "long": ("long", [], {"FEW": "2"}),
+    "drips": ("drips", [], {}),
     "busy-once": ("busy-once", [], {}),
     "overloaded": ("overloaded", [], {"FEW": "2"}),
     "unauthorized": ("unauthorized", [], {}),
@@ -136,6 +144,8 @@ OPENCODE_RUNS = {
     "data": ("data", NEW, {}),
     "no-data": ("hello", NEW, {}),
     "busy": ("busy", NEW, {}),
+    "long": ("long", NEW, {}),
+    "drips": ("drips", NEW, {}),
     "busy-once": ("busy-once", NEW, {}),
     "unauthorized": ("unauthorized", NEW, {}),
     "forbidden": ("forbidden", NEW, {}),
@@ -260,6 +270,7 @@ def record(kind, name, program, port, folder, thread):
 
 def main():
     folder, *wanted = sys.argv[1:]
+    loopback.leave_if_possible()
     _, port = stub.start()
     for kind, (place, runs) in PROGRAMS.items():
         program = next((pathlib.Path(folder) / "node_modules").glob(place), None)

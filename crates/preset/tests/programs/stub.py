@@ -41,6 +41,7 @@ ANTHROPIC_ERRORS = {
     "too-long": (400, ("invalid_request_error", "prompt is too long: 300000 tokens > 200000 maximum"), {}),
     "limit": (429, ("rate_limit_error", "This request would exceed your account's rate limit."), LIMIT_HEADERS),
     "busy": (429, ("rate_limit_error", "Too many requests"), {"retry-after": "1"}),
+    "long": (429, ("rate_limit_error", "Too many requests"), {"retry-after": "7200"}),
     "overloaded": (529, ("overloaded_error", "Overloaded"), {}),
 }
 OPENAI_ERRORS = {
@@ -51,6 +52,7 @@ OPENAI_ERRORS = {
     "too-long": (400, {"message": "Your input exceeds the context window of this model.", "type": "invalid_request_error", "code": "context_length_exceeded"}, {}),
     "limit": (429, {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus", "resets_at": RESET_AT}, CODEX_LIMIT_HEADERS),
     "busy": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "1"}),
+    "long": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "7200"}),
     "soon": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "18"}),
     "overloaded": (503, {"message": "Overloaded", "type": "server_error"}, {}),
 }
@@ -67,8 +69,14 @@ GEMINI_ERRORS = {
         {"@type": QUOTA_FAILURE, "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel", "quotaMetric": "requests"}]},
         {"@type": RETRY_INFO, "retryDelay": "7200s"}]),
     "busy": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted.", [{"@type": RETRY_INFO, "retryDelay": "1s"}]),
+    "long": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted.", [{"@type": RETRY_INFO, "retryDelay": "7200s"}]),
     "overloaded": (503, "UNAVAILABLE", "The model is overloaded.", []),
 }
+
+
+# In the scenario `drips` an answer comes in pieces, each after this time.
+DRIP_S = 3
+PIECES = 5
 
 
 # Calls of the scenario `work` in which the model wants a tool. The next one ends the turn.
@@ -266,6 +274,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         for event in events:
+            if self.scenario == "drips":
+                time.sleep(DRIP_S)
             data = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.flush()
@@ -284,7 +294,13 @@ class Stub(http.server.BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.send_header("content-length", str(len(data)))
         self.end_headers()
-        self.wfile.write(sent)
+        pieces = PIECES if self.scenario == "drips" else 1
+        size = -(-len(sent) // pieces)
+        for piece in range(pieces):
+            if pieces > 1:
+                time.sleep(DRIP_S)
+            self.wfile.write(sent[piece * size:(piece + 1) * size])
+            self.wfile.flush()
         self.close_connection = self.close_connection or sent is not data
 
     def anthropic(self, scenario, number, request):

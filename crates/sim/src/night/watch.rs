@@ -42,8 +42,8 @@ impl Clock {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// The closures in the journal, by account: when the event was written, and until when the account is closed.
-    durable: BTreeMap<String, (Timestamp, Timestamp)>,
+    /// What the journal says, by account.
+    durable: BTreeMap<String, Durable>,
     /// The newest reset that was stated, with its margin, as the journal says.
     durably_stated: BTreeMap<String, Timestamp>,
     known: BTreeMap<String, Closed>,
@@ -63,6 +63,16 @@ pub(crate) struct Watch {
     pub(crate) reached: BTreeMap<&'static str, u64>,
     /// The clocks have been changed: what the providers state cannot be held against an engine.
     pub(crate) is_clock_changed: bool,
+}
+
+/// What the journal says of an account: a refusal, or an attempt after it that nothing is known of.
+#[derive(Clone)]
+struct Durable {
+    /// When the event was written.
+    at: Timestamp,
+    /// Until when the account is closed, or is left to the attempt.
+    until: Timestamp,
+    tried_by: Option<Key>,
 }
 
 struct Closed {
@@ -102,38 +112,65 @@ impl Watch {
     pub(crate) fn comes_up(&mut self, now: Clock) {
         self.known.clear();
         self.stated.clone_from(&self.durably_stated);
-        for (account, (at, until)) in &self.durable {
+        let mut tried = 0;
+        for (account, Durable { at, until, tried_by }) in &self.durable {
             let wait_ms = until.as_millis().saturating_sub(now.wall.max(*at).as_millis());
             let until = now.after(u64::try_from(wait_ms).unwrap_or(0));
-            let is_stated = self.durably_stated.contains_key(account);
-            self.known.insert(account.clone(), Closed { until, is_tried: false, is_stated });
+            let is_tried = tried_by.is_some();
+            tried += usize::from(is_tried && !now.has_reached(until));
+            let is_stated = !is_tried && self.durably_stated.contains_key(account);
+            self.known.insert(account.clone(), Closed { until, is_tried, is_stated });
         }
+        (0..tried).for_each(|_| self.count("engines that came up while an attempt went first"));
         self.count_while_closed("engines that came up while an account was closed", now);
     }
 
     /// Has become durable.
-    pub(crate) fn durable(&mut self, records: &[Record]) {
+    pub(crate) fn durable(&mut self, run: &RunId, records: &[Record]) {
         for record in records {
-            if let Event::AccountsTried(tried) = &record.event {
-                for account in &tried.accounts {
-                    self.durably_stated.remove(account);
-                    self.newest(account, (record.at, record.at));
+            let at = record.at;
+            match &record.event {
+                Event::AccountsTried(tried) => {
+                    for account in &tried.accounts {
+                        self.durably_stated.remove(account);
+                        self.newest(account, Durable { at, until: at, tried_by: None });
+                    }
                 }
+                Event::AttemptStarted(started) => {
+                    // One that knows of a refusal.
+                    let Some(call) = call_of(started).filter(|call| call.refusals > 0) else { continue };
+                    let account = call.account.as_ref().unwrap_or(&call.program).clone();
+                    let tried_by = Some((run.clone(), started.attempt.clone()));
+                    // A refusal of the same moment is the newer one.
+                    if self.durable.get(&account).is_none_or(|known| (at, at) >= (known.at, known.until)) {
+                        let until = at.saturating_add_ms(TRIAL_MS);
+                        self.durable.insert(account, Durable { at, until, tried_by });
+                    }
+                }
+                Event::AttemptSettled(settled) => match &settled.throttled {
+                    Some(throttled) => {
+                        let account = &throttled.account;
+                        match margin(throttled) {
+                            Some(until) => self.durably_stated.insert(account.clone(), until),
+                            None => self.durably_stated.remove(account),
+                        };
+                        self.newest(account, Durable { at, until: throttled.until, tried_by: None });
+                    }
+                    None => {
+                        let key = Some((run.clone(), settled.attempt.clone()));
+                        self.durable.retain(|_, said| said.tried_by != key);
+                    }
+                },
+                _ => {}
             }
-            let Event::AttemptSettled(settled) = &record.event else { continue };
-            let Some(throttled) = &settled.throttled else { continue };
-            let account = &throttled.account;
-            match margin(throttled) {
-                Some(until) => self.durably_stated.insert(account.clone(), until),
-                None => self.durably_stated.remove(account),
-            };
-            self.newest(account, (record.at, throttled.until));
         }
     }
 
-    fn newest(&mut self, account: &str, said: (Timestamp, Timestamp)) {
-        let newest = self.durable.entry(account.to_owned()).or_insert(said);
-        *newest = said.max(*newest);
+    fn newest(&mut self, account: &str, said: Durable) {
+        let is_newer = |known: &Durable| (said.at, said.until) >= (known.at, known.until);
+        if self.durable.get(account).is_none_or(is_newer) {
+            self.durable.insert(account.to_owned(), said);
+        }
     }
 
     /// An engine is about to commit this.

@@ -6,7 +6,7 @@ use envoi_journal::{Closed, ClosedAccount, Ended, InboxRow, InterruptState, RunR
 use envoi_kernel::{
     Event, Record,
     event::{About, Course, RunStarted},
-    ids::{RunId, StepId},
+    ids::{AttemptId, RunId, StepId},
     part::Part,
 };
 use std::collections::BTreeMap;
@@ -83,50 +83,71 @@ fn fold(row: &mut RunRow, event: &Event) {
 
 /// The accounts that the records of these runs say are closed, each as the newest of them says for its tenant.
 pub(super) fn closed<'r>(runs: impl Iterator<Item = &'r [Record]>) -> Vec<ClosedAccount> {
-    let mut found: BTreeMap<(String, String), ClosedAccount> = BTreeMap::new();
-    for refusal in runs.flat_map(refusals) {
-        let is_newer = |known: &ClosedAccount| (refusal.at, refusal.until) >= (known.at, known.until);
-        let key = (refusal.tenant.clone(), refusal.account.clone());
-        if found.get(&key).is_none_or(is_newer) {
-            found.insert(key, refusal);
+    let mut found: BTreeMap<(String, String), Said> = BTreeMap::new();
+    for said in runs.flat_map(said) {
+        let of_time = |said: &Said| (said.account.at, said.account.until);
+        let key = (said.account.tenant.clone(), said.account.account.clone());
+        if found.get(&key).is_none_or(|known| of_time(&said) >= of_time(known)) {
+            found.insert(key, said);
         }
     }
-    found.into_values().collect()
+    found.into_values().filter(|said| !said.passed).map(|said| said.account).collect()
 }
 
-/// The refusals that a run has met, and where a person let an account be tried.
-fn refusals(records: &[Record]) -> Vec<ClosedAccount> {
+/// What a run says of an account.
+struct Said {
+    account: ClosedAccount,
+    /// The attempt that tries it.
+    attempt: Option<AttemptId>,
+    /// That one is over, and was not refused.
+    passed: bool,
+}
+
+/// The refusals that a run has met, where a person let an account be tried, and the newest attempt with each account that had refused one.
+fn said(records: &[Record]) -> Vec<Said> {
     let started = records.iter().find_map(|record| match &record.event {
         Event::RunStarted(started) => Some(started.by.tenant.clone()),
         _ => None,
     });
     let tenant = started.unwrap_or_default();
-    let of_record = |record: &Record| match &record.event {
-        Event::AttemptSettled(settled) => {
-            let throttled = settled.throttled.iter().map(|throttled| ClosedAccount {
-                tenant: tenant.clone(),
-                account: throttled.account.clone(),
-                at: record.at,
-                until: throttled.until,
-                resets_at: throttled.resets_at,
-                refusals: throttled.refusals,
-            });
-            throttled.collect()
-        }
-        Event::AccountsTried(tried) => {
-            let open = |account: &String| ClosedAccount {
-                tenant: tenant.clone(),
-                account: account.clone(),
-                at: record.at,
-                until: record.at,
-                resets_at: None,
-                refusals: 0,
-            };
-            tried.accounts.iter().map(open).collect::<Vec<_>>()
-        }
-        _ => Vec::new(),
+    let open = |account: &str, record: &Record, refusals: u32| ClosedAccount {
+        tenant: tenant.clone(),
+        account: account.to_owned(),
+        at: record.at,
+        until: record.at,
+        resets_at: None,
+        refusals,
+        is_tried: false,
     };
-    records.iter().flat_map(of_record).collect()
+    let mut all: Vec<Said> = Vec::new();
+    for record in records {
+        match &record.event {
+            Event::AttemptStarted(started) => {
+                let Some((name, refusals @ 1..)) = started.command.account() else { continue };
+                all.retain(|said| said.attempt.is_none() || said.account.account != name);
+                let account = ClosedAccount { is_tried: true, ..open(name, record, refusals) };
+                all.push(Said { account, attempt: Some(started.attempt.clone()), passed: false });
+            }
+            Event::AttemptSettled(settled) => match &settled.throttled {
+                Some(throttled) => {
+                    let closed = open(&throttled.account, record, throttled.refusals);
+                    let account =
+                        ClosedAccount { until: throttled.until, resets_at: throttled.resets_at, ..closed };
+                    all.push(Said { account, attempt: None, passed: false });
+                }
+                None => {
+                    let of_it = |said: &&mut Said| said.attempt.as_ref() == Some(&settled.attempt);
+                    all.iter_mut().filter(of_it).for_each(|said| said.passed = true);
+                }
+            },
+            Event::AccountsTried(tried) => {
+                let tried = tried.accounts.iter().map(|account| open(account, record, 1));
+                all.extend(tried.map(|account| Said { account, attempt: None, passed: false }));
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// All questions of the run.

@@ -39,17 +39,20 @@ impl Reader {
     }
 
     /// How each account stands for each tenant of whose runs it has refused an attempt, whether it is open again or not. What an
-    /// imported run met elsewhere says nothing of the accounts here; and one that a run had for itself is over with the run.
+    /// imported run met elsewhere says nothing of the accounts here; and one that a run had for itself is over with the run. Of one that has
+    /// passed an attempt since its last refusal, nothing is said.
     ///
     /// # Errors
     /// The machine's.
     pub fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError> {
-        // Of rows of one moment the one that closes longest counts.
-        let sql = "SELECT * FROM (SELECT tenant, account, at_ms, until_ms, resets_at_ms, in_a_row, row_number() OVER \
-                   (PARTITION BY tenant, account ORDER BY at_ms DESC, until_ms DESC, run DESC) AS place \
-                   FROM refusals JOIN runs USING (run) WHERE run NOT IN (SELECT run FROM imported) \
+        // Of rows of one moment the one that closes longest counts, and a try more than what let it be made.
+        let sql = "SELECT * FROM (SELECT tenant, account, at_ms, until_ms, resets_at_ms, in_a_row, tried, passed, row_number() OVER \
+                   (PARTITION BY tenant, account ORDER BY at_ms DESC, until_ms DESC, tried DESC, run DESC) AS place \
+                   FROM (SELECT run, account, at_ms, until_ms, resets_at_ms, max(in_a_row, 1) AS in_a_row, 0 AS tried, 0 AS passed FROM refusals \
+                   UNION ALL SELECT run, account, at_ms, at_ms, NULL, in_a_row, 1, passed FROM tries) \
+                   JOIN runs USING (run) WHERE run NOT IN (SELECT run FROM imported) \
                    AND (ended IS NULL OR substr(account, -length(' of run ' || id)) <> ' of run ' || id)) \
-                   WHERE place = 1 ORDER BY tenant, account";
+                   WHERE place = 1 AND NOT passed ORDER BY tenant, account";
         let closed = |row: &Row<'_>| {
             let time = |column: &str| row.get(column).map(Timestamp::from_millis);
             Ok(ClosedAccount {
@@ -59,6 +62,7 @@ impl Reader {
                 until: time("until_ms")?,
                 resets_at: row.get::<_, Option<i64>>("resets_at_ms")?.map(Timestamp::from_millis),
                 refusals: row.get("in_a_row")?,
+                is_tried: row.get("tried")?,
             })
         };
         self.rows(sql, [], closed, "an account")

@@ -9,12 +9,13 @@ use crate::{
     },
 };
 use crate::{Commit, PinnedFlow, TaskPage};
-use envoi_contract::{digest::Digest, json::Value};
+use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
 use envoi_kernel::{
     Event,
-    event::{About, Correction, EndStatus, RunStarted},
+    event::{About, AccountsTried, Correction, EndStatus, RunStarted},
     ids::{Principal, RunId},
     part::{Part, Selection, TakenHandOff},
+    throttle::Throttled,
 };
 
 fn lived() -> (TestStore, Writer) {
@@ -227,5 +228,104 @@ fn a_corrected_run_is_one_of_each_digest_that_its_flow_has_had() {
     ] {
         let is_of = |name| place.reader.is_of_flow(&row(name), flow).unwrap();
         assert_eq!((is_of("0aa1"), is_of("0aa2"), tasks(flow)), (of_corrected, of_other, listed), "{flow}");
+    }
+}
+
+/// An attempt that begins with an account which has refused so many before.
+fn tries(name: &str, account: &str, refusals: u32) -> Event {
+    let Event::AttemptStarted(mut started) = attempt(name, 1) else { unreachable!() };
+    let call =
+        serde_json::json!({"model": {"model": "m", "account": account, "refusals": refusals, "prompt": "p"}});
+    started.command = serde_json::from_value(call).unwrap();
+    Event::AttemptStarted(started)
+}
+
+/// The account refuses it until then.
+fn refused(name: &str, account: &str, until_ms: i64, refusals: u32) -> Event {
+    let Event::AttemptSettled(mut settled) = settled(name, 1, &[]) else { unreachable!() };
+    settled.throttled = Some(Throttled {
+        account: account.to_owned(),
+        resets_at: None,
+        until: Timestamp::from_millis(until_ms),
+        refusals,
+        instead: None,
+    });
+    Event::AttemptSettled(settled)
+}
+
+#[test]
+fn an_account_is_closed_as_its_newest_refusal_says_until_an_attempt_after_that_has_passed() {
+    let late = || {
+        let Event::AttemptSettled(mut settled) = settled("b", 1, &[]) else { unreachable!() };
+        settled.late = true;
+        Event::AttemptSettled(settled)
+    };
+    let let_be_tried = || {
+        let by = Principal { tenant: "local".to_owned(), actor: "ada".to_owned() };
+        Event::AccountsTried(AccountsTried {
+            accounts: vec!["claude".to_owned()],
+            by,
+            why: None,
+            request: None,
+        })
+    };
+    // What two runs have lived after the refusal of `a` in the first one, at 1 s, and what is said of the account then: since when and until when, how
+    // often it has refused, and whether it is tried.
+    let closed_ms = 90_000;
+    type Said = Option<(i64, i64, u32, bool)>;
+    let rows: [(&str, Vec<Event>, Vec<Event>, Said); 10] = [
+        ("nothing", vec![], vec![], Some((1_000, closed_ms, 2, false))),
+        (
+            "the last try begins",
+            vec![timer_set("x"), tries("b", "claude", 2)],
+            vec![],
+            Some((3_000, 3_000, 2, true)),
+        ),
+        (
+            "in another run",
+            vec![],
+            vec![timer_set("x"), tries("b", "claude", 2)],
+            Some((2_000, 2_000, 2, true)),
+        ),
+        ("it passes", vec![tries("b", "claude", 2), settled("b", 1, &[])], vec![], None),
+        (
+            "it passes in another run",
+            vec![],
+            vec![timer_set("x"), tries("b", "claude", 2), settled("b", 1, &[])],
+            None,
+        ),
+        ("it was late", vec![tries("b", "claude", 2), late()], vec![], None),
+        (
+            "it is refused",
+            vec![tries("b", "claude", 2), refused("b", "claude", 99_000, 3)],
+            vec![],
+            Some((3_000, 99_000, 3, false)),
+        ),
+        // It says nothing of the refusal.
+        (
+            "one from before passes",
+            vec![refused("b", "claude", 99_000, 3)],
+            vec![tries("c", "claude", 1), settled("c", 1, &[])],
+            Some((2_000, 99_000, 3, false)),
+        ),
+        ("a person lets it be tried", vec![let_be_tried()], vec![], Some((2_000, 2_000, 1, false))),
+        (
+            "with another account",
+            vec![tries("b", "codex", 0), settled("b", 1, &[])],
+            vec![],
+            Some((1_000, closed_ms, 2, false)),
+        ),
+    ];
+    for (case, first, second, expected) in rows {
+        let place = place();
+        let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+        let [one, two] = ["0aa1", "0aa2"].map(run);
+        let began = [started(&one), refused("a", "claude", closed_ms, 2)];
+        writer.commit(commit(&one, 0, began.into_iter().chain(first))).unwrap();
+        writer.commit(commit(&two, 0, std::iter::once(started(&two)).chain(second))).unwrap();
+        let found = place.reader.closed_accounts().unwrap();
+        let said =
+            found.first().map(|row| (row.at.as_millis(), row.until.as_millis(), row.refusals, row.is_tried));
+        assert_eq!((found.len(), said), (usize::from(expected.is_some()), expected), "{case}");
     }
 }

@@ -21,6 +21,9 @@ use std::{
 /// How long a program may take to print its version. They are large, and the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What stands behind each program that can be used.
+const NO_SANDBOX: &str = "; `may` of a step is its own permission system, not a sandbox";
+
 /// The most that is read of what a program prints.
 const MAX_BYTES: u64 = 4_096;
 
@@ -51,7 +54,7 @@ fn of(preset: Preset) -> Finding {
                     let (word, words) = support(preset.support(version));
                     agent.version = Some(version.to_string());
                     agent.support = Some(word.to_owned());
-                    format!("version {version}, {words} ({})", range(first, last))
+                    format!("version {version}, {words} ({}){NO_SANDBOX}", range(first, last))
                 }
                 Err(error) => error.to_string(),
             };

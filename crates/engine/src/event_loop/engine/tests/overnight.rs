@@ -110,22 +110,47 @@ impl Night {
         engine
     }
 
-    /// As the rows of the journal have it.
+    /// As the rows of the journal have it: the newest refusal, or the attempt that tries the account after it.
     fn closed(&self) -> Vec<ClosedAccount> {
-        let refusals = self.journal.values().flatten().filter_map(|record| match &record.event {
-            Event::AttemptSettled(settled) => settled.throttled.clone().map(|refused| (record.at, refused)),
-            _ => None,
-        });
-        let newest = refusals.max_by_key(|(at, refused)| (*at, refused.until));
-        let row = newest.map(|(at, refused)| ClosedAccount {
-            tenant: "local".to_owned(),
-            account: refused.account,
-            at,
-            until: refused.until,
-            resets_at: refused.resets_at,
-            refusals: refused.refusals,
-        });
-        row.into_iter().collect()
+        let settled = |run: &RunId, attempt: &AttemptId| {
+            let of_it = |record: &&Record| matches!(&record.event, Event::AttemptSettled(settled) if settled.attempt == *attempt);
+            self.journal[run].iter().any(|record| of_it(&record))
+        };
+        let mut newest: Option<(Option<(RunId, AttemptId)>, ClosedAccount)> = None;
+        let records =
+            self.journal.iter().flat_map(|(run, records)| records.iter().map(move |record| (run, record)));
+        for (run, record) in records {
+            let row = |account: &str, until, resets_at, refusals, is_tried| ClosedAccount {
+                tenant: "local".to_owned(),
+                account: account.to_owned(),
+                at: record.at,
+                until,
+                resets_at,
+                refusals,
+                is_tried,
+            };
+            let said = match &record.event {
+                Event::AttemptSettled(settled) => settled.throttled.as_ref().map(|refused| {
+                    (None, row(&refused.account, refused.until, refused.resets_at, refused.refusals, false))
+                }),
+                Event::AttemptStarted(started) => match started.command.account() {
+                    Some((account, refusals @ 1..)) => {
+                        let key = (run.clone(), started.attempt.clone());
+                        Some((Some(key), row(account, record.at, None, refusals, true)))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            };
+            let of_time = |row: &ClosedAccount| (row.at, row.until);
+            newest = match (newest, said) {
+                (Some(known), Some(said)) if of_time(&said.1) >= of_time(&known.1) => Some(said),
+                (known, said) => known.or(said),
+            };
+        }
+        let untold = newest
+            .filter(|(tried_by, _)| tried_by.as_ref().is_none_or(|(run, attempt)| !settled(run, attempt)));
+        untold.into_iter().map(|(_, row)| row).collect()
     }
 
     /// Does what the engine wants, up to where only time helps.
