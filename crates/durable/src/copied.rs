@@ -1,4 +1,4 @@
-//! Copies of files that other programs made, with their holes, and what such a file weighs.
+//! Copies of files that other programs made, with their holes, new files that get holes, and what such a file weighs.
 //!
 //! Disks of virtual machines and databases may say that they are hundreds of gigabytes long, and hold few. A copy that wrote every zero would
 //! fill the disk.
@@ -10,7 +10,7 @@ use rustix::{
 use std::{
     fs::{File, Metadata},
     io::{self, Read as _},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
 };
 
 /// The unit in which the system counts what a file takes of a disk.
@@ -54,6 +54,51 @@ fn next_data(file: &File, place: u64) -> io::Result<Option<(u64, Option<u64>)>> 
     }
 }
 
+/// An empty file that is written from its beginning. Pieces of nothing but zeros become holes. Only after [`Sparse::finish`] it is as long as
+/// what was written.
+pub struct Sparse<'f> {
+    file: &'f File,
+    bytes: u64,
+}
+
+/// What is no hole: looked for in pieces that are not longer.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// The shortest hole: a file system has no shorter one.
+const SHORTEST_HOLE: usize = 4096;
+
+impl<'f> Sparse<'f> {
+    /// `file` is empty.
+    #[must_use]
+    pub const fn new(file: &'f File) -> Self {
+        Self { file, bytes: 0 }
+    }
+
+    /// Gives the file its length. Not synced.
+    ///
+    /// # Errors
+    /// It cannot be made so long.
+    pub fn finish(self) -> io::Result<()> {
+        self.file.set_len(self.bytes)
+    }
+}
+
+impl io::Write for Sparse<'_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let piece = piece.get(..ZEROS.len()).unwrap_or(piece);
+        let is_hole = piece.len() >= SHORTEST_HOLE && ZEROS.get(..piece.len()) == Some(piece);
+        if !is_hole {
+            self.file.write_all_at(piece, self.bytes)?;
+        }
+        self.bytes = self.bytes.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The bytes of a file that take room: all of it, but for its holes.
 #[must_use]
 pub fn without_holes(file: &Metadata) -> u64 {
@@ -64,7 +109,7 @@ pub fn without_holes(file: &Metadata) -> u64 {
 #[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
 mod tests {
     use super::*;
-    use std::{fs, os::unix::fs::FileExt as _};
+    use std::{fs, io::Write as _};
 
     /// Where it stands, and what.
     type Piece<'p> = (u64, &'p [u8]);
@@ -99,6 +144,29 @@ mod tests {
             if length <= 64 * mib {
                 assert!(fs::read(at("from")).unwrap() == fs::read(at("to")).unwrap(), "{length}");
             }
+        }
+    }
+
+    #[test]
+    fn zeros_become_holes_and_the_file_has_its_whole_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let zeros = vec![0; 1 << 20];
+        let rows: [&[&[u8]]; 5] = [
+            &[],
+            &[b"", b"words"],
+            &[&zeros, &zeros],
+            &[b"first", &zeros, b"last"],
+            &[&zeros[..4095], b"\0", &zeros],
+        ];
+        for pieces in rows {
+            let file = File::create(&path).unwrap();
+            let mut sparse = Sparse::new(&file);
+            pieces.iter().for_each(|piece| sparse.write_all(piece).unwrap());
+            sparse.finish().unwrap();
+            assert!(fs::read(&path).unwrap() == pieces.concat());
+            let written = file.metadata().unwrap().blocks() * BLOCK;
+            assert!(written <= 128 * 1024, "{written}");
         }
     }
 }

@@ -21,7 +21,7 @@ mod publish;
 mod regular;
 mod temporary;
 
-pub use copied::{copy_content, without_holes};
+pub use copied::{Sparse, copy_content, without_holes};
 pub use folder::{
     create_folders, make_folders, parent, perhaps_changed, sync_file_system, sync_files, sync_folder,
 };

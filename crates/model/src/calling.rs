@@ -125,7 +125,8 @@ fn send(
         Err(_) if status != 200 => Vec::new(),
         Err(error) => return Err(NoAnswer::Unknown(format!("its answer cannot be read: {error}"))),
     };
-    let request = header(protocol.id_header()).map(|id| mask(id).chars().take(MAX_ID_CHARS).collect());
+    let kept = |id: &str| -> String { mask(id).chars().take(MAX_ID_CHARS).collect() };
+    let request = header(protocol.id_header()).map(kept);
     if status != 200 {
         let failure = rejection::failure(status, &bytes, masking);
         let throttled = failure.class == Class::Throttled;
@@ -138,13 +139,13 @@ fn send(
         let counts = failure.class == Class::Overloaded;
         let throttled = failure.class == Class::Throttled;
         let resets_at = throttled.then(|| rejection::reset(header, &bytes, now())).flatten();
-        let request = request.or_else(|| Some(body.as_ref()?.get("id")?.as_str()?.to_owned()));
+        let request = request.or_else(|| Some(kept(body.as_ref()?.get("id")?.as_str()?)));
         return Ok(Called::Failed { failure, request, resets_at, counts });
     }
     let reply = body.and_then(|body| protocol.reply(&body));
     Ok(match reply {
         Some(reply) => {
-            let request = request.or_else(|| reply.id.clone());
+            let request = request.or_else(|| reply.id.as_deref().map(kept));
             Called::Answered { reply, request }
         }
         None => {

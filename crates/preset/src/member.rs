@@ -35,6 +35,13 @@ pub(crate) fn one_line(text: &str, masking: Masking<'_>) -> String {
     format!("{head}…")
 }
 
+/// A line as it is, if it needs no bound: a text that goes on in the next one can be masked only together with that. Else as
+/// [`one_line`].
+pub(crate) fn as_it_is(line: &str, masking: Masking<'_>) -> String {
+    let is_short = line.chars().count() <= MAX_SHOWN_CHARS;
+    if is_short { line.to_owned() } else { one_line(line, masking) }
+}
+
 /// The text of a member, if it is there.
 pub(crate) fn text<'v>(value: &'v Value, path: &[&str]) -> Option<&'v str> {
     at(value, path)?.as_str()

@@ -4,8 +4,9 @@ use crate::{
     events::{claude, codex, gemini, opencode},
     failure::{Class, Failure, of_status, of_wording},
     lines::{Lines, MAX_LINE_BYTES},
-    member::{Masking, count, one_line},
+    member::{Masking, as_it_is, count, one_line},
     outcome::{Exit, Outcome, ended},
+    pieces::piece,
     preset::Preset,
     usage::Usage,
 };
@@ -18,6 +19,19 @@ pub struct ProgramLine {
     pub raw: String,
     /// What it says to people, in lines; none for what is of no interest to them.
     pub shown: Vec<String>,
+    /// Whether what it says may go on in the next line.
+    pub part: Part,
+}
+
+/// Whether what a line says may go on in the next one. Such lines are to be masked together: a line may have half a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// An event, which says all of what it says.
+    Whole,
+    /// No event. A text may go on in the next such line.
+    Text,
+    /// An event that has this piece of a text. The next such event has the next piece ([`crate::with_whole_text`]).
+    Piece(String),
 }
 
 /// What has been read of one process.
@@ -168,8 +182,9 @@ impl<'m> Reading<'m> {
     }
 
     fn read(&mut self, raw: String) -> ProgramLine {
-        let shown = match Value::parse_str(&raw) {
+        let (shown, part) = match Value::parse_str(&raw) {
             Ok(event @ Value::Object(_)) => {
+                let part = piece(&event).map_or(Part::Whole, |piece| Part::Piece(piece.to_owned()));
                 let shown = match &mut self.events {
                     Events::Claude(events) => events.read(&event, self.masking),
                     Events::Codex(events) => events.read(&event, self.masking),
@@ -185,14 +200,14 @@ impl<'m> Reading<'m> {
                     let class = status.and_then(of_status).or_else(|| of_wording(&words));
                     self.last_error = Some((words.strip_prefix("! ").unwrap_or(&words).to_owned(), class));
                 }
-                shown
+                (shown, part)
             }
             Ok(_) | Err(_) => {
                 self.unread = self.unread.saturating_add(1);
-                vec![one_line(&raw, self.masking)]
+                (vec![as_it_is(&raw, self.masking)], Part::Text)
             }
         };
-        ProgramLine { raw, shown }
+        ProgramLine { raw, shown, part }
     }
 }
 

@@ -6,6 +6,7 @@
 //! is started and read is known to `preset`. Before each call of a tool the program starts [`decide_call`], where the step asks about
 //! some of them. What follows from the report is decided by the kernel. It reads no environment.
 
+mod events;
 mod files;
 mod hook;
 mod limit;
@@ -51,6 +52,8 @@ pub trait Mask: Send + Sync {
     fn text(&self, text: &str) -> String;
     /// The value, without them.
     fn value(&self, value: &Value) -> Value;
+    /// Whether there is anything to hide.
+    fn hides(&self) -> bool;
 }
 
 /// Runs the attempt to its end; it is the whole of its process. The report says what went wrong, the exit code only that

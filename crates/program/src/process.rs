@@ -2,6 +2,7 @@
 
 use crate::{
     EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, USED_FILE,
+    events::Events,
     files::{self, KeptEvents},
     hook::{self, Policy},
     prompt,
@@ -218,10 +219,23 @@ impl Work<'_> {
 
     /// Reads events up to the last one. What the program is to be ended for, if it is.
     fn read(&self, child: &mut Child, reading: &mut Reading<'_>) -> io::Result<Option<Failure>> {
+        let file = KeptEvents::open(&self.order.folder.join(EVENTS_FILE))?;
+        let mut events = Events::new(file, self.mask);
+        let ended = self.read_into(&mut events, child, reading)?;
+        let is_full = events.flush()?;
+        self.show_full(is_full);
+        Ok(ended)
+    }
+
+    fn read_into(
+        &self,
+        events: &mut Events<'_>,
+        child: &mut Child,
+        reading: &mut Reading<'_>,
+    ) -> io::Result<Option<Failure>> {
         let Some(stdout) = child.stdout.take() else { return Ok(None) };
         let pieces = pieces_of(stdout)?;
         let idle = self.order.idle_ms.map(Duration::from_millis);
-        let mut events = KeptEvents::open(&self.order.folder.join(EVENTS_FILE))?;
         let mut known = None;
         let mut noted = None;
         let mut last = Instant::now();
@@ -244,7 +258,7 @@ impl Work<'_> {
                 Err(RecvTimeoutError::Timeout) if left > SILENCE || idle.is_none() => continue,
                 Err(RecvTimeoutError::Timeout) => return Ok(Some(silent(idle, reading))),
             };
-            self.keep(&mut events, &lines)?;
+            self.keep(events, &lines)?;
             if reading.events() > seen {
                 seen = reading.events();
                 last = Instant::now();
@@ -280,7 +294,7 @@ impl Work<'_> {
             }
         }
         let rest: Vec<ProgramLine> = reading.end().into_iter().collect();
-        self.keep(&mut events, &rest)?;
+        self.keep(events, &rest)?;
         Ok(None)
     }
 
@@ -298,14 +312,19 @@ impl Work<'_> {
         Some(Failure::new(Class::NotInstalled, message))
     }
 
-    fn keep(&self, events: &mut KeptEvents, lines: &[ProgramLine]) -> io::Result<()> {
+    fn keep(&self, events: &mut Events<'_>, lines: &[ProgramLine]) -> io::Result<()> {
         for line in lines {
-            if events.keep(&self.mask.text(&line.raw))? {
-                self.show(&[format!("warning: {EVENTS_FILE} is full: the events that follow are not kept")]);
-            }
+            let is_full = events.keep(line)?;
+            self.show_full(is_full);
             self.show(&line.shown);
         }
         Ok(())
+    }
+
+    fn show_full(&self, is_full: bool) {
+        if is_full {
+            self.show(&[format!("warning: {EVENTS_FILE} is full: the events that follow are not kept")]);
+        }
     }
 
     /// Lines for people. The supervisor masks them.
@@ -503,6 +522,10 @@ mod tests {
 
         fn value(&self, value: &Value) -> Value {
             value.clone()
+        }
+
+        fn hides(&self) -> bool {
+            false
         }
     }
 

@@ -64,12 +64,12 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "failure feedback lines may member usage",
             "ask protocol reset",
-            "outcome preset",
+            "outcome pieces preset",
             "events invocation",
             "reading",
         ],
     ),
-    ("program", &["files limit order prompt used", "hook", "process", "report"]),
+    ("program", &["files limit order prompt used", "events hook", "process", "report"]),
     ("restate", &["contents names reply", "turn", "objects", "admin endpoint ingress"]),
     (
         "server",

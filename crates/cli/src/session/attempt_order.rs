@@ -42,4 +42,8 @@ impl Masked {
     pub(crate) fn value(&self, value: &Value) -> Value {
         self.0.as_ref().map_or(Value::Null, |secrets| secrets.mask_value(value))
     }
+
+    pub(crate) fn hides(&self) -> bool {
+        self.0.as_ref().is_none_or(|secrets| !secrets.is_empty())
+    }
 }

@@ -25,4 +25,8 @@ impl Mask for Masked {
     fn value(&self, value: &Value) -> Value {
         self.value(value)
     }
+
+    fn hides(&self) -> bool {
+        self.hides()
+    }
 }

@@ -9,6 +9,7 @@ use crate::{
     model::{error::FileError, rows::ArtifactRow},
 };
 use envoi_contract::digest::Digest;
+use envoi_durable::Sparse;
 use envoi_kernel::{event::AttemptSettled, ids::FlowId};
 use std::{
     collections::BTreeSet,
@@ -65,7 +66,11 @@ impl RunFiles<'_> {
     fn write_artifact(&self, flow: &FlowId, path: &str, digest: Option<&Digest>) -> Result<bool, FileError> {
         let Some(target) = self.target(flow, path) else { return Ok(false) };
         let placed = match digest {
-            Some(digest) => self.replace(&target, |file| Ok(self.reader.write_blob(digest, file)?)),
+            Some(digest) => self.replace(&target, |file| {
+                let mut to = Sparse::new(file);
+                self.reader.write_blob(digest, &mut to)?;
+                Ok(to.finish()?)
+            }),
             None => remove(self.layout.root(), &target, &self.layout.flow(self.run, flow)),
         };
         match placed {

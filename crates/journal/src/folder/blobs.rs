@@ -11,7 +11,7 @@ use crate::{
     model::error::BlobError,
 };
 use envoi_contract::digest::Digest;
-use envoi_durable::Temporary;
+use envoi_durable::{Sparse, Temporary};
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::BTreeSet,
@@ -258,7 +258,9 @@ fn fill_from(
     expected: Digest,
     size_bytes: u64,
 ) -> Result<(), BlobError> {
-    let (found, found_bytes) = copy(source, file).map_err(|error| failed(at, error))?;
+    let mut to = Sparse::new(file);
+    let copied = copy(source, &mut to).and_then(|copied| to.finish().map(|()| copied));
+    let (found, found_bytes) = copied.map_err(|error| failed(at, error))?;
     if found == expected && found_bytes == size_bytes {
         return Ok(());
     }
@@ -339,6 +341,23 @@ mod tests {
 
     fn large() -> Vec<u8> {
         (0_u32..200_000).flat_map(u32::to_le_bytes).collect()
+    }
+
+    /// A file that says that it is long and is empty cannot fill the disk of the store.
+    #[test]
+    fn holes_of_a_file_take_no_room_in_the_store() {
+        let (place, layout, blobs) = blobs();
+        let path = place.path().join("sparse");
+        let file = File::create(&path).unwrap();
+        file.set_len(8 << 20).unwrap();
+        let (digest, size_bytes) = copy(File::open(&path).unwrap(), &mut io::sink()).unwrap();
+        let source = File::open(&path).unwrap();
+        blobs.put_file(&path, digest, size_bytes).unwrap();
+        let kept = || fs::metadata(layout.blob(&digest)).unwrap();
+        assert!(kept().len() == 8 << 20 && kept().blocks() * 512 < 1 << 20, "{:?}", kept());
+        fs::remove_file(layout.blob(&digest)).unwrap();
+        blobs.put_all(vec![(source, path, digest, size_bytes)]).unwrap();
+        assert!(kept().len() == 8 << 20 && kept().blocks() * 512 < 1 << 20, "{:?}", kept());
     }
 
     #[test]

@@ -2,9 +2,7 @@
 //!
 //! Knows nothing of what the files mean.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use envoi_contract::digest::hex;
@@ -18,35 +16,6 @@ pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// A reading buffer.
 pub(crate) fn chunk() -> Vec<u8> {
     vec![0; CHUNK_BYTES]
-}
-
-/// A file that is written from its beginning. Whole pieces of zeros become holes, so that a sparse file of many gigabytes
-/// does not fill the disk when it is copied.
-pub(crate) struct Sparse {
-    file: File,
-    bytes: u64,
-}
-
-impl Sparse {
-    /// `file` is empty.
-    pub(crate) fn new(file: File) -> Self {
-        Self { file, bytes: 0 }
-    }
-
-    /// Adds a piece.
-    pub(crate) fn push(&mut self, piece: &[u8]) -> io::Result<()> {
-        let is_hole = piece.len() == CHUNK_BYTES && piece.iter().all(|byte| *byte == 0);
-        if !is_hole {
-            self.file.write_all_at(piece, self.bytes)?;
-        }
-        self.bytes = self.bytes.saturating_add(piece.len() as u64);
-        Ok(())
-    }
-
-    /// Gives the file its length. It is not synced.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        self.file.set_len(self.bytes)
-    }
 }
 
 /// Length and SHA-256 of some bytes.

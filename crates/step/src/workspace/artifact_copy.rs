@@ -3,13 +3,15 @@
 use super::artifacts::{is_there, unreadable};
 use crate::{
     attempt::{dir::AttemptDir, record::FileRef},
-    disk::{
-        pieces::{self, Sparse},
-        plain,
-    },
+    disk::{pieces, plain},
     mask::{Masker, Secrets},
 };
-use std::{fs::File, io, path::Path};
+use envoi_durable::Sparse;
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    path::Path,
+};
 
 /// A copy of an artifact in the attempt's folder; on disk after [`envoi_durable::sync_files`].
 pub(crate) struct Copied {
@@ -49,14 +51,15 @@ pub(crate) fn copy_open(
     path: &str,
     secrets: &Secrets,
 ) -> Result<Copied, NoCopy> {
-    let mut to = Sparse::new(create(dir, path)?);
+    let copy = create(dir, path)?;
+    let mut to = Sparse::new(&copy);
     let mut masker = Masker::new(secrets);
     let mut ignored = Vec::new();
     let mut from = Source { file: from, failed: false };
     let measure = pieces::read_through(&mut from, |piece| {
         masker.push(piece, &mut ignored);
         ignored.clear();
-        to.push(piece)
+        to.write_all(piece)
     });
     let measure = measure.map_err(|error| match from.failed {
         true => NoCopy::LeftOut(unreadable(&error)),
