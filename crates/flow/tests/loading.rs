@@ -265,6 +265,7 @@ fn the_digest_depends_on_the_content_and_not_on_its_form() {
     let one = "flow: f\ntitle: T\nsteps:\n  - id: a\n    run: [x, 'y']\n";
     let same = "# comment\nsteps: [{run: [\"x\", y], id: a}]\ntitle: 'T'\nflow: f\n";
     assert_eq!(digest(one), digest(same));
+    assert_eq!(digest(one), digest(&format!("\u{feff}{one}")), "as editors on Windows begin a file");
     for other in [
         "flow: f\ntitle: T\nsteps:\n  - id: a\n    run: [x, z]\n",
         "flow: f\ntitle: T\nworkspace: .\nsteps:\n  - id: a\n    run: [x, 'y']\n",

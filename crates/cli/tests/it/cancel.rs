@@ -99,6 +99,17 @@ fn ctrl_c_once_waits_for_the_live_step_and_the_run_goes_on_later() {
     assert_eq!(stage.lines("ledger"), ["work.1.1", "after.1.1"]);
 }
 
+/// As in `nohup cargo test &` of a script.
+#[test]
+fn these_tests_know_ctrl_c_also_where_they_are_started_with_it_ignored() {
+    let mut ignoring = Command::new("sh");
+    ignoring.args(["-c", "trap '' INT; exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+    let name = "cancel::ctrl_c_once_waits_for_the_live_step_and_the_run_goes_on_later";
+    let done = ignoring.args(["--exact", name]).output().unwrap();
+    let out = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && out.contains("1 passed"), "{done:?}");
+}
+
 /// As after `nohup envoi run flow.yaml &` in a script: a Ctrl-C is meant for what runs in front.
 #[test]
 fn ctrl_c_is_nothing_to_a_command_that_was_started_with_it_ignored() {

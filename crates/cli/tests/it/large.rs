@@ -4,7 +4,9 @@
 use crate::stage::{Stage, wait_for, wait_until};
 use std::{
     fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 const MANY: usize = 2500;
@@ -136,6 +138,41 @@ fn the_steps_of_another_run_go_on_while_a_large_set_is_kept_and_placed() {
     assert_eq!(large.done().code, Some(0));
     assert_eq!(list(&stage, &format!("{base}/big/make.files.json")), files);
     assert_eq!(count(&stage.path(&format!("{base}/big/out"))), files);
+}
+
+/// What the files of a folder take of the disk, and what of it is no hole.
+fn room(folder: &Path) -> (u64, u64) {
+    let mut sum = (0, 0);
+    for path in blobs(folder) {
+        let found = fs::symlink_metadata(path).unwrap();
+        sum = (sum.0 + found.len(), sum.1 + found.blocks() * 512);
+    }
+    sum
+}
+
+/// How large a sparse artifact is. `ENVOI_SPARSE_MIB` says another number; without optimization a gigabyte takes minutes to be read.
+fn sparse_bytes() -> u64 {
+    std::env::var("ENVOI_SPARSE_MIB").map_or(64, |number| number.parse().unwrap()) << 20
+}
+
+/// An artifact has no largest size. One that is nothing but a hole takes time to be read, and no room: it cannot fill the disk of the store.
+#[test]
+fn a_sparse_artifact_takes_no_room_in_the_store_and_the_next_step_has_it_whole() {
+    let size = sparse_bytes();
+    let stage = Stage::with_flow(&format!(
+        "flow: sparse\nsteps:\n  - {{ id: make, run: 'truncate -s {size} out.bin', artifacts: [out.bin] }}\n  \
+         - {{ id: after, run: 'stat -c %s $ENVOI_RUN_BASE/sparse/out.bin' }}\n"
+    ));
+    let mut engine = stage.start(&["run", "flow.yaml"]);
+    // However long it takes: it may be gigabytes.
+    while !engine.is_over() {
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    assert_eq!(engine.done().code, Some(0));
+    let after = format!(".envoi/runs/{}/attempts/after.1.1/stdout", stage.run_id());
+    assert_eq!(stage.read(&after), format!("{size}\n"));
+    let (bytes, taken) = room(&stage.store());
+    assert!(bytes > 2 * size && taken < 16 << 20, "{bytes} bytes, of which {taken} take room");
 }
 
 /// One step makes many files, and puts a file where they belong; what follows it, if anything, comes behind it.

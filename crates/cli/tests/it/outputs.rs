@@ -23,3 +23,22 @@ steps:
     let shown = stage.json(&["--json", "show", &stage.run_id(), "--envelope"]);
     assert_eq!(shown["outputs"]["tell"]["summary"], "3");
 }
+
+/// As of a build that comes to the same twice.
+#[test]
+fn a_file_with_the_content_that_it_had_before_is_handed_over_and_is_no_change() {
+    let stage = Stage::with_flow(
+        "flow: same\nsteps:\n  - { id: build, run: 'printf same > app.bin', artifacts: [app.bin] }\n  \
+         - { id: use, run: [echo, '${{ steps.build.artifacts }}'] }\n",
+    );
+    for changed in [1, 0] {
+        stage.expect(0, &["run", "flow.yaml"]);
+        let run = crate::stage::text(&stage.runs()[0]["run"]);
+        let handoff = stage.json(&["show", &run, "--handoff", "build"]);
+        assert_eq!(handoff["artifacts"]["app.bin"], "same/app.bin", "{handoff}");
+        let changes = handoff["file_changes"]["files"].as_array().map_or(0, Vec::len);
+        assert_eq!(changes, changed, "{handoff}");
+        let used = stage.json(&["show", &run, "--handoff", "use"]);
+        assert!(used["summary"].as_str().unwrap().contains("app.bin"), "{used}");
+    }
+}

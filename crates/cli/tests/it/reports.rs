@@ -1,33 +1,82 @@
 //! What a report says is what counts, through the real supervisor. Which report is one, whatever the exit, is tried in
 //! `contract`; here each kind of file is really left behind.
 
-use crate::stage::Stage;
+use crate::stage::{Process, Stage};
 use serde_json::Value;
+use std::{os::unix::process::CommandExt as _, process::Command};
 
-/// What a command leaves as its report, and the code of the attempt that exits 0 with it.
-const LEFT: [(&str, &str, Option<&str>); 9] = [
-    ("whole", r#"printf '{"ok":true,"generatedAt":"t","skillName":"s","data":1}' > "$ENVOI_REPORT""#, None),
-    ("sparse", r#"printf '{"ok":true}' > "$ENVOI_REPORT""#, None),
-    ("failed", r#"printf '{"ok":false,"data":2}' > "$ENVOI_REPORT""#, Some("SKILL_REPORTED_FAILURE")),
+/// What a command leaves as its report, the code of the attempt that exits 0 with it, and what a message calls it that finds it bad.
+type Left = (&'static str, &'static str, Option<&'static str>, Option<&'static str>);
+
+const INVALID: Option<&str> = Some("SKILL_REPORT_INVALID");
+
+const LEFT: [Left; 16] = [
+    (
+        "whole",
+        r#"printf '{"ok":true,"generatedAt":"t","skillName":"s","data":1}' > "$ENVOI_REPORT""#,
+        None,
+        None,
+    ),
+    ("sparse", r#"printf '{"ok":true}' > "$ENVOI_REPORT""#, None, None),
+    ("failed", r#"printf '{"ok":false,"data":2}' > "$ENVOI_REPORT""#, Some("SKILL_REPORTED_FAILURE"), None),
+    // Of a skill that was not declared; what a plain command calls itself is its own affair.
+    (
+        "other",
+        r#"printf '{"ok":true,"generatedAt":"t","skillName":"other","data":1}' > "$ENVOI_REPORT""#,
+        None,
+        None,
+    ),
     (
         "nan",
         r#"printf '{"ok":false,"generatedAt":"t","skillName":"s","data":{"loss":NaN}}' > "$ENVOI_REPORT""#,
-        Some("SKILL_REPORT_INVALID"),
+        INVALID,
+        Some("expected "),
     ),
     (
         "mark",
         r#"printf '\357\273\277{"ok":true,"generatedAt":"t","skillName":"s"}' > "$ENVOI_REPORT""#,
-        Some("SKILL_REPORT_INVALID"),
+        INVALID,
+        Some("expected "),
     ),
     (
         "cut",
         r#"printf '{"ok":true,"generatedAt":"t","skillNa' > "$ENVOI_REPORT""#,
-        Some("SKILL_REPORT_INVALID"),
+        INVALID,
+        Some("expected "),
     ),
-    ("large", r#"truncate -s 17M "$ENVOI_REPORT""#, Some("SKILL_REPORT_INVALID")),
-    ("folder", r#"mkdir "$ENVOI_REPORT""#, Some("SKILL_REPORT_INVALID")),
-    ("pipe", r#"mkfifo "$ENVOI_REPORT""#, Some("SKILL_REPORT_INVALID")),
+    ("empty", r#": > "$ENVOI_REPORT""#, INVALID, Some("expected ")),
+    ("large", r#"truncate -s 17M "$ENVOI_REPORT""#, INVALID, Some("expected ")),
+    ("folder", r#"mkdir "$ENVOI_REPORT""#, INVALID, Some("expected ")),
+    ("pipe", r#"mkfifo "$ENVOI_REPORT""#, INVALID, Some("expected ")),
+    (
+        "socket",
+        r#"cd "$(dirname "$ENVOI_REPORT")"; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("report.json")'"#,
+        INVALID,
+        Some("expected "),
+    ),
+    (
+        "device",
+        r#"mknod "$ENVOI_REPORT" c 1 5 2> /dev/null || ln -s /dev/zero "$ENVOI_REPORT""#,
+        INVALID,
+        Some("expected "),
+    ),
+    (
+        "link",
+        r#"printf '{"ok":true,"generatedAt":"t","skillName":"s"}' > whole.json; ln -s "$PWD/whole.json" "$ENVOI_REPORT""#,
+        INVALID,
+        Some("expected "),
+    ),
+    ("loop", r#"ln -s report.json "$ENVOI_REPORT""#, INVALID, Some("expected ")),
+    ("nowhere", r#"ln -s /nowhere/at/all "$ENVOI_REPORT""#, INVALID, Some("expected ")),
 ];
+
+/// What only a user whom permissions keep out leaves so: root reads it.
+const UNREADABLE: Left = (
+    "unreadable",
+    r#"printf '{"ok":true,"generatedAt":"t","skillName":"s"}' > "$ENVOI_REPORT"; chmod 0000 "$ENVOI_REPORT""#,
+    INVALID,
+    Some("expected "),
+);
 
 /// How the command ends after that, the end of its step's id, and the code that this has by itself.
 const ENDS: [(&str, &str, Option<&str>); 4] = [
@@ -37,49 +86,72 @@ const ENDS: [(&str, &str, Option<&str>); 4] = [
     ("exec tail -f /dev/null", "timeout", Some("TOOL_TIMEOUT")),
 ];
 
-#[test]
-fn whatever_stands_at_the_assigned_path_is_a_report_or_a_failure() {
+/// Runs each of `left` with each end, in steps that declare a skill and in plain ones, and looks at what each attempt came to.
+fn assert_table(left: &[Left], user: Option<u32>) {
+    ENDS.iter().for_each(|end| assert_rows(left, *end, user));
+}
+
+fn assert_rows(left: &[Left], (end, name, earlier): (&str, &str, Option<&str>), user: Option<u32>) {
     let mut flow = String::from("flow: reports\nsteps:\n");
-    let mut expected: Vec<(String, Option<&str>)> = Vec::new();
-    for (what, leave, code) in LEFT {
-        for (end, name, earlier) in ENDS {
-            // Each of these lasts as long as its timeout, so that three kinds have to do.
-            if name == "timeout" && !["nan", "large", "pipe"].contains(&what) {
-                continue;
-            }
-            for declared in [false, true] {
-                let id = format!("{what}-{name}{}", if declared { "-skill" } else { "" });
-                let skill = if declared { "    skill: s\n" } else { "" };
-                let timeout = if name == "timeout" { "    timeout: 4s\n" } else { "" };
-                flow.push_str(&format!(
+    let mut expected: Vec<(String, &Left, Option<&str>)> = Vec::new();
+    for row in left {
+        let (what, leave, code, _) = row;
+        for declared in [false, true] {
+            let id = format!("{what}-{name}{}", if declared { "-skill" } else { "" });
+            let skill = if declared { "    skill: s\n" } else { "" };
+            let timeout = if name == "timeout" { "    timeout: 10s\n" } else { "" };
+            flow.push_str(&format!(
                     "  - id: {id}\n{skill}{timeout}    needs: []\n    continue_on_error: true\n    run: |\n      {leave}\n      {end}\n"
                 ));
-                expected.push((format!("{id}.1.1"), earlier.or(code)));
-            }
+            let code = if declared && *what == "other" { INVALID } else { *code };
+            expected.push((format!("{id}.1.1"), row, earlier.or(code)));
         }
     }
     let stage = Stage::with_flow(&flow);
-    stage.envoi(&["run", "flow.yaml"]);
+    // Those that wait for their timeouts do so at the same time.
+    let mut command = stage.command(&["run", "flow.yaml", "--jobs", "48"]);
+    if let Some(user) = user {
+        let given = Command::new("chown").args(["-R", &user.to_string()]).arg(stage.path("")).status();
+        assert!(given.unwrap().success());
+        command.uid(user).gid(user);
+    }
+    let done = Process::spawn(&mut command).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    if user.is_some() && rustix::process::geteuid().is_root() {
+        // What shows a store belongs to its user.
+        let given = Command::new("chown").args(["-R", "0"]).arg(stage.path("")).status();
+        assert!(given.unwrap().success());
+    }
     let events = stage.events(&stage.run_id());
     let settled: Vec<&Value> = events.iter().filter(|event| event["type"] == "attempt_settled").collect();
     assert_eq!(settled.len(), expected.len());
-    for (attempt, code) in expected {
+    for (attempt, (what, _, _, bad), code) in expected {
         let event = settled.iter().find(|event| event["attempt"] == attempt.as_str()).unwrap();
         assert_eq!(event["error"]["code"].as_str(), code, "{attempt}: {event}");
         assert_eq!(event["ok"], code.is_none(), "{attempt}");
         let message = event["error"]["message"].as_str().unwrap_or_default();
-        let bad =
-            ["nan", "mark", "cut", "large", "folder", "pipe"].iter().any(|bad| attempt.starts_with(bad));
-        assert_eq!(message.contains("expected "), bad, "a bad report is named: {event}");
-        let filled = if attempt.starts_with("sparse") {
-            3
-        } else if attempt.starts_with("failed") {
-            2
-        } else {
-            0
+        match bad {
+            Some(words) => assert!(message.contains(words), "a bad report is named: {event}"),
+            None => assert!(!message.contains("expected ") || *what == "other", "{event}"),
+        }
+        let filled = match *what {
+            "sparse" => 3,
+            "failed" => 2,
+            _ => 0,
         };
         assert_eq!(event["report_filled"].as_array().map_or(0, Vec::len), filled, "{event}");
     }
+}
+
+#[test]
+fn whatever_stands_at_the_assigned_path_is_a_report_or_a_failure() {
+    assert_table(&LEFT, None);
+}
+
+#[test]
+fn a_report_that_cannot_be_read_is_a_failure() {
+    let is_root = rustix::process::geteuid().is_root();
+    assert_table(&[UNREADABLE], is_root.then_some(65534));
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! A secret reaches its command, and is written down nowhere.
 
+mod models;
+mod programs;
+mod served;
+
 use crate::stage::{Done, Process, Stage, lives, signal, text, wait_until};
 use rustix::process::Signal;
 use std::{
@@ -387,8 +391,9 @@ fn a_pipe_that_a_step_puts_in_the_place_of_the_key_is_named_and_only_runs_with_s
     assert!(said.len() == 1 && said[0].contains("bridge.key`: it is not 32 bytes long"), "{said:?}");
 }
 
-const HELPERS: [(&str, &str); 5] = [
+const HELPERS: [(&str, &str); 6] = [
     ("agent.py", include_str!("secrets/agent.py")),
+    ("provider.py", include_str!("secrets/provider.py")),
     ("forms.py", include_str!("secrets/forms.py")),
     ("leak.py", include_str!("secrets/leak.py")),
     ("tell.py", include_str!("secrets/tell.py")),
@@ -399,7 +404,7 @@ const HELPERS: [(&str, &str); 5] = [
 const BEARER: &str = "b3arer/of&the-agent";
 
 /// Every way out, and every way in which what came out goes on: values, items, questions, notices, the next step's inputs.
-const EVERY_WAY: &str = r#"flow: leaky
+pub(crate) const EVERY_WAY: &str = r#"flow: leaky
 secrets: { TOKEN: { env: MY_TOKEN }, KEY: { file: key.txt } }
 notify: { command: [python3, tell.py] }
 steps:
@@ -431,15 +436,15 @@ steps:
 "#;
 
 /// A stage with the secrets of a seed, which stand in a file and in the environment of [`Leaky::command`].
-struct Leaky {
-    stage: Stage,
+pub(crate) struct Leaky {
+    pub(crate) stage: Stage,
     seed: u64,
-    token: String,
+    pub(crate) token: String,
     key: String,
 }
 
 impl Leaky {
-    fn new(seed: u64, flow: &str) -> Self {
+    pub(crate) fn new(seed: u64, flow: &str) -> Self {
         let stage = Stage::with_flow(flow);
         HELPERS.iter().for_each(|(name, text)| stage.write(name, text));
         let secret = |seed: u64| {
@@ -460,12 +465,36 @@ impl Leaky {
         Process::spawn(command.env("MY_TOKEN", &self.token).env("BEARER", BEARER))
     }
 
+    /// A helper that serves on the loopback, and its address.
+    fn serving(&self, helper: &str) -> (Process, String) {
+        let mut python = std::process::Command::new("python3");
+        let python = python.arg(helper).current_dir(self.stage.path(""));
+        let serving = Process::spawn(python.env("MY_TOKEN", &self.token).env("BEARER", BEARER));
+        wait_until(helper, || self.stage.path("port").exists());
+        let url = format!("http://127.0.0.1:{}", self.stage.read("port"));
+        fs::remove_file(self.stage.path("port")).unwrap();
+        (serving, url)
+    }
+
+    /// Kills the engine and the supervisor of an attempt, so that the next engine finds what they left.
+    fn kill(&self, engine: Process, attempt: &str) {
+        let supervisor = self.stage.supervisor(attempt).unwrap();
+        engine.kill();
+        signal(supervisor, Signal::KILL);
+        wait_until("the supervisor's end", || !lives(supervisor));
+    }
+
     /// Nothing of the store, and nothing that was printed, has a secret in it.
     fn assert_clean(&self, printed: &[&Done]) {
         for done in printed {
-            self.stage.write(".envoi/printed", format!("{}\n{}", done.out, done.err));
-            self.search();
+            self.assert_clean_text(format!("{}\n{}", done.out, done.err).as_bytes());
         }
+        self.search();
+    }
+
+    /// As [`Leaky::assert_clean`], of what came of it in another way.
+    pub(crate) fn assert_clean_text(&self, text: &[u8]) {
+        self.stage.write(".envoi/printed", text);
         self.search();
     }
 
@@ -481,7 +510,7 @@ impl Leaky {
 }
 
 /// Secrets of 8 and of 400 bytes, which have every hard character between them, and others each time. `SECRETS_SEED` tries these again.
-fn seeds() -> Vec<u64> {
+pub(crate) fn seeds() -> Vec<u64> {
     match std::env::var("SECRETS_SEED") {
         Ok(seed) => vec![seed.parse().unwrap()],
         Err(_) => {
@@ -530,10 +559,7 @@ fn killed_both(seed: u64) -> Leaky {
     let leaky = Leaky::new(seed, HANGS);
     let engine = leaky.command(&["run", "flow.yaml"]);
     wait_until("the step", || leaky.stage.path("hung").exists());
-    let supervisor = leaky.stage.supervisor("work.1.1").unwrap();
-    engine.kill();
-    signal(supervisor, Signal::KILL);
-    wait_until("the supervisor's end", || !lives(supervisor));
+    leaky.kill(engine, "work.1.1");
     leaky
 }
 
@@ -562,11 +588,7 @@ fn what_cannot_be_masked_because_the_secret_is_gone_is_not_kept() {
 /// Another agent that cannot keep a secret to itself.
 fn with_agent(seed: u64, steps: &str) -> (Leaky, Process) {
     let leaky = Leaky::new(seed, "");
-    let mut python = std::process::Command::new("python3");
-    let python = python.arg("agent.py").current_dir(leaky.stage.path(""));
-    let agent = Process::spawn(python.env("MY_TOKEN", &leaky.token).env("BEARER", BEARER));
-    wait_until("the agent", || leaky.stage.path("port").exists());
-    let agent_url = format!("http://127.0.0.1:{}", leaky.stage.read("port"));
+    let (agent, agent_url) = leaky.serving("agent.py");
     let head = "flow: talk\nsecrets: { TOKEN: { env: MY_TOKEN }, KEY: { file: key.txt } }\nsteps:\n";
     leaky.stage.write("flow.yaml", format!("{head}{}", steps.replace("AGENT", &agent_url)));
     (leaky, agent)

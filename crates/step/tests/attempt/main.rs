@@ -170,6 +170,7 @@ fn trials() -> Vec<Trials> {
             the_places_above_are_all_that_an_attempt_has,
             an_attempt_whose_supervisor_lives_ends_whatever_stands_in_its_files,
             an_attempt_whose_supervisor_was_killed_ends_whatever_stands_in_its_files,
+            an_attempt_of_an_ordinary_user_ends_whatever_that_user_may_not_read,
             an_attempt_can_be_cancelled_whatever_stands_in_its_files,
             a_settled_attempt_is_settled_though_another_process_holds_its_lock;
     }

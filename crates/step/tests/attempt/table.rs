@@ -8,7 +8,9 @@ use std::io;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -48,8 +50,12 @@ const OF_ATTEMPT: &[&str] = &[
     // What the engine puts there for its own processes: agent programs, models, other agents, merges; and what they keep.
     "agent.json",
     "events.jsonl",
+    "session",
+    "used.json",
     "schema.json",
     "model.json",
+    "calls",
+    "unanswered",
     "prompt.txt",
     "a2a.json",
     "merge.json",
@@ -72,8 +78,10 @@ enum Kind {
     Link,
     LinkToFolder,
     Loop,
-    /// For a user who is not root.
+    /// For a user who is not root ([`an_attempt_of_an_ordinary_user_ends_whatever_that_user_may_not_read`]).
     Unreadable,
+    /// A folder that its owner may not look into; root may.
+    Closed,
     /// 5 GB, and nothing in them. Artifacts are read to their end, so that one has less here.
     Sparse,
     Vanished,
@@ -81,7 +89,7 @@ enum Kind {
     Changing,
 }
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Folder,
     Kind::Pipe,
     Kind::Socket,
@@ -90,6 +98,7 @@ const KINDS: [Kind; 11] = [
     Kind::LinkToFolder,
     Kind::Loop,
     Kind::Unreadable,
+    Kind::Closed,
     Kind::Sparse,
     Kind::Vanished,
     Kind::Changing,
@@ -147,6 +156,10 @@ impl Row {
                 fs::write(path, "not for you")?;
                 fs::set_permissions(path, fs::Permissions::from_mode(0o000))
             }
+            Kind::Closed => {
+                fs::create_dir_all(path.join("in/it"))?;
+                fs::set_permissions(path, fs::Permissions::from_mode(0o000))
+            }
             Kind::Sparse => {
                 let bytes = if self.in_workspace { 16 << 20 } else { 5 << 30 };
                 File::create(path)?.set_len(bytes)
@@ -201,6 +214,8 @@ impl Drop for Stop<'_> {
 
 fn remove(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+        // Its owner may have closed it.
+        drop(fs::set_permissions(path, fs::Permissions::from_mode(0o700)));
         drop(fs::remove_dir_all(path));
     } else {
         drop(fs::remove_file(path));
@@ -299,38 +314,68 @@ pub(crate) fn the_places_above_are_all_that_an_attempt_has() {
 }
 
 pub(crate) fn an_attempt_whose_supervisor_lives_ends_whatever_stands_in_its_files() {
-    each(rows(), |row| {
-        let (stage, spec) = stage();
-        let supervisor = stage.spawn(&spec);
-        stage.told("ready");
-        row.with(&stage, || {
-            fs::write(stage.run_base().with_file_name("go"), "").unwrap();
-            let waiting = thread::spawn(move || supervisor.wait().unwrap());
-            wait_for(&format!("the supervisor's end: {row:?}"), || waiting.is_finished().then_some(()));
-            waiting.join().unwrap();
-            end_leftovers(ATTEMPT, &stage.run_base()).unwrap();
-            look(&stage, row, &boot_id().unwrap());
-        });
-        // And once more, found so after the machine was started again.
-        row.with(&stage, || look(&stage, row, "a later boot"));
-        row.check(&stage);
-        assert_eq!(read(&ran(&stage)), "ran\n", "{row:?}");
+    each(rows(), supervised);
+}
+
+fn supervised(row: Row) {
+    let (stage, spec) = stage();
+    let supervisor = stage.spawn(&spec);
+    stage.told("ready");
+    row.with(&stage, || {
+        fs::write(stage.run_base().with_file_name("go"), "").unwrap();
+        let waiting = thread::spawn(move || supervisor.wait().unwrap());
+        wait_for(&format!("the supervisor's end: {row:?}"), || waiting.is_finished().then_some(()));
+        waiting.join().unwrap();
+        end_leftovers(ATTEMPT, &stage.run_base()).unwrap();
+        look(&stage, row, &boot_id().unwrap());
     });
+    // And once more, found so after the machine was started again.
+    row.with(&stage, || look(&stage, row, "a later boot"));
+    row.check(&stage);
+    assert_eq!(read(&ran(&stage)), "ran\n", "{row:?}");
 }
 
 pub(crate) fn an_attempt_whose_supervisor_was_killed_ends_whatever_stands_in_its_files() {
-    each(rows(), |row| {
-        let (stage, spec) = stage();
-        let supervisor = stage.spawn(&spec);
-        stage.told("ready");
-        kill(supervisor.pid(), "KILL");
-        supervisor.wait().unwrap();
-        assert!(end_leftovers(ATTEMPT, &stage.run_base()).unwrap() > 0);
-        row.with(&stage, || look(&stage, row, &boot_id().unwrap()));
-        row.with(&stage, || look(&stage, row, "a later boot"));
-        row.check(&stage);
-        assert_eq!(read(&ran(&stage)), "ran\n", "{row:?}");
-    });
+    each(rows(), lost);
+}
+
+fn lost(row: Row) {
+    let (stage, spec) = stage();
+    let supervisor = stage.spawn(&spec);
+    stage.told("ready");
+    kill(supervisor.pid(), "KILL");
+    supervisor.wait().unwrap();
+    assert!(end_leftovers(ATTEMPT, &stage.run_base()).unwrap() > 0);
+    row.with(&stage, || look(&stage, row, &boot_id().unwrap()));
+    row.with(&stage, || look(&stage, row, "a later boot"));
+    row.check(&stage);
+    assert_eq!(read(&ran(&stage)), "ran\n", "{row:?}");
+}
+
+/// Root may read everything, so that only another user shows what a file does that cannot be read. Where these tests run as root, this
+/// program is started again as that user.
+pub(crate) fn an_attempt_of_an_ordinary_user_ends_whatever_that_user_may_not_read() {
+    const ORDINARY: u32 = 65534;
+    if rustix::process::geteuid().is_root() {
+        let place = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(place.path(), Some(ORDINARY), Some(ORDINARY)).unwrap();
+        let name = "forked::table::an_attempt_of_an_ordinary_user_ends_whatever_that_user_may_not_read";
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again
+            .args(["--exact", name])
+            .env("TMPDIR", place.path())
+            .current_dir("/")
+            .uid(ORDINARY)
+            .gid(ORDINARY);
+        let done = again.output().unwrap();
+        let out = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && out.contains("1 passed"), "{done:?}");
+        return;
+    }
+    let closed =
+        || rows().into_iter().filter(|row| matches!(row.kind, Kind::Unreadable | Kind::Closed)).collect();
+    each(closed(), supervised);
+    each(closed(), lost);
 }
 
 /// A cancel must end the command even if its folder takes no wish: the engine then ends what lives by its marks.

@@ -25,7 +25,10 @@ if what == "out":
         if "/" not in name and 0 < len(name.encode()) < 200:
             open("out/" + name + ".txt", "w").write("clean")
 elif what == "fail":
-    reported(ok=False, error={"code": "LEAKED", "message": everything})
+    reported(ok=False, error={"code": "LEAKED " + token, "message": everything})
+elif what == "critic":
+    print("\nStatus: " + ("VERIFIED" if os.path.exists("criticized") else "UNVERIFIED"))
+    open("criticized", "w").close()
 elif what == "say":
     print(json.dumps({"summary": token, "status": "VERIFIED", "next": key}))
 elif what in ("given", "spoken"):

@@ -48,7 +48,8 @@ impl Served {
         Self::said(stage.start(&[&["--json", "serve", "--listen", address], arguments].concat()))
     }
 
-    fn said(mut process: Process) -> Self {
+    /// One that was started in another way, once it listens.
+    pub(crate) fn said(mut process: Process) -> Self {
         let line = process.line();
         let Ok(said) = serde_json::from_str::<Value>(&line) else { panic!("{line}{:?}", process.done()) };
         let first = said["token"].as_str().map(str::to_owned);

@@ -1,0 +1,16 @@
+//! The scripts that check what Rust does not: what they need and do not find is a failure, and nothing is left out.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+use std::{env, path::Path, process::Command};
+
+#[test]
+fn the_typescript_library_is_not_checked_without_a_browser() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Who is not root installs nothing.
+    let path = format!("{}:{}", own.join("tests/not_root").display(), env::var("PATH").unwrap());
+    let mut check = Command::new("sh");
+    check.arg(own.join("../sdk/typescript/check.sh")).env("PATH", path);
+    let done = check.env("CHROMIUM", "/nowhere/chromium").env("ENVOI", "/bin/sh").output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(!done.status.success() && said.contains("Chromium is missing"), "{done:?}");
+}
