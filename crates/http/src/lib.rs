@@ -22,8 +22,10 @@
 //! ```
 
 mod no_answer;
+mod retry_after;
 
 pub use no_answer::NoAnswer;
+pub use retry_after::retry_after;
 
 use std::time::Duration;
 use ureq::{

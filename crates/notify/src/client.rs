@@ -5,16 +5,11 @@
 use crate::Outcome;
 use envoi_http::Client;
 use std::time::Duration;
-use ureq::{Error, config::Config, http::HeaderMap};
+use ureq::{Error, config::Config};
 
 /// The configuration for one POST. `timeout` is from the look-up of the name to the head of the answer.
 pub(crate) fn config(timeout: Duration) -> Config {
     Client { timeout: Some(timeout), ..Client::default() }.config()
-}
-
-/// The wait that the receiver wants, if it gives whole seconds. A date is ignored: then the ordinary wait counts.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    headers.get("retry-after")?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// The outcome of an error. Only an address or a header that cannot be sent is final.

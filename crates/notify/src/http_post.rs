@@ -5,8 +5,9 @@
 
 use crate::{
     EgressPolicy, NotAllowed, Outcome, Target,
-    client::{config, failure, retry_after},
+    client::{config, failure},
 };
+use envoi_http::retry_after;
 use std::{fmt, time::Duration};
 use ureq::{
     Agent, Error,

@@ -2,8 +2,9 @@
 
 use crate::{
     CloudEvent, Outcome,
-    client::{config, failure, retry_after},
+    client::{config, failure},
 };
+use envoi_http::retry_after;
 use std::{fmt, time::Duration};
 use ureq::http::{HeaderMap, StatusCode};
 

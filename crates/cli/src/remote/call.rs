@@ -247,11 +247,9 @@ pub(crate) fn whole(mut response: Response<Body>) -> Result<Reply, Broken> {
     Ok(Reply { status, retry_after, body })
 }
 
-/// Whole seconds, as our servers send it.
+/// The wait that the server asks for, at most an hour: more than a clock can add would end the process.
 pub(crate) fn retry_after(response: &Response<Body>) -> Option<Duration> {
-    let wait = response.headers().get("retry-after")?.to_str().ok()?;
-    // No wait is longer than an hour; more than a clock can add would end the process.
-    wait.trim().parse().ok().map(|seconds: u64| Duration::from_secs(seconds.min(3_600)))
+    envoi_http::retry_after(response.headers()).map(|wait| wait.min(Duration::from_secs(3_600)))
 }
 
 fn broken(error: &Error) -> Broken {
