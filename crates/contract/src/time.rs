@@ -90,6 +90,31 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// A duration for people: whole units of a flow file, the two largest, such as `12s`, `1m 2s`, `8h 40m`, `3d 2h`; from 100 days on only days. What is
+/// below a second is left out.
+///
+/// ```
+/// assert_eq!(envoi_contract::time::duration(5_400_000), "1h 30m");
+/// ```
+#[must_use]
+pub fn duration(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    let minutes = seconds / 60;
+    let hours = seconds / 3_600;
+    let days = seconds / 86_400;
+    let both = |large: u64, unit: &str, small: u64, of: &str| match small {
+        0 => alloc::format!("{large}{unit}"),
+        _ => alloc::format!("{large}{unit} {small}{of}"),
+    };
+    match (days, hours, minutes) {
+        (0, 0, 0) => alloc::format!("{seconds}s"),
+        (0, 0, _) => both(minutes, "m", seconds % 60, "s"),
+        (0, ..) => both(hours, "h", minutes % 60, "m"),
+        (1..100, ..) => both(days, "d", hours % 24, "h"),
+        _ => alloc::format!("{days}d"),
+    }
+}
+
 /// Whether `text` is a time that may be passed on as it is: RFC 3339, or RFC 3339 without its offset.
 #[must_use]
 pub fn is_time(text: &str) -> bool {
@@ -236,6 +261,20 @@ mod tests {
     use std::string::ToString;
 
     use super::*;
+
+    #[test]
+    fn a_wait_is_said_in_its_two_largest_units() {
+        for (ms, expected) in [
+            (0, "0s"),
+            (999, "0s"),
+            (61_000, "1m 1s"),
+            (6 * 3_600_000, "6h"),
+            (5 * 3_600_000 + 61_000, "5h 1m"),
+            (86_400_000 + 60_000, "1d"),
+        ] {
+            assert_eq!(duration(ms), expected);
+        }
+    }
 
     #[test]
     fn times_are_read_with_their_offset_and_shown_in_utc() {

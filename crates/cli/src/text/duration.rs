@@ -13,23 +13,7 @@ pub(crate) fn took(ms: u64) -> String {
 }
 
 /// How long something has been going on, or is still to come: in whole seconds.
-pub(crate) fn passing(ms: u64) -> String {
-    let seconds = ms / 1_000;
-    let minutes = seconds / 60;
-    let hours = seconds / 3_600;
-    let days = seconds / 86_400;
-    let both = |large: u64, unit: &str, small: u64, of: &str| match small {
-        0 => format!("{large}{unit}"),
-        _ => format!("{large}{unit} {small}{of}"),
-    };
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, _) => both(minutes, "m", seconds % 60, "s"),
-        (0, ..) => both(hours, "h", minutes % 60, "m"),
-        (1..100, ..) => both(days, "d", hours % 24, "h"),
-        _ => format!("{days}d"),
-    }
-}
+pub(crate) use envoi_contract::time::duration as passing;
 
 /// The time from one moment to a later one.
 pub(crate) fn between(earlier: Timestamp, later: Timestamp) -> String {

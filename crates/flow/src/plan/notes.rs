@@ -4,8 +4,8 @@ use super::{
     StepPlan, Whole,
     bounds::{Bounded, Used, hard},
 };
+use envoi_contract::time::duration;
 use envoi_kernel::flow::{InDoubtPolicy, Limits, OnReached, Step, StepKind};
-use envoi_kernel::throttle::in_words;
 use envoi_preset::Preset;
 
 /// See the module.
@@ -142,7 +142,7 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
 
 /// How long the run may wait for accounts.
 fn waiting(whole: &Whole<'_>, limits: &Limits) -> Option<String> {
-    let most = in_words(limits.waiting_ms?);
+    let most = duration(limits.waiting_ms?);
     let steps = whole.parts.iter().flat_map(|part| &part.flow.steps);
     let have_accounts = steps.filter(|step| matches!(step.kind, StepKind::Agent(_) | StepKind::Model(_)));
     let names: Vec<String> = have_accounts.map(|step| format!("`{}`", step.id)).collect();

@@ -75,21 +75,6 @@ fn probe_after_ms(refusals: u32) -> u64 {
     FIRST_PROBE_MS.saturating_mul(1_u64.checked_shl(doublings).unwrap_or(u64::MAX)).min(LONGEST_PROBE_MS)
 }
 
-/// A time of waiting for people, in its two largest units, such as `5h 20m`.
-#[must_use]
-pub fn in_words(wait_ms: u64) -> String {
-    const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
-    let seconds = wait_ms / 1000;
-    let parts = UNITS.iter().scan(seconds, |left, (unit, size)| {
-        let count = *left / size;
-        *left %= size;
-        Some((count, unit))
-    });
-    let largest = parts.skip_while(|(count, _)| *count == 0).take(2).filter(|(count, _)| *count > 0);
-    let words: Vec<String> = largest.map(|(count, unit)| format!("{count}{unit}")).collect();
-    if words.is_empty() { "0s".to_owned() } else { words.join(" ") }
-}
-
 /// What a visit waits for, with a timer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountWait {
@@ -123,20 +108,6 @@ pub type Standings = BTreeMap<String, Standing>;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wait_is_said_in_its_two_largest_units() {
-        for (wait_ms, expected) in [
-            (0, "0s"),
-            (999, "0s"),
-            (61_000, "1m 1s"),
-            (6 * 3_600_000, "6h"),
-            (5 * 3_600_000 + 61_000, "5h 1m"),
-            (86_400_000 + 60_000, "1d"),
-        ] {
-            assert_eq!(in_words(wait_ms), expected);
-        }
-    }
 
     #[test]
     fn a_stated_reset_gets_a_margin_and_one_that_cannot_be_is_probed() {

@@ -15,7 +15,7 @@ use crate::{
         flow::{AfterWait, Fallback, Flow, OnReached, OnThrottled, Step, StepKind},
         ids::VisitId,
         input::{AttemptResult, Refusal},
-        throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled, in_words},
+        throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled},
     },
     state::{
         limits::Bound,
@@ -27,7 +27,7 @@ use envoi_contract::code::Code;
 use envoi_contract::{
     json::{Object, Value},
     skill_report::{SkillError, SkillReport, Verdict},
-    time::Timestamp,
+    time::{Timestamp, duration},
 };
 
 /// What a visit does whose account is closed.
@@ -68,8 +68,8 @@ impl RunLimit {
 
 impl core::fmt::Display for RunLimit {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let used = in_words(self.used_ms);
-        let most = in_words(self.most_ms);
+        let used = duration(self.used_ms);
+        let most = duration(self.most_ms);
         write!(f, "the run has waited {used} for accounts, and may wait {most} (`limits.waiting`)")
     }
 }
