@@ -1,4 +1,7 @@
 //! Requests of commands to the engine, and its responses: JSON, one line each, the same in one process and over the socket.
+//!
+//! The command may be of a newer version than the engine. A request with a member that the engine does not know is refused, because the engine
+//! would leave out what the member asks for. A response is read as it is: new members do no harm there.
 
 pub use super::refused::Refused;
 use super::{
@@ -24,7 +27,7 @@ const FAILED: u8 = 8;
 
 /// A request to the engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case")]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// Begin a run and follow it.
     Start(Box<StartRequest>),
@@ -102,6 +105,7 @@ impl Request {
 
 /// See [`Request::Start`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StartRequest {
     /// Chosen by the caller, so that asking twice cannot start two runs.
     pub run: RunId,
@@ -148,6 +152,7 @@ pub struct StartRequest {
 
 /// The part of a flow that a run is to do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PartRequest {
     /// Which steps.
     pub selection: Selection,
@@ -157,6 +162,7 @@ pub struct PartRequest {
 
 /// See [`Request::Fork`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ForkRequest {
     /// Chosen by the caller, so that asking twice cannot start two runs.
     pub run: RunId,
@@ -187,6 +193,7 @@ pub struct ForkRequest {
 
 /// A run gets a tree of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Isolate {
     /// The folder in which trees lie.
     pub trees: PathBuf,
@@ -206,6 +213,7 @@ pub struct Isolate {
 
 /// The files of a workspace are set back before a run goes on there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SetBack {
     /// Folders of which no snapshot is taken.
     pub too_wide: Vec<PathBuf>,
@@ -225,6 +233,7 @@ pub enum WorkspaceUse {
 
 /// See [`Request::Resume`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ResumeRequest {
     /// Which run.
     pub run: RunId,
@@ -281,6 +290,7 @@ impl ResumeRequest {
 
 /// A flow that corrects the one of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CorrectedFlow {
     /// Absolute path of its file.
     pub name: String,
@@ -300,6 +310,7 @@ pub struct CorrectedFlow {
 
 /// See [`Request::Apply`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ApplyRequest {
     /// The run that has a tree of its own.
     pub run: RunId,
@@ -331,6 +342,7 @@ pub enum Applied {
 
 /// See [`Request::Restore`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RestoreRequest {
     /// The run whose workspace it is.
     pub run: RunId,
@@ -348,6 +360,7 @@ pub struct RestoreRequest {
 
 /// See [`Request::Answer`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AnswerRequest {
     /// The run that asks.
     pub run: RunId,
@@ -361,6 +374,7 @@ pub struct AnswerRequest {
 
 /// What a run takes from the process that asks; never written to disk.
 #[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CallerWire {
     /// Allowed variables.
     pub env: Vec<(String, String)>,
@@ -481,5 +495,38 @@ impl Standing {
             reason: ended.map(|ended| ended.reason.clone()),
             exit_code,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_request_with_a_member_of_a_newer_version_is_refused() {
+        let caller = json!({"env": [], "secrets": [], "flow_dir": "/w"});
+        let run = "run_01hzy3v7q4e8t2m6n0p5r9s1k3";
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let requests = [
+            json!({"ask": "start", "run": run, "flow_name": "f", "flow_text": "", "inputs": {}, "workspace": "alone"}),
+            json!({"ask": "fork", "run": run, "from": run, "step": null, "workspace": "alone", "yes_to": [], "why": null}),
+            json!({"ask": "resume", "run": run, "choice": null, "reopen": false, "why": null}),
+            json!({"ask": "restore", "run": run, "to": digest, "too_wide": [], "why": null}),
+            json!({"ask": "apply", "run": run, "what": "whole", "too_wide": [], "why": null}),
+            json!({"ask": "cancel", "run": run}),
+        ];
+        for mut request in requests {
+            request["by"] = json!({"tenant": "local", "actor": "a"});
+            request["caller"] = caller.clone();
+            let read = |request: &Value| serde_json::from_str::<Request>(&request.to_string());
+            assert!(read(&request).is_ok(), "{request}: {:?}", read(&request).err());
+            for pointer in ["", "/caller"] {
+                let mut newer = request.clone();
+                newer.pointer_mut(pointer).unwrap()["newer"] = json!(true);
+                let refused = read(&newer).unwrap_err().to_string();
+                assert!(refused.contains("unknown field `newer`"), "{newer}: {refused}");
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! to attempts of the runs before them. Rules are looked at over all runs each time. Reads nothing and deletes nothing. What is asked of a
 //! collection, and what it reports, stands here too.
 
-use envoi_contract::time::Timestamp;
+use envoi_contract::time::{Timestamp, duration};
 use envoi_kernel::ids::{FlowId, RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,7 +248,7 @@ fn by_age(family: &[&Member], rules: &Rules, now: Timestamp) -> Option<String> {
                 if u64::try_from(over_ms).unwrap_or(0) < older {
                     return None;
                 }
-                format!("over for longer than {}", in_words(older))
+                format!("over for longer than {}", duration(older))
             }
             (None, Some(last)) => format!("not among the last {last} of its flow"),
             (None, None) => return None,
@@ -258,18 +258,9 @@ fn by_age(family: &[&Member], rules: &Rules, now: Timestamp) -> Option<String> {
     whys.into_iter().next()
 }
 
-/// A time as it is written in a configuration.
-fn in_words(ms: u64) -> String {
-    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    let whole = units.iter().find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
-    whole.map_or_else(
-        || format!("{ms}ms"),
-        |(unit, name)| format!("{}{name}", ms.checked_div(*unit).unwrap_or(0)),
-    )
-}
-
 /// What is to be collected.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CollectRequest {
     /// The rules.
     pub rules: Rules,
@@ -285,6 +276,7 @@ pub struct CollectRequest {
 
 /// Runs whose bundles lie in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Archived {
     /// The folder.
     pub folder: String,
