@@ -21,7 +21,7 @@ pub use attempts::{
     callable_models::{Callable, CallableModel, CallableModels},
     merge::run as merge_items,
     not_passed::is_aside,
-    outside::{Outside, changed_outside},
+    outside::{Outside, OutsideUnknown, changed_outside},
     processes::Processes,
     variables::{PerAttempt, Variable, is_allowed},
 };

@@ -3,7 +3,7 @@
 //! If the workspace is a folder of a git repository, the tree has all of the repository, and only the workspace is compared and brought back.
 //! Owns which other files of the tree are not as the commit has them and not as they are in the checkout of the user. Writes nothing.
 
-use super::git::Git;
+use super::git::{Git, GitError};
 use envoi_kernel::event::{Isolated, RunStarted};
 use envoi_step::plain;
 use envoi_tree::Stop;
@@ -48,11 +48,29 @@ impl Outside {
     }
 }
 
+/// Why it is not known what a run has changed outside of its workspace.
+#[derive(Debug, thiserror::Error)]
+#[error("whether files outside of `{}` were changed is not known: {cause}", .workspace.display())]
+pub struct OutsideUnknown {
+    workspace: PathBuf,
+    cause: Cause,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    /// Git does not answer.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// There is too much to compare, or an end is wanted.
+    #[error(transparent)]
+    NotCompared(#[from] NotCompared),
+}
+
 /// Looks into the tree of a run, if it works in a part of it. `None`: it works in all of it, or its tree is gone.
 ///
 /// # Errors
-/// The tree cannot be compared, in a sentence: git does not answer, there is too much to compare, or an end is wanted.
-pub fn changed_outside(started: &RunStarted, stop: &Stop) -> Result<Option<Outside>, String> {
+/// The tree cannot be compared: git does not answer, there is too much to compare, or an end is wanted.
+pub fn changed_outside(started: &RunStarted, stop: &Stop) -> Result<Option<Outside>, OutsideUnknown> {
     let Some(Isolated { of, place, head: Some(head), .. }) = started.isolated.as_deref() else {
         return Ok(None);
     };
@@ -63,13 +81,13 @@ pub fn changed_outside(started: &RunStarted, stop: &Stop) -> Result<Option<Outsi
     }
     // The same folder of the checkout that the tree was made from.
     let top = of.ancestors().nth(below.components().count()).unwrap_or(of);
-    let unknown = |error: &dyn core::fmt::Display| {
-        format!("whether files outside of `{}` were changed is not known: {error}", workspace.display())
-    };
-    let listed = Git::new(stop).changed_beside(place, head, below).map_err(|error| unknown(&error))?;
     let bounds = Bounds { files: MOST_FILES, bytes: MOST_BYTES, stop };
-    let paths = differing(listed, place, top, &bounds).map_err(|error| unknown(&error))?;
-    Ok(Some(Outside { paths, place: place.to_owned(), workspace: below.to_owned() }))
+    let listed = Git::new(stop).changed_beside(place, head, below).map_err(Cause::from);
+    let paths = listed.and_then(|listed| Ok(differing(listed, place, top, &bounds)?));
+    match paths {
+        Ok(paths) => Ok(Some(Outside { paths, place: place.to_owned(), workspace: below.to_owned() })),
+        Err(cause) => Err(OutsideUnknown { workspace: workspace.to_owned(), cause }),
+    }
 }
 
 /// How much is compared.

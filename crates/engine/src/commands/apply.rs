@@ -241,7 +241,7 @@ fn outside(run: &Run, names: &Names, stop: &Stop) -> Vec<String> {
     let Some(started) = run.started() else { return Vec::new() };
     match changed_outside(started, stop) {
         Ok(found) => found.and_then(|found| found.sentence(|path| names.shown(path))).into_iter().collect(),
-        Err(unknown) => vec![unknown],
+        Err(unknown) => vec![unknown.to_string()],
     }
 }
 

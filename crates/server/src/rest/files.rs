@@ -80,7 +80,7 @@ fn outside(records: &[Record], stop: &Stop) -> Option<String> {
     let Event::RunStarted(started) = &records.first()?.event else { return None };
     match changed_outside(started, stop) {
         Ok(found) => found?.sentence(|path| printable(&String::from_utf8_lossy(path))),
-        Err(unknown) => Some(printable(&unknown)),
+        Err(unknown) => Some(printable(&unknown.to_string())),
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn say_what_is_outside(records: &[Record]) {
         Ok(found) => {
             found.and_then(|found| found.sentence(|path| diff::printable(&String::from_utf8_lossy(path))))
         }
-        Err(unknown) => Some(diff::printable(&unknown)),
+        Err(unknown) => Some(diff::printable(&unknown.to_string())),
     };
     note.into_iter().for_each(|note| messages::say(&format!("note: {note}")));
 }

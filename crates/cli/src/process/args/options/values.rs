@@ -31,8 +31,8 @@ pub(crate) fn dollars(text: &str) -> Result<Cost, Expected> {
 }
 
 /// Bytes of a size such as `5GiB`.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
-    envoi_flow::parse_size(text).ok_or_else(|| "expected a size such as 500MiB or 5GiB".to_owned())
+pub(crate) fn size(text: &str) -> Result<u64, Expected> {
+    envoi_flow::parse_size(text).ok_or(Expected("a size such as 500MiB or 5GiB"))
 }
 
 /// Milliseconds of a duration such as `30m`.
