@@ -32,4 +32,4 @@ pub use regular::{
     is_not_regular, is_too_large, kind, open_regular, open_regular_at, open_regular_with, read_bounded,
     read_regular,
 };
-pub use temporary::{Temporary, is_being_written, is_temporary, put, renew, replace, temp_beside};
+pub use temporary::{Temporary, create, is_being_written, is_temporary, put, renew, replace, temp_beside};

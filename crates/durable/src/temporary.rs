@@ -61,8 +61,11 @@ pub fn temp_beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A new, empty file in the place of whatever had the name. A link is replaced, not followed.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+/// A new, empty file at `path`, in the place of whatever was there. A link is replaced, not followed.
+///
+/// # Errors
+/// It cannot be made, or a folder is there.
+pub fn create(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -88,11 +88,7 @@ pub fn read_all(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// It cannot be made, or a folder is there.
 pub fn create(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    File::options().read(true).write(true).create_new(true).open(path)
+    envoi_durable::create(path)
 }
 
 /// As [`create`], for contents that only the owner may read, because they may contain secrets.
