@@ -1,5 +1,5 @@
-//! Writes what is made from the code and committed: the JSON Schemas of the contracts, the OpenAPI document, and the
-//! libraries' vocabularies and types, the types of the web page, and the page of each command.
+//! Writes what is made from the code and committed: the JSON Schemas of the contracts, the OpenAPI document, the
+//! schemas of what commands print, the libraries' vocabularies and types, the types of the web page, and the page of each command.
 //!
 //! It knows where a file stands, not what is in it. `flow.schema.json` and `config.schema.json`
 //! beside them are kept by hand (`flow::SCHEMA`, `flow::config::SCHEMA`).
@@ -43,6 +43,7 @@ fn generated() -> Vec<Generated> {
         ("sdk/typescript/src/client/shapes.ts", shapes::typescript(&document)),
         ("page/src/api.ts", shapes::page(&document)),
         ("spec/openapi.json", openapi),
+        ("spec/commands.json", envoi_api::schema::document_of_commands()),
         ("sdk/python/src/envoi/vocabulary.py", vocabulary::python()),
         ("sdk/typescript/src/vocabulary.ts", vocabulary::typescript()),
     ];

@@ -116,6 +116,22 @@ pub fn of_commands() -> Map<String, Value> {
     definitions(shown, true)
 }
 
+/// The document with the schemas of all that commands print with `--json`: `spec/commands.json`. `$defs` has each row by its name; the table in
+/// `docs/api.md` says which command prints which.
+#[must_use]
+pub fn document_of_commands() -> String {
+    let mut all = of_rest();
+    all.extend(of_commands());
+    let document = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What envoi prints with --json",
+        "description": "docs/api.md says which command prints which row",
+        "$defs": all,
+    });
+    // References within a JSON text have no other form, and no text of a schema has this one.
+    format!("{document:#}\n").replace(&format!("\"#{PATH}/"), "\"#/$defs/")
+}
+
 fn generator(contract: Contract) -> SchemaGenerator {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = PATH.into();
@@ -201,6 +217,41 @@ mod tests {
         }
         assert_eq!(all["Answer"]["properties"]["choice"]["type"], json!("string"));
         assert_eq!(all["Answer"]["properties"]["text"]["type"], json!(["string", "null"]));
+    }
+
+    #[test]
+    fn the_document_of_the_commands_refers_to_what_it_has() {
+        fn references(value: &Value, found: &mut Vec<String>) {
+            match value {
+                Value::Object(members) => {
+                    found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                    members.values().for_each(|member| references(member, found));
+                }
+                Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+                _ => {}
+            }
+        }
+        let document: Value = serde_json::from_str(&document_of_commands()).unwrap();
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(found.len() > 100);
+        for reference in found {
+            assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+        for name in ["RunDetail", "Question", "Failure"] {
+            assert_eq!(document["$defs"][name]["additionalProperties"], json!(false), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_the_rows_names_each_row_that_stands_in_no_other() {
+        let page = include_str!("../../../docs/api.md");
+        let all: Value = serde_json::from_str(&document_of_commands()).unwrap();
+        let text = all.to_string();
+        let commands = of_commands();
+        let alone = commands.keys().filter(|name| !text.contains(&format!("\"#/$defs/{name}\"")));
+        let missing: Vec<&String> = alone.filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert_eq!(missing, Vec::<&String>::new());
     }
 
     #[test]

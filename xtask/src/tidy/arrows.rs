@@ -161,7 +161,7 @@ const TABLE: &[Row] = &[
     // The definitions of the command line, which the pages of the commands are made of, name `flow` and `kernel`.
     Row {
         name: "xtask",
-        uses: &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-server"],
+        uses: &["envoi-api", "envoi-contract", "envoi-kernel", "envoi-flow", "envoi-server"],
         tests_use: &[],
     },
 ];
