@@ -15,6 +15,7 @@ mod lexer;
 mod links;
 mod manifest;
 mod map;
+mod modules;
 mod problem;
 mod text;
 mod tree;

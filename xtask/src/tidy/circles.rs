@@ -5,7 +5,7 @@
 
 use super::{
     bans::Source,
-    imports::{Import, imports},
+    modules::{Crate, crates},
     problem::Problem,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,74 +14,26 @@ use std::collections::{BTreeMap, BTreeSet};
 const ONE_SET_OF_RULES: &[&str] = &["crates/kernel/src/decide/"];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {
-    let mut crates: BTreeMap<&str, Crate<'_>> = BTreeMap::new();
-    for source in sources {
-        let Some((base, module)) = module(&source.path) else { continue };
-        crates.entry(base).or_default().files.insert(module, source);
-    }
-    crates.values().flat_map(Crate::check).collect()
+    crates(sources).values().flat_map(circles).collect()
 }
 
-/// Where the sources of the crate are, and the path of the module of this file.
-fn module(path: &str) -> Option<(&str, Vec<String>)> {
-    let end = path.find("/src/")?.saturating_add("/src/".len());
-    let (base, file) = path.split_at(end);
-    let file = file.strip_suffix(".rs")?;
-    let root = matches!(file, "lib" | "main");
-    Some((base, if root { Vec::new() } else { file.split('/').map(str::to_owned).collect() }))
-}
-
-#[derive(Default)]
-struct Crate<'s> {
-    files: BTreeMap<Vec<String>, &'s Source>,
-}
-
-impl Crate<'_> {
-    fn check(&self) -> Vec<Problem> {
-        let imports: BTreeMap<&[String], Vec<Import>> =
-            self.files.iter().map(|(file, source)| (file.as_slice(), imports(source, file))).collect();
-        let arrow = |file: &[String]| -> BTreeSet<&[String]> {
-            let named = imports.get(file).into_iter().flatten();
-            let targets = named.filter_map(|import| self.target(&imports, &import.path));
-            targets.filter(|target| !target.starts_with(file) && !file.starts_with(target)).collect()
-        };
-        let arrows: BTreeMap<&[String], BTreeSet<&[String]>> =
-            self.files.keys().map(|file| (file.as_slice(), arrow(file))).collect();
-        let in_circles = self.files.iter().filter(|(file, _)| reaches(&arrows, file));
-        let forbidden = in_circles
-            .filter(|(_, source)| !ONE_SET_OF_RULES.iter().any(|folder| source.path.starts_with(folder)));
-        forbidden
-            .map(|(_, source)| {
-                let message =
-                    "the file imports one that, through others, imports it; move what both need below both";
-                Problem::new(&source.path, 1, message)
-            })
-            .collect()
-    }
-
-    /// The file that a path leads into.
-    fn target<'f>(
-        &'f self,
-        imports: &BTreeMap<&[String], Vec<Import>>,
-        path: &[String],
-    ) -> Option<&'f [String]> {
-        let (file, rest) = (0..=path.len()).rev().find_map(|length| {
-            let (file, rest) = path.split_at_checked(length)?;
-            self.files.get_key_value(file).map(|(file, _)| (file.as_slice(), rest))
-        })?;
-        // What the module passes on stands below it.
-        let named = rest.first();
-        let passed = imports.get(file).into_iter().flatten().find(|import| {
-            import.is_below
-                && named.is_some()
-                && import.path.last() == named
-                && import.path.len() > path.len()
-        });
-        match passed {
-            Some(import) => self.target(imports, &import.path),
-            None => Some(file),
-        }
-    }
+fn circles(of: &Crate<'_>) -> Vec<Problem> {
+    let arrow = |file: &[String]| -> BTreeSet<&[String]> {
+        let targets = of.imports(file).iter().filter_map(|import| of.target(&import.path));
+        targets.filter(|target| !target.starts_with(file) && !file.starts_with(target)).collect()
+    };
+    let arrows: BTreeMap<&[String], BTreeSet<&[String]>> =
+        of.files.keys().map(|file| (file.as_slice(), arrow(file))).collect();
+    let in_circles = of.files.iter().filter(|(file, _)| reaches(&arrows, file));
+    let forbidden = in_circles
+        .filter(|(_, source)| !ONE_SET_OF_RULES.iter().any(|folder| source.path.starts_with(folder)));
+    forbidden
+        .map(|(_, source)| {
+            let message =
+                "the file imports one that, through others, imports it; move what both need below both";
+            Problem::new(&source.path, 1, message)
+        })
+        .collect()
 }
 
 /// Whether the arrows lead from a file back to it.

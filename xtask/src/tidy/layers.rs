@@ -1,6 +1,11 @@
-//! Layers inside a crate: a file names nothing of a higher layer of its crate, nor of another part of its own layer.
+//! Layers inside a crate: a file names nothing of a higher layer of its crate, nor of another part of its own layer. What `lib.rs` or another
+//! file passes on belongs to the layer of the file that has it.
 
-use super::{bans::Source, imports::imports, problem::Problem};
+use super::{
+    bans::Source,
+    modules::{Crate, crates},
+    problem::Problem,
+};
 use std::collections::BTreeSet;
 
 /// Each crate with its layers, the lowest first. A layer is one string with the files and folders of `src` that stand in it.
@@ -20,7 +25,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "api",
         &[
-            "event from_flow problem scalar words",
+            "problem scalar words",
+            "event from_flow",
             "flow question request step",
             "bridge run",
             "from_journal store",
@@ -44,18 +50,19 @@ const LAYERS: &[(&str, &[&str])] = &[
             "schema",
         ],
     ),
-    ("durable", &["copied folder mounts plain regular temporary", "publish"]),
+    ("durable", &["copied folder mounts plain regular", "temporary", "publish"]),
     ("engine", &["model", "observe query", "attempts event_loop", "delivery", "commands", "host"]),
     ("flow", &["syntax", "plan values", "editor parse", "check config", "load", "import"]),
-    ("http", &["no_answer"]),
+    ("http", &["no_answer retry_after"]),
     ("journal", &["model testing", "folder", "tables", "log", "conformance files", "repair"]),
     ("kernel", &["model", "state", "decide", "run"]),
-    ("model", &["calling material order", "asking", "report"]),
+    ("model", &["order", "calling material", "asking", "report"]),
     (
         "notify",
         &[
-            "client command event fair_share ip_ranges outcome retry",
-            "egress_policy http_post turns webhook",
+            "event fair_share ip_ranges outcome",
+            "client command egress_policy retry turns",
+            "http_post webhook",
             "delivery_loop",
         ],
     ),
@@ -69,7 +76,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "reading",
         ],
     ),
-    ("program", &["files limit order prompt used", "events hook", "process", "report"]),
+    ("program", &["files order", "limit prompt used", "events hook", "process", "report"]),
     ("restate", &["contents names reply", "turn", "objects", "admin endpoint ingress"]),
     (
         "server",
@@ -102,31 +109,33 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {
+    let ours = crates(sources).into_iter().filter_map(|(base, of)| {
+        let name = base.strip_prefix("crates/")?.strip_suffix("/src/")?;
+        Some(check_crate(name, &of))
+    });
+    ours.flatten().collect()
+}
+
+fn check_crate(name: &str, of: &Crate<'_>) -> Vec<Problem> {
+    let layers = LAYERS.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, layers)| *layers);
+    let level_of = |part: &str| layers.iter().position(|layer| layer.split(' ').any(|name| name == part));
     let mut problems = Vec::new();
     let mut unlisted = BTreeSet::new();
-    for source in sources {
-        let Some((name, file)) =
-            source.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"))
-        else {
-            continue;
-        };
-        let Some(file) = file.strip_suffix(".rs") else { continue };
-        let here: Vec<String> = file.split('/').map(str::to_owned).collect();
-        let Some(part) = here.first().filter(|part| !matches!(part.as_str(), "lib" | "main")) else {
-            continue;
-        };
-        let layers = LAYERS.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, layers)| *layers);
-        let level_of = |part: &str| layers.iter().position(|layer| layer.split(' ').any(|name| name == part));
+    for (module, source) in &of.files {
+        // `lib.rs` and `main.rs` have no first segment.
+        let Some(part) = module.first() else { continue };
         let Some(level) = level_of(part) else {
-            if part != "tests" && unlisted.insert((name, part.clone())) {
+            if part != "tests" && unlisted.insert(part) {
                 let message =
                     format!("`{part}` has no layer in `{name}`: add it to xtask/src/tidy/layers.rs");
                 problems.push(Problem::new(&source.path, 1, message));
             }
             continue;
         };
-        for import in imports(source, &here) {
-            let Some(target) = import.path.first().filter(|target| *target != part) else { continue };
+        for import in of.imports(module) {
+            // A test of this check may have no file for what is named.
+            let has_it = of.target(&import.path).filter(|found| !found.is_empty()).unwrap_or(&import.path);
+            let Some(target) = has_it.first().filter(|target| *target != part) else { continue };
             let relation = match level_of(target) {
                 Some(above) if above > level => "is below",
                 Some(beside) if beside == level => "stands beside",
@@ -170,6 +179,16 @@ mod tests {
             ("lib.rs", "use crate::decide::b;", 0),
         ] {
             assert_eq!(problems(&[(path, text)]).len(), count, "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_a_file_passes_on_belongs_to_the_layer_that_has_it() {
+        let passes_on = ("lib.rs", "mod decide;\npub use decide::c::Decision;");
+        let has_it = ("decide/c.rs", "pub struct Decision;");
+        for (path, count) in [("state/a.rs", 1), ("run.rs", 0), ("decide/d.rs", 0)] {
+            let found = problems(&[passes_on, has_it, (path, "use crate::Decision;")]);
+            assert_eq!(found.len(), count, "{path}: {found:?}");
         }
     }
 }
