@@ -117,19 +117,19 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Restore(args::RestoreArgs { run, at, into: Some(into), .. }) => {
             command::restore::into(&home, run.as_deref(), at.as_deref().unwrap_or("end"), &into)
         }
-        Command::Restore(args::RestoreArgs { run, at, why, .. }) => {
-            command::restore::here(&home, run.as_deref(), at.as_deref(), why)
+        Command::Restore(args::RestoreArgs { run, at, reason, .. }) => {
+            command::restore::here(&home, run.as_deref(), at.as_deref(), reason)
         }
         Command::Apply(args::ApplyArgs { run, patch: Some(file), .. }) => {
             command::patch::patch(&home, run.as_deref(), &command::patch::Form::Patch(&file), None)
         }
-        Command::Apply(args::ApplyArgs { run, branch: Some(name), why, .. }) => {
+        Command::Apply(args::ApplyArgs { run, branch: Some(name), reason, .. }) => {
             let form = command::patch::Form::Branch(&name);
-            command::patch::patch(&home, run.as_deref(), &form, why.as_deref())
+            command::patch::patch(&home, run.as_deref(), &form, reason.as_deref())
         }
-        Command::Apply(args::ApplyArgs { run, ours, theirs, undo, why, .. }) => {
+        Command::Apply(args::ApplyArgs { run, ours, theirs, undo, reason, .. }) => {
             let what = command::apply::what(ours, theirs, undo);
-            command::apply::apply(&home, run.as_deref(), what, why)
+            command::apply::apply(&home, run.as_deref(), what, reason)
         }
         Command::Export(args) => command::export::export(&home, &args),
         Command::Verify(args::VerifyArgs { file, head, signers }) => {

@@ -56,7 +56,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
             true => None,
             false => Some(Attended::new(remote, &run)?),
         };
-        match corrected(remote, &run, &comparison, flow.clone(), args.why.as_deref()) {
+        match corrected(remote, &run, &comparison, flow.clone(), args.reason.as_deref()) {
             Err(failure)
                 if failure.code.known() == Some(Code::ComparisonChanged)
                     && agreed == Agreed::Whatever

@@ -49,7 +49,7 @@ pub(super) fn resume_run(remote: &Remote, run: &RunId, args: &ResumeArgs) -> Res
         choice,
         reopen: choice.is_none(),
         now: args.now,
-        why: args.why.clone(),
+        why: args.reason.clone(),
         ..follow(remote, run)
     };
     go_on(remote, run, Request::Resume(Box::new(request)), &args.engine)
@@ -58,7 +58,7 @@ pub(super) fn resume_run(remote: &Remote, run: &RunId, args: &ResumeArgs) -> Res
 pub(crate) fn raise(remote: &Remote, args: &RaiseArgs) -> Result<u8, Failure> {
     let more = more(args)?;
     let run = remote.run_or_meant(args.run.as_deref(), Verb::Raise)?;
-    let request = ResumeRequest { raise: Some(more), why: args.why.clone(), ..follow(remote, &run) };
+    let request = ResumeRequest { raise: Some(more), why: args.reason.clone(), ..follow(remote, &run) };
     go_on(remote, &run, Request::Resume(Box::new(request)), &args.engine)
 }
 

@@ -528,7 +528,7 @@ steps:
     let run = stage.run_id();
     assert!(!stage.expect(0, &["show", &run]).out.contains("reopened"));
     stage.write("go", "");
-    stage.expect(0, &["resume", &run, "--why", "it is there now"]);
+    stage.expect(0, &["resume", &run, "--reason", "it is there now"]);
     let why = stage.expect(0, &["why", &run]).out;
     let told = why.lines().find(|line| line.starts_with("reopened")).unwrap();
     assert!(told.starts_with("reopened at left, right by "), "{told}");

@@ -53,7 +53,7 @@ fn a_corrected_file_lets_a_failed_run_go_on_without_doing_anything_twice() {
     }
     assert_eq!(stage.lines("ledger"), ["made"], "nothing has happened");
     assert!(!types(&stage, &run).contains(&"flow_corrected".to_owned()));
-    let done = stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes", "--why", "a typo"]);
+    let done = stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes", "--reason", "a typo"]);
     assert!(done.err.contains("flow corrected by"), "{done:?}");
     assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
     let corrected = stage.events(&run).into_iter().find(|event| event["type"] == "flow_corrected").unwrap();
@@ -423,8 +423,8 @@ fn a_succeeded_run_is_not_shown_as_running_again() {
 fn the_command_that_agrees_can_be_given_to_a_shell_as_it_is() {
     let (stage, run) = failed();
     stage.write("my fix.yaml", flow(RIGHT));
-    let asked = stage.expect(2, &["resume", &run, "--flow", "my fix.yaml", "--why", "a typo"]);
-    assert!(asked.err.contains("--flow 'my fix.yaml' --why 'a typo' --yes"), "{asked:?}");
+    let asked = stage.expect(2, &["resume", &run, "--flow", "my fix.yaml", "--reason", "a typo"]);
+    assert!(asked.err.contains("--flow 'my fix.yaml' --reason 'a typo' --yes"), "{asked:?}");
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn a_fork_goes_on_under_a_corrected_file_and_the_old_run_is_as_it_was() {
     let wrong = stage.expect(2, &["fork", &run, "--flow", "wrong.yaml"]);
     assert!(wrong.err.contains("FLOW_INVALID"), "{wrong:?}");
     assert_eq!(stage.runs().len(), 1, "nothing has begun");
-    let done = stage.expect(0, &["fork", &run, "--flow", "fixed.yaml", "--why", "a typo"]);
+    let done = stage.expect(0, &["fork", &run, "--flow", "fixed.yaml", "--reason", "a typo"]);
     assert!(done.err.contains("flow corrected by"), "{done:?}");
     assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
     assert_eq!(stage.events(&run), before);

@@ -231,7 +231,7 @@ fn a_workspace_is_set_back_and_that_is_undone() {
     stage.write("work/mine.txt", "mine\n");
     let edited = work(&stage);
     stage.expect(6, &["restore", &id, "--undo"]);
-    stage.expect(0, &["restore", &id, "--at", "make", "--here", "--why", "another try"]);
+    stage.expect(0, &["restore", &id, "--at", "make", "--here", "--reason", "another try"]);
     assert_eq!(stage.read("work/made.txt") + &stage.read("work/sub/x"), "one\nx\n");
     assert!(!stage.path("work/mine.txt").exists());
     let types: Vec<String> = stage.events(&id).iter().map(|event| text(&event["type"])).collect();

@@ -43,7 +43,7 @@ fn a_fork_after_a_failure_does_not_pay_for_the_beginning_again() {
     let root = failed(&stage);
     let before = stage.events(&root);
     stage.write("use.sh", MENDED);
-    let done = stage.expect(0, &["fork", &root, "--why", "the script is mended"]);
+    let done = stage.expect(0, &["fork", &root, "--reason", "the script is mended"]);
     let fork = newest(&stage);
     assert_ne!(root, fork);
     assert!(done.err.contains(&format!("forked from {root} at use by")), "{done:?}");

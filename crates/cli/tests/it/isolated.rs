@@ -1063,7 +1063,7 @@ fn a_branch_has_what_a_run_has_changed_and_nothing_else_moves() {
     for wrong in ["a..b", "-d", "with space", "", "HEAD", "@", "refs/heads/x"] {
         stage.expect(2, &["apply", &format!("--branch={wrong}")]);
     }
-    let done = stage.expect(0, &["--json", "apply", "--branch", "result/1", "--why", "as agreed"]);
+    let done = stage.expect(0, &["--json", "apply", "--branch", "result/1", "--reason", "as agreed"]);
     let row: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!((&row["branch"], &row["files"]), (&"result/1".into(), &7.into()), "{done:?}");
     assert_eq!(untouched(&stage), before);

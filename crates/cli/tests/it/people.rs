@@ -617,7 +617,7 @@ steps:
         assert_eq!(refused(&done), "NOT_RAISED");
     }
     stage.expect(2, &["raise", &run, "--wall-time", "long"]);
-    stage.expect(0, &["raise", &run, "--agent-hops", "+1", "--why", "one more"]);
+    stage.expect(0, &["raise", &run, "--agent-hops", "+1", "--reason", "one more"]);
     assert_eq!(stage.lines("did.txt"), ["a", "b"]);
     let why = stage.expect(0, &["why", &run]).out;
     assert!(why.contains("limits raised by tester") && why.contains("one more"), "{why}");

@@ -136,7 +136,7 @@ pub(crate) fn agree(
     }
     let path = shell::word(&file.to_string_lossy());
     let from = args.from.as_ref().map_or_else(String::new, |step| format!(" --from {step}"));
-    let why = args.why.as_ref().map_or_else(String::new, |why| format!(" --why {}", shell::word(why)));
+    let why = args.reason.as_ref().map_or_else(String::new, |why| format!(" --reason {}", shell::word(why)));
     let envoi = invocation::envoi();
     let hint = format!("to agree: {envoi} resume {} --flow {path}{from}{why} --yes", comparison.run);
     Err(Failure::new(Code::RequestInvalid, "nothing has changed: the corrected flow was not agreed to")

@@ -39,7 +39,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         step: at,
         workspace: run::workspace_use(args.copy, args.share_workspace),
         yes_to: run::yes_to(&args.yes_to)?,
-        why: args.why.clone(),
+        why: args.reason.clone(),
         by: environment::principal(),
         caller,
         correct: corrected.map(|corrected| corrected.wanted),

@@ -20,7 +20,7 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     let run = select::run_or_meant(store.layout(), &reader, args.run.as_deref(), select::Verb::Raise)?;
     let request = Request::Resume(Box::new(ResumeRequest {
         raise: Some(more),
-        why: args.why.clone(),
+        why: args.reason.clone(),
         ..ResumeRequest::follow(run.clone(), environment::principal(), caller(&reader, &run)?)
     }));
     drop(reader);

@@ -56,7 +56,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         again: true,
         now: args.now,
         files: restore::set_back(args.files),
-        why: args.why.clone(),
+        why: args.reason.clone(),
         ..ResumeRequest::follow(run.clone(), environment::principal(), caller)
     }));
     if args.flow.is_none()

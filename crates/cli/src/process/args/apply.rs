@@ -20,14 +20,14 @@ pub(crate) struct ApplyArgs {
     /// Write a patch for `git apply` into a new file (`-`: to standard output), and change nothing else
     ///
     /// It has what the run had changed when it ended. It can be made of any run whose files are kept.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["ours", "theirs", "undo", "why"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ours", "theirs", "undo", "reason"])]
     pub(crate) patch: Option<PathBuf>,
     /// Make a branch with one commit of what the run has changed, and change nothing else
     ///
     /// It begins at the commit that the tree of the run was made from. It is not checked out, and nothing is pushed.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ours", "theirs", "undo", "patch"])]
     pub(crate) branch: Option<String>,
-    /// Why
-    #[arg(long)]
-    pub(crate) why: Option<String>,
+    /// Why the changes are brought back; the message of a commit has it
+    #[arg(long, alias = "why", value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
 }

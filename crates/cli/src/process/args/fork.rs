@@ -15,9 +15,9 @@ pub(crate) struct ForkArgs {
     /// Go on from there under this corrected flow file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) flow: Option<PathBuf>,
-    /// Why
-    #[arg(long)]
-    pub(crate) why: Option<String>,
+    /// Why the run is forked
+    #[arg(long, alias = "why", value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
     /// Run although another run has a live attempt in the workspace
     #[arg(long, conflicts_with_all = ["copy", "isolate"])]
     pub(crate) share_workspace: bool,

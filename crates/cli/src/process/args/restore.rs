@@ -21,7 +21,7 @@ pub(crate) struct RestoreArgs {
     /// Bring back what stood in the workspace before the last restore
     #[arg(long)]
     pub(crate) undo: bool,
-    /// Why
-    #[arg(long, conflicts_with = "into")]
-    pub(crate) why: Option<String>,
+    /// Why the files are set back
+    #[arg(long, alias = "why", value_name = "TEXT", conflicts_with = "into")]
+    pub(crate) reason: Option<String>,
 }

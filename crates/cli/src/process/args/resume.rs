@@ -33,8 +33,8 @@ pub(crate) struct ResumeArgs {
     #[arg(long, requires = "flow")]
     pub(crate) yes: bool,
     /// Why a run that is over is reopened, or its flow corrected
-    #[arg(long)]
-    pub(crate) why: Option<String>,
+    #[arg(long, alias = "why", value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }

@@ -92,7 +92,7 @@ fn a_run_that_failed_is_resumed_and_one_that_is_live_is_cancelled() {
     afar.expect(1, &["run", "flow.yaml"]);
     let run = stage.run_id();
     stage.write("go", "");
-    let resumed = afar.expect(0, &["resume", &run, "--detach", "--why", "it can go on"]);
+    let resumed = afar.expect(0, &["resume", &run, "--detach", "--reason", "it can go on"]);
     assert_eq!(resumed.out, format!("{run}\n"));
     wait_until("the second attempt", || stage.lines("did.txt").len() == 2);
     let follower = afar.start(&["resume", &run]);
@@ -148,9 +148,9 @@ steps:
     let run = stage.run_id();
     let nothing = afar.expect(6, &["raise", &run, "--llm-calls", "1"]);
     assert!(nothing.err.contains("NOT_RAISED"), "{nothing:?}");
-    let raised = afar.expect(0, &["raise", &run, "--agent-hops", "4", "--why", "it is worth it"]);
+    let raised = afar.expect(0, &["raise", &run, "--agent-hops", "4", "--reason", "it is worth it"]);
     assert_eq!(raised.out, format!("{run} succeeded\n"));
-    let forked = afar.expect(0, &["fork", &run[run.len() - 6..], "--from", "b", "--why", "otherwise"]);
+    let forked = afar.expect(0, &["fork", &run[run.len() - 6..], "--from", "b", "--reason", "otherwise"]);
     let newest = text(&stage.runs()[0]["run"]);
     assert_eq!(forked.out, format!("{newest} succeeded\n"));
     // What was lived before is not told again.
@@ -388,7 +388,7 @@ fn a_flow_is_corrected_from_afar_by_those_who_may() {
     let past = ann.expect(6, &["run", "other.yaml", "--skip", "ok"]);
     assert!(past.err.contains("SCOPE_TOO_SMALL") && !past.err.contains("registered"), "{past:?}");
     assert!(past.err.contains("the question of `ok` is not asked"), "{past:?}");
-    let done = admin.expect(0, &["resume", "--flow", "fixed.yaml", "--yes", "--why", "a typo"]);
+    let done = admin.expect(0, &["resume", "--flow", "fixed.yaml", "--yes", "--reason", "a typo"]);
     admin.expect(0, &["cancel", other.out.trim()]);
     assert!(done.err.contains("flow corrected by first"), "{done:?}");
     assert_eq!(done.out, format!("{run} succeeded\n"));
