@@ -138,6 +138,8 @@ fn what_a_server_an_agent_and_kept_files_left_in_an_older_store_goes_on() {
         assert_eq!(answered.status, 200, "{}", answered.text());
         client.wait_until_run_is(run, "succeeded");
     }
-    let is_task = |run: &String| client.get(&format!("/a2a/tasks/{run}")).status == 200;
+    let is_task = |run: &String| {
+        client.call("GET", &format!("/a2a/tasks/{run}"), &[("A2A-Version", "1.0")], b"").status == 200
+    };
     assert!(served.iter().all(is_task));
 }

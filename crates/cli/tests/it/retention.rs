@@ -329,10 +329,11 @@ fn holes_of_a_file_make_no_room_and_delete_no_run() {
 
 #[test]
 fn a_bound_on_the_store_takes_no_more_runs_than_it_must() {
-    // 1 MiB of its own each, and 2 MiB that all have, which goes with none of them.
+    // 1 MiB of its own each, and 2 MiB that all have, which goes with none of them. Zeros would take no room.
     let stage = Stage::with_flow(
         "flow: big\nsteps:\n  - id: make\n    artifacts: [own, same]\n    run: |\n      \
-         (echo $ENVOI_RUN_ID; head -c 1048576 /dev/zero) > own; head -c 2097152 /dev/zero > same\n",
+         (echo $ENVOI_RUN_ID; head -c 1048576 /dev/zero | tr '\\0' x) > own\n      \
+         head -c 2097152 /dev/zero | tr '\\0' x > same\n",
     );
     for _ in 0..4 {
         stage.expect(0, &["run", "flow.yaml"]);
