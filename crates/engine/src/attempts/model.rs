@@ -51,8 +51,19 @@ pub(super) fn unanswered(job: &Job, dir: &AttemptDir, exit: &Exit) -> Option<Str
         Outcome::Exited { .. } | Outcome::Signalled { .. } => {}
         _ => return None,
     }
-    let reason = plain::read(&dir.path().join(UNANSWERED_FILE), MAX_REASON_BYTES).ok()?;
-    Some(String::from_utf8_lossy(&reason).into_owned())
+    reason(&dir.path().join(UNANSWERED_FILE))
+}
+
+/// What stands there. `None`: nothing does, so that no call is without an answer.
+fn reason(place: &Path) -> Option<String> {
+    match plain::read(place, MAX_REASON_BYTES) {
+        Ok(reason) => Some(String::from_utf8_lossy(&reason).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // A call may have been sent, and nothing says that it is over.
+        Err(error) => {
+            Some(format!("what the attempt says of a call without an answer cannot be read: {error}"))
+        }
+    }
 }
 
 /// The calls of an attempt that is over, as it has counted them itself; none if it asks no model, or its record is gone.
@@ -123,5 +134,28 @@ fn unknown(shared: &Shared, model: &str) -> Problem {
     Problem {
         code: Code::AgentModel.as_str().to_owned(),
         message: format!("`{}` offers no model `{model}`; `models.offer` names them", place.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_call_without_an_answer_is_one_whatever_stands_in_the_place_of_its_reason() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        assert_eq!(reason(&at("nothing")), None);
+        fs::write(at("text"), "it broke off").unwrap();
+        assert_eq!(reason(&at("text")).as_deref(), Some("it broke off"));
+        fs::create_dir(at("folder")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        symlink("text", at("link")).unwrap();
+        fs::File::create(at("large")).unwrap().set_len(MAX_REASON_BYTES + 1).unwrap();
+        for name in ["folder", "loop", "link", "large"] {
+            let reason = reason(&at(name)).unwrap_or_else(|| panic!("{name}"));
+            assert!(reason.contains("cannot be read"), "{name}: {reason}");
+        }
     }
 }
