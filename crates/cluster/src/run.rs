@@ -28,7 +28,7 @@ use std::{
     sync::Arc,
 };
 
-/// What it keeps; small, whatever the run has lived through.
+/// What it keeps; small, however long the run is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

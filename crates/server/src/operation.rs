@@ -680,7 +680,7 @@ pub const ALL: &[Operation] = &[
         ..get(
             "forkRun",
             "/v1/runs/{run}/fork",
-            "Begin a new run with what this one has lived up to a step",
+            "Begin a new run with the history of this one up to a step",
             &[RUN_ID, KEY],
             &[
                 Outcome {

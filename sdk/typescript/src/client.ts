@@ -384,7 +384,7 @@ export class Client {
     return row(await this.post(call, ["runs", run, "correct"], correct));
   }
 
-  /** Starts a run with what this one has lived up to a step; with `flow`, it goes on from there under a corrected flow. */
+  /** Starts a run with the history of this one up to a step; with `flow`, it goes on from there under a corrected flow. */
   async forkRun(run: string, fork: Fork = {}, call: KeyedCall = {}): Promise<Forked> {
     return row(await this.post(call, ["runs", run, "fork"], fork));
   }

@@ -33,7 +33,7 @@ impl Outbox {
         if !versions.all().any(|flow| self.concerns(flow)) {
             return Vec::new();
         }
-        // Notices of what a fork has lived were sent for the other run.
+        // Notices of the history of a fork were sent for the other run.
         let forked = records.iter().rposition(|record| matches!(record.event, Event::RunForked(_)));
         let own = forked.map_or(0, |place| place.saturating_add(1));
         let mut holds = Holds::of(run);

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Message {
     /// A new run.
     Begin(Box<Begin>),
-    /// A new run that begins with what another one has lived.
+    /// A new run that begins with the history of another one.
     Fork(Box<Branch>),
     /// A run from the journal; the engine goes on with it.
     Adopt(Box<Adopt>),

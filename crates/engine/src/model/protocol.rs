@@ -31,7 +31,7 @@ const FAILED: u8 = 8;
 pub enum Request {
     /// Begin a run and follow it.
     Start(Box<StartRequest>),
-    /// Begin a run with what another one has lived, and follow it.
+    /// Begin a run with the history of another one, and follow it.
     Fork(Box<ForkRequest>),
     /// Go on with a run and follow it.
     Resume(Box<ResumeRequest>),
@@ -166,7 +166,7 @@ pub struct PartRequest {
 pub struct ForkRequest {
     /// Chosen by the caller, so that asking twice cannot start two runs.
     pub run: RunId,
-    /// The run that has lived what the new one begins with.
+    /// The run whose history the new one begins with.
     pub from: RunId,
     /// Where the new one begins; `None`: at the step that stopped the other one.
     pub step: Option<StepId>,

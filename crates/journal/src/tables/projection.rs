@@ -232,7 +232,7 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
             conn.prepare_cached("DELETE FROM waits WHERE run = ?1")?.execute([run]).map(|_| ())
         }
         Event::RunForked(forked) => {
-            // What the other run has lived is its own.
+            // The history of the other run stays with that run.
             conn.prepare_cached("DELETE FROM waits WHERE run = ?1")?.execute([run])?;
             conn.prepare_cached("DELETE FROM refusals WHERE run = ?1")?.execute([run])?;
             conn.prepare_cached("DELETE FROM tries WHERE run = ?1")?.execute([run])?;

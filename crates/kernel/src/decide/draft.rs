@@ -76,7 +76,7 @@ impl<'a> Draft<'a> {
         self.adopt(Record { seq: self.control.next_seq, at: self.now, event })
     }
 
-    /// Takes over a record that another run has lived, as it is.
+    /// Takes over a record of the history of another run, as it is.
     pub(crate) fn adopt(&mut self, record: Record) -> Result<(), Refusal> {
         let next = self.versions.named_by(&record.event).map_or(self.flow, AsRef::as_ref);
         self.control

@@ -35,7 +35,7 @@ pub use crate::model::{refusal::Refusal, wants::Wants};
 pub enum Input {
     /// Begin.
     Start(Box<Start>),
-    /// Begin with what another run has lived, up to a step.
+    /// Begin with the history of another run, up to a step.
     Fork(Box<Fork>),
     /// A slot is free for the visit that waits longest. It is the one that is given with the input.
     SlotFree,
@@ -453,7 +453,7 @@ pub struct Fork {
     pub files: Option<Box<FilesRestoring>>,
 }
 
-/// A fork may have lived more than any message holds.
+/// The history of a fork may be larger than any message.
 fn by_digest_only<S: Serializer>(_: &[crate::model::event::Record], _: S) -> Result<S::Ok, S::Error> {
-    Err(S::Error::custom("what a fork has lived travels by its digest"))
+    Err(S::Error::custom("the history of a fork travels by its digest"))
 }

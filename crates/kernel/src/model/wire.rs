@@ -5,7 +5,7 @@
 //! know, at whatever depth, would be lost in silence, so the whole message is refused.
 //!
 //! A message is small. What can be large is content of the store, which the message names by its digest, and its reader fetches:
-//! a text, a report or data of more than [`INLINE_BYTES`] that the store has, and all records that a fork has lived.
+//! a text, a report or data of more than [`INLINE_BYTES`] that the store has, and all records of the history of a fork.
 
 use crate::model::{
     event::Record,
@@ -203,7 +203,7 @@ impl Message {
                 fork.lived = records(&fetch(digest)?)
                     .ok_or(Unfit::Content { digest, expected: "the records of a run, a line for each" })?;
             }
-            (Input::Fork(_), _) => return Err(misplaced("a fork names what it has lived, and nothing else")),
+            (Input::Fork(_), _) => return Err(misplaced("a fork names its history, and nothing else")),
             (_, by_digest) if !by_digest.is_empty() => {
                 return Err(misplaced("this input has nothing that travels by its digest"));
             }

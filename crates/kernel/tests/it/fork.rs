@@ -1,4 +1,4 @@
-//! A new run that has lived what another one lived, up to a step.
+//! A new run with the history of another one, up to a step.
 
 use crate::{
     corrected::{correction, version},
@@ -43,7 +43,7 @@ fn asked(source: &Driver, from: Option<&str>) -> Fork {
     }
 }
 
-/// The fork, and what it has lived by itself.
+/// The fork, and the events that are its own.
 fn fork_as(source: &Driver, fork: Fork) -> Result<(Driver, Vec<Record>), Refusal> {
     let mut driver = Driver::new(source.run.versions().first());
     source.run.versions().all().for_each(|version| driver.run.learn(Arc::clone(version)));

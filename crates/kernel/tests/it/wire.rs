@@ -401,7 +401,7 @@ fn a_fork_is_not_read_without_what_it_has_lived() {
     let other = Message::read(&written.text, |_| Some(b"other".to_vec()));
     assert_eq!(other, Err(Unfit::Content { digest, expected: "of its digest" }));
     assert!(serde_json::to_string(&fork).is_err(), "no other writer leaves out what was lived");
-    // A fork that names none would have lived nothing.
+    // A fork that names none would have no history.
     let text = written.text.replace(&format!(",\"by_digest\":{{\"lived\":\"{digest}\"}}"), "");
     assert!(matches!(Message::read(&text, |_| None), Err(Unfit::Unreadable { .. })), "{text}");
     let garbled = b"{}\n".to_vec();

@@ -164,7 +164,7 @@ fn a_model_has_what_its_calls_have_used_and_how_many_are_not_known() {
             "tokens_in": 10, "tokens_out": tokens_out, "cost_usd": "0.70"})
     };
     assert_eq!(shown, [model("large", 2, 0, 2), model("small", 2, 1, 3)]);
-    // What another run has lived is that run's.
+    // The history of another run is that run's.
     take(&mut rows, stored("run_forked").event);
     assert!(rows.by_model().is_empty());
 }

@@ -84,7 +84,7 @@ impl Reader {
         self.one("SELECT tenant FROM runs WHERE run = ?1", [key], |row| row.get(0))
     }
 
-    /// A question of a tenant: that of the run that put it first, if forks have lived it too.
+    /// A question of a tenant: that of the run that put it first, if forks have it in their history too.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when the tenant has none of this id.
@@ -132,7 +132,7 @@ impl Reader {
         key.ok_or_else(|| ReadError::Missing { what: "run", id: run.to_string() })
     }
 
-    /// A page of the questions of a tenant. What a fork has lived of another run's questions is shown only with the fork.
+    /// A page of the questions of a tenant. A question that a fork has from the history of another run is shown only with the fork.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when the question after which it is to begin is none of the tenant's.

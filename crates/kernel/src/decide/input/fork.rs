@@ -1,8 +1,8 @@
-//! A new run that has lived what another one lived, up to where a step was entered, and goes on from there by itself.
+//! A new run that has the history of another one up to where a step was entered, and goes on from there by itself.
 //!
 //! Owns where the old run is cut, and what becomes of what was under way there: it is done anew. A fork is of an ended run:
-//! only one run of a family goes on at a time, so that together they keep within their bounds. What the old run
-//! has lived after the cut stays its own; what it has used there counts all the same ([`Share`]).
+//! only one run of a family goes on at a time, so that together they keep within their bounds. The events of the old run
+//! after the cut stay its own; what it has used there counts all the same ([`Share`]).
 
 use crate::{
     decide::{advance::advance, conclude, draft::Draft, set_back, takeover},
@@ -129,7 +129,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Where the run that has lived this is cut: where `from` was entered last, or the step that stopped it.
+    /// Where the history of the original run is cut: where `from` was entered last, or the step that stopped it.
     ///
     /// # Errors
     /// [`Refusal::NotForkable`]: it is not over, nothing stopped it, or there is no such step, or it never came to it.
@@ -185,7 +185,7 @@ fn held<'v>(versions: &'v Versions, lived: &[Record], at: Seq) -> &'v Arc<Flow> 
     until.filter_map(|record| versions.named_by(&record.event)).last().unwrap_or(versions.first())
 }
 
-/// How the run that has lived this has ended, if it is over.
+/// How the original run has ended, if it is over.
 fn ended(lived: &[Record]) -> Option<&RunEnded> {
     lived.iter().rev().find_map(|record| match &record.event {
         Event::RunEnded(ended) => Some(Some(ended)),

@@ -151,7 +151,7 @@ pub struct RunReopened {
 /// See [`Event::RunForked`](super::Event::RunForked).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunForked {
-    /// The run that has lived what stands before.
+    /// The run whose history stands before.
     pub from: RunId,
     /// The run that this one goes back to by forks.
     pub root: RunId,

@@ -400,7 +400,7 @@ class Client:
         yes_to: Sequence[str] = (),
         idempotency_key: Optional[str] = None,
     ) -> Forked:
-        """Starts a run with what this one has lived up to a step; without one, up to the step that stopped it.
+        """Starts a run with the history of this one up to a step; without one, up to the step that stopped it.
 
         With `flow` it goes on from there under a corrected flow, named or brought as in `correct_run`.
         """

@@ -110,7 +110,7 @@ impl Lived {
         self.feed(input);
     }
 
-    /// Another run with what this one has lived.
+    /// Another run with the history of this one.
     fn forked(&self, step: &str) -> Self {
         let run = Run::new(Arc::clone(self.run.flow()));
         let mut fork = Self { run, records: Vec::new(), commits: Vec::new(), now: self.now };

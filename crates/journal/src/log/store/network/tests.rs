@@ -183,7 +183,7 @@ fn a_question_that_a_fork_has_lived_too_is_one_question_and_the_first_run_s() {
     };
     let pair = |question: &str, of: &str| (question.to_owned(), of.to_owned());
     assert_eq!(listed(None), [pair("int_other", "run_c"), pair("int_q", "run_b")]);
-    assert_eq!(listed(Some("a")), [pair("int_q", "run_a")], "with the fork, what it has lived");
+    assert_eq!(listed(Some("a")), [pair("int_q", "run_a")], "with the fork, its history");
     assert_eq!(place.reader.question_of("north", &interrupt("q")).unwrap().run, run("b"));
 }
 
