@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-SCHEMA = json.loads((pathlib.Path(__file__).parent.parent / "spec/schemas/handoff.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((pathlib.Path(__file__).resolve().parent.parent / "spec/schemas/handoff.schema.json").read_text(encoding="utf-8"))
 
 # The sister system's schema allows no other member.
 ALWAYS = ("step_id", "flow_key", "run_id", "routing_signal", "summary", "artifacts", "status", "error", "duration_ms")
