@@ -492,6 +492,23 @@ impl Leaky {
         self.search();
     }
 
+    /// As [`Leaky::assert_clean`], of everything that commands show of the only run.
+    fn assert_shown_clean(&self) {
+        let run = self.stage.run_id();
+        let shown = [
+            &["show", &run][..],
+            &["show", &run, "--events"],
+            &["show", &run, "--envelope"],
+            &["logs", &run],
+            &["logs", &run, "--raw"],
+            &["logs", &run, "--stderr"],
+            &["why", &run],
+        ]
+        .map(|arguments| self.stage.expect(0, arguments));
+        assert!(shown[3].out.contains("***"), "a secret was printed, and masked: {:?}", shown[3]);
+        self.assert_clean(&shown.each_ref());
+    }
+
     /// As [`Leaky::assert_clean`], of what came of it in another way.
     pub(crate) fn assert_clean_text(&self, text: &[u8]) {
         self.stage.write(".envoi/printed", text);

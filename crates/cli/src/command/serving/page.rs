@@ -54,7 +54,7 @@ pub(super) fn is_there(store: &Store) -> Result<(), Failure> {
     if config::load(store.layout())?.server.has_page() {
         return Ok(());
     }
-    let message = "the web page is switched off: nobody can sign in";
+    let message = "the web page of this server is switched off, so that there is no sign-in";
     Err(Failure::new(Code::ServerOptionsInvalid, message)
         .hint("remove `page: false` below `server` in `config.yaml`, then start the server again"))
 }

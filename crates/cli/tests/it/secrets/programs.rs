@@ -29,23 +29,6 @@ fn with_programs(seed: u64, steps: &str) -> Leaky {
     leaky
 }
 
-/// Everything that can be looked at of the only run.
-fn assert_clean_to_the_eye(leaky: &Leaky) {
-    let run = leaky.stage.run_id();
-    let shown = [
-        &["show", &run][..],
-        &["show", &run, "--events"],
-        &["show", &run, "--envelope"],
-        &["logs", &run],
-        &["logs", &run, "--raw"],
-        &["logs", &run, "--stderr"],
-        &["why", &run],
-    ]
-    .map(|arguments| leaky.stage.expect(0, arguments));
-    assert!(shown[3].out.contains("***"), "it was said, and masked: {:?}", shown[3]);
-    leaky.assert_clean(&shown.each_ref());
-}
-
 /// Some of the seeds: others for the next program, so that all together have tried each.
 fn seeds_of(program: &str) -> Vec<u64> {
     let nth = PROGRAMS.iter().position(|one| *one == program).unwrap();
@@ -79,7 +62,7 @@ fn what_an_agent_program_says_of_a_secret_reaches_the_disk_masked() {
             leaky.assert_clean(&[&done]);
             let events = leaky.stage.attempt("reply.1.1").unwrap().join("events.jsonl");
             assert!(fs::read_to_string(events).unwrap().contains("***"), "{program}");
-            assert_clean_to_the_eye(&leaky);
+            leaky.assert_shown_clean();
         }
     }
 }
@@ -100,7 +83,7 @@ fn what_comes_out_of_an_agent_program_goes_masked_into_the_next_prompt() {
         leaky.assert_clean(&[&done]);
         let prompt = leaky.stage.attempt("again.2.1").unwrap().join("prompt.txt");
         assert!(fs::read_to_string(prompt).unwrap().contains("Feedback on your last result"));
-        assert_clean_to_the_eye(&leaky);
+        leaky.assert_shown_clean();
     }
 }
 
@@ -120,7 +103,7 @@ fn a_call_of_a_tool_that_a_person_decides_is_shown_and_kept_masked() {
         let done = leaky.command(&["--json", "approve", &question]).done();
         assert_eq!(done.code, Some(0), "the call that was decided is the one that is made: {done:?}");
         leaky.assert_clean(&[&done]);
-        assert_clean_to_the_eye(&leaky);
+        leaky.assert_shown_clean();
     }
 }
 
@@ -143,7 +126,7 @@ fn what_a_killed_agent_program_left_is_masked_by_the_next_engine() {
             let asked = leaky.command(&["--json", "resume", &leaky.stage.run_id()]).done();
             assert_eq!(asked.code, Some(5), "{asked:?}");
             leaky.assert_clean(&[&asked]);
-            assert_clean_to_the_eye(&leaky);
+            leaky.assert_shown_clean();
         }
     }
 }

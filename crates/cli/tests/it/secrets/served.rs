@@ -149,7 +149,10 @@ fn no_spelling_of_a_secret_is_shown_logged_or_told_by_a_server() {
         served.process.signal(Signal::TERM);
         let done = served.process.done();
         assert!(done.err.contains("attempt_settled"), "{done:?}");
-        assert!(String::from_utf8_lossy(&heard.0).matches("***").count() > 100, "it was said, and masked");
+        assert!(
+            String::from_utf8_lossy(&heard.0).matches("***").count() > 100,
+            "a secret was printed, and masked"
+        );
         leaky.assert_clean_text(&heard.0);
         leaky.assert_clean(&[&done]);
     }
