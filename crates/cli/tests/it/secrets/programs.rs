@@ -118,10 +118,10 @@ fn what_a_killed_agent_program_left_is_masked_by_the_next_engine() {
             let engine = leaky.command(&["run", "flow.yaml"]);
             wait_until("the program", || leaky.stage.path("hung").exists());
             let folder = leaky.stage.attempt("work.1.1").unwrap();
-            // The line before is read when the next one is: what hangs has said all before.
-            wait_until("its events", || {
-                fs::read_to_string(folder.join("events.jsonl")).is_ok_and(|text| text.contains("***"))
-            });
+            // The events are written by the process of the program, the output by its supervisor: either may be behind.
+            let has =
+                |name: &str| fs::read_to_string(folder.join(name)).is_ok_and(|text| text.contains("***"));
+            wait_until("its events and its output", || has("events.jsonl") && has("stdout"));
             leaky.kill(engine, "work.1.1");
             let asked = leaky.command(&["--json", "resume", &leaky.stage.run_id()]).done();
             assert_eq!(asked.code, Some(5), "{asked:?}");
