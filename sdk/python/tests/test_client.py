@@ -442,6 +442,17 @@ class AStream(WithAnswers):
         self.assertEqual(len(slept), 9)
         self.assertTrue(0.05 <= slept[0] <= 0.1 and 2.5 <= slept[-1] <= 5, slept)
 
+    def test_whoever_waits_for_a_run_is_told_that_it_was_set_aside(self) -> None:
+        def row(set_aside: str) -> tuple:
+            return (200, {}, b'{"status":"running","events":3,"set_aside":%s}' % set_aside.encode())
+
+        # It is no event: the sign of life of the server is the reason to look.
+        server = self.server(row("null"), (200, self.OPEN, b":\n\n"), row('{"code":"RUN_UNREADABLE"}'))
+        found = self.client(server).wait_until("run_1", "succeeded")
+        self.assertEqual(found["set_aside"], {"code": "RUN_UNREADABLE"})
+        self.assertEqual(server.requests, ["GET /v1/runs/run_1", "GET /v1/runs/run_1/stream", "GET /v1/runs/run_1"])
+        self.assertEqual(server.headers[1]["last-event-id"], "2")
+
     def test_what_is_refused_or_no_stream_ends_it(self) -> None:
         gone = (404, {"Content-Type": "application/problem+json"}, b'{"code":"RUN_NOT_FOUND","detail":"d","hint":null}')
         for answer, code in ((gone, "RUN_NOT_FOUND"), ((200, {"Content-Type": "text/html"}, b"<p>"), "")):

@@ -125,9 +125,7 @@ class ARun(WithServer):
         row = self.client.get_run(run)
         self.assertEqual((row["status"], row["activity"], row["set_aside"]), ("running", "working", None))
         (self.folder / "go").touch()
-        # It is no event, so nothing tells of it.
-        while (row := self.client.get_run(run))["activity"] == "working":
-            pass
+        row = self.client.wait_until(run)
         self.assertEqual((row["status"], row["activity"]), ("running", "set_aside"))
         assert row["set_aside"] is not None
         self.assertEqual(row["set_aside"]["code"], "RUN_FILES_FAILED")

@@ -12,7 +12,7 @@ import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
 import type { Answer, ArtifactVersion, ChangedFiles, Compare, ComparedFile, Comparison, Correct, ErrorPage, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, Steps, Token } from "./client/shapes.js";
-import { follow } from "./client/stream.js";
+import { follow, signs, type Following } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
 import { HandoffEnvelope } from "./handoff/handoff.js";
@@ -348,13 +348,16 @@ export class Client {
   }
 
   /**
-   * The run once it has one of these statuses; without any, once it is not `running`. A run that is over is returned whatever
-   * its status. For no longer than so long: `AbortSignal.timeout(…)` as the signal.
+   * The run once it has one of these statuses; without any, once it is not `running`. A run that is over or set aside is returned
+   * whatever its status: its row has `set_aside`, and nothing goes on with it until it is resumed. For no longer than so long:
+   * `AbortSignal.timeout(…)` as the signal.
    */
   async waitUntil(run: string, statuses: readonly Run["status"][] = [], call: FollowCall = {}): Promise<Run> {
     let found = await this.getRun(run, call);
     if (isReached(found, statuses)) return found;
-    for await (const _ of this.followRun(run, found.events > 0 ? { after: found.events - 1, ...call } : call)) {
+    const lastId = found.events > 0 ? String(found.events - 1) : undefined;
+    // That a run is set aside is no event: each sign of life of the server is reason to look.
+    for await (const _ of signs(this.caller, pathOf("runs", run, "stream"), following(lastId, call))) {
       found = await this.getRun(run, call);
       if (isReached(found, statuses)) return found;
     }
@@ -530,11 +533,15 @@ export class Client {
   }
 
   private stream(path: string, lastId: string | undefined, call: FollowCall): ReturnType<typeof follow> {
-    return follow(this.caller, path, { lastId, patienceMs: call.patienceMs ?? FOLLOW_PATIENCE_MS, signal: call.signal });
+    return follow(this.caller, path, following(lastId, call));
   }
 }
 
-function isReached({ status }: Run, statuses: readonly Run["status"][]): boolean {
-  if (status !== "running" && status !== "waiting") return true;
+function following(lastId: string | undefined, call: FollowCall): Following {
+  return { lastId, patienceMs: call.patienceMs ?? FOLLOW_PATIENCE_MS, signal: call.signal };
+}
+
+function isReached({ status, set_aside }: Run, statuses: readonly Run["status"][]): boolean {
+  if ((status !== "running" && status !== "waiting") || set_aside !== null) return true;
   return statuses.length > 0 ? statuses.includes(status) : status !== "running";
 }

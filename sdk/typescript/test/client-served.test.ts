@@ -121,8 +121,7 @@ test("a run tells whether anything works on it, or why not", NEEDS_SERVER, async
     let found = await client.getRun(run);
     assert.deepEqual([found.status, found.activity, found.set_aside], ["running", "working", null]);
     served.write("go", "");
-    // It is no event, so nothing tells of it.
-    while (found.activity === "working") found = await client.getRun(run);
+    found = await client.waitUntil(run);
     assert.deepEqual([found.status, found.activity], ["running", "set_aside"]);
     const why = [found.set_aside?.get("code"), found.set_aside?.get("since")];
     assert.deepEqual(why, ["RUN_FILES_FAILED", found.activity_since]);

@@ -295,6 +295,15 @@ test("a stream that ends at once is not opened in haste", async () => {
   assert(clock.slept.length === 9 && first >= 50 && first <= 100 && last >= 2500 && last <= 5000, String(clock.slept));
 });
 
+test("whoever waits for a run is told that it was set aside", async () => {
+  const row = (aside: string): Given => [200, {}, `{"status":"running","events":3,"set_aside":${aside}}`];
+  // It is no event: the sign of life of the server is the reason to look.
+  const { client, asked } = scripted([row("null"), [200, OPEN, ":\n\n"], row('{"code":"RUN_UNREADABLE"}')]);
+  assert.equal((await client.waitUntil("run_1", ["succeeded"])).set_aside?.get("code"), "RUN_UNREADABLE");
+  assert.deepEqual(asked.map(({ url }) => url.pathname), ["/v1/runs/run_1", "/v1/runs/run_1/stream", "/v1/runs/run_1"]);
+  assert.equal(asked[1]?.headers["last-event-id"], "2");
+});
+
 test("a stream ends with what is refused, with what is no stream, and with an event without end", async () => {
   await assert.rejects(all(scripted([problem(404, "RUN_NOT_FOUND")]).client.followRun("run_1")), refused(404, "RUN_NOT_FOUND"));
   await assert.rejects(all(scripted([[200, { "content-type": "text/html" }, "<p>"]]).client.followRun("run_1")), refused(200, ""));

@@ -73,6 +73,11 @@ export interface Following {
 
 /** Each event of a stream once, in order, wherever the connection breaks. @throws ApiError, Unreachable; the signal's reason */
 export async function* follow(caller: Caller, path: string, following: Following): AsyncGenerator<SseEvent, void, undefined> {
+  for await (const event of signs(caller, path, following)) if (event !== undefined) yield event;
+}
+
+/** As {@link follow}, and undefined for each sign of life that is no event. */
+export async function* signs(caller: Caller, path: string, following: Following): AsyncGenerator<SseEvent | undefined, void, undefined> {
   const { signal } = following;
   const patience = new Patience(following.patienceMs, caller.clock, signal);
   let { lastId } = following;
@@ -82,6 +87,10 @@ export async function* follow(caller: Caller, path: string, following: Following
     let moved = false;
     try {
       for await (const event of read(exchange)) {
+        if (event === undefined) {
+          yield undefined;
+          continue;
+        }
         // A server may send it again; the caller gets it once.
         if (event.id === lastId) continue;
         moved = true;
@@ -124,11 +133,14 @@ async function open(
   }
 }
 
-/** The events of one connection, up to where it ends or breaks. */
-async function* read(exchange: Exchange): AsyncGenerator<SseEvent, void, undefined> {
+/** The events of one connection, up to where it ends or breaks; undefined for a piece with none. */
+async function* read(exchange: Exchange): AsyncGenerator<SseEvent | undefined, void, undefined> {
   const lines = new Lines();
   try {
-    for (let piece = await exchange.piece(); piece !== undefined; piece = await exchange.piece()) yield* lines.feed(piece);
+    for (let piece = await exchange.piece(); piece !== undefined; piece = await exchange.piece()) {
+      const events = lines.feed(piece);
+      yield* events.length > 0 ? events : [undefined];
+    }
   } catch (error) {
     if (!(error instanceof Lost)) throw error;
   }

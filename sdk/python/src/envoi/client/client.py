@@ -363,18 +363,21 @@ class Client:
     def wait_until(
         self, run: str, *statuses: str, timeout: Optional[float] = None, patience: float = 300.0
     ) -> Run:
-        """The run once it has one of these statuses; without any, once it is not `running`. A run that is over is returned
-        whatever its status. Raises TimeoutError after so many seconds."""
+        """The run once it has one of these statuses; without any, once it is not `running`. A run that is over or set aside is
+        returned whatever its status: its row has `set_aside`, and nothing goes on with it until it is resumed. Raises
+        TimeoutError after so many seconds."""
         deadline = None if timeout is None else self._caller.clock.now() + timeout
         row = self.get_run(run)
+        if _is_reached(row, statuses):
+            return row
         follower = self._follower(run, row["events"] - 1 if row["events"] else None, patience)
         follower.deadline = deadline
-        events = self._events(follower)
-        while not _is_reached(row, statuses):
-            if next(events, None) is None:
-                return self.get_run(run)
+        # That a run is set aside is no event: each sign of life of the server is reason to look.
+        for _ in follower.signs():
             row = self.get_run(run)
-        return row
+            if _is_reached(row, statuses):
+                return row
+        return self.get_run(run)
 
     def raise_run(
         self,
@@ -630,5 +633,5 @@ def _json(value: Any) -> Content:
 
 
 def _is_reached(row: Run, statuses: Sequence[str]) -> bool:
-    is_over = row["status"] not in ("running", "waiting")
-    return is_over or (row["status"] in statuses if statuses else row["status"] != "running")
+    is_at_rest = row["status"] not in ("running", "waiting") or row["set_aside"] is not None
+    return is_at_rest or (row["status"] in statuses if statuses else row["status"] != "running")

@@ -78,6 +78,10 @@ class Follower:
 
     def events(self) -> Iterator[SseEvent]:
         """Each event once, in order. Raises ApiError for a refusal, Unreachable when patience is over."""
+        return (event for event in self.signs() if event is not None)
+
+    def signs(self) -> Iterator[Optional[SseEvent]]:
+        """As `events`, and None for each sign of life that is no event."""
         while True:
             exchange = self._open()
             if exchange is None:
@@ -85,6 +89,9 @@ class Follower:
             moved = False
             with exchange:
                 for event in self._read(exchange):
+                    if event is None:
+                        yield None
+                        continue
                     # A server may send it again; the caller gets it once.
                     if event.id == self._last_id:
                         continue
@@ -123,8 +130,8 @@ class Follower:
             headers["Last-Event-ID"] = self._last_id
         return Request("GET", self._path, headers=headers)
 
-    def _read(self, exchange: Exchange) -> Iterator[SseEvent]:
-        """The events of one connection, up to where it ends or breaks."""
+    def _read(self, exchange: Exchange) -> Iterator[Optional[SseEvent]]:
+        """The events of one connection, up to where it ends or breaks; None for a piece with none."""
         lines = Lines()
         while True:
             try:
@@ -134,7 +141,10 @@ class Follower:
                 return
             if not piece:
                 return
-            yield from lines.feed(piece)
+            events = lines.feed(piece)
+            if not events:
+                yield None
+            yield from events
 
     def _pause(self, trouble: Exception, at_least: Optional[float] = None) -> None:
         self._silence()
