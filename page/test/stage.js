@@ -110,9 +110,14 @@ export class Stage {
   }
 
   async until(run, status) {
-    return eventually(`${run} is ${status}`, async () => {
-      const row = await this.ask("GET", `runs/${run}`);
+    let row;
+    const got = async () => {
+      row = await this.ask("GET", `runs/${run}`);
       return row.status === status ? row : undefined;
+    };
+    return eventually(`${run} is ${status}`, got).catch(async (error) => {
+      const { events } = await this.ask("GET", `runs/${run}/events?limit=1000`);
+      throw new Error(`${error.message}: ${JSON.stringify(row)}, after ${events.slice(-12).map(({ event }) => JSON.stringify(event)).join("\n")}`);
     });
   }
 
