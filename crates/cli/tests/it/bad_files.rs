@@ -1,6 +1,8 @@
 //! What a step leaves in place of the files that are read of it ends its attempt, and nothing else: other runs of the store
 //! go on beside it, and the next engine comes up.
 
+mod agents;
+
 use crate::{
     serve::client::Served,
     stage::{Process, Stage, lives, text, wait_until},

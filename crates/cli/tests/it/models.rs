@@ -16,13 +16,13 @@ use std::{
 const KEY: &str = "sk-lab-0123456789";
 
 /// The stub, which ends with the test.
-struct Stub {
+pub(crate) struct Stub {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Stub {
-    fn start(stage: &Stage) -> Self {
+    pub(crate) fn start(stage: &Stage) -> Self {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../preset/tests/programs/stub.py");
         let in_two_hours = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 2 * 3_600;
         let mut child = Command::new("python3")
