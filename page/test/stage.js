@@ -116,8 +116,11 @@ export class Stage {
       return row.status === status ? row : undefined;
     };
     return eventually(`${run} is ${status}`, got).catch(async (error) => {
-      const { events } = await this.ask("GET", `runs/${run}/events?limit=1000`);
-      throw new Error(`${error.message}: ${JSON.stringify(row)}, after ${events.slice(-12).map(({ event }) => JSON.stringify(event)).join("\n")}`);
+      const { events } = await this.ask("GET", `runs/${run}/events?limit=200`);
+      const last = events.slice(-12).map(({ event }) => JSON.stringify(event));
+      const { stdout } = spawnSync("ps", ["-eo", "pid,ppid,stat,etimes,wchan:24,args"], { encoding: "utf8" });
+      const processes = stdout.split("\n").filter((line) => /envoi|sh -e/.test(line) && !/chromium/.test(line));
+      throw new Error([`${error.message}: ${JSON.stringify(row)}`, ...last, ...processes].join("\n"));
     });
   }
 
