@@ -1,6 +1,9 @@
 //! Spans as a collector gets them: OTLP over HTTP, protobuf, read here by its wire format alone.
 
-use crate::stage::{Process, Stage, wait_for, wait_until};
+use crate::{
+    secrets::{EVERY_WAY, Leaky, seeds},
+    stage::{Process, Stage, wait_for, wait_until},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -257,6 +260,22 @@ fn names(spans: &[Span]) -> Vec<&str> {
     let mut names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
     names.sort_unstable();
     names
+}
+
+#[test]
+fn no_span_has_a_secret_in_it() {
+    for seed in seeds() {
+        let collector = Collector::new("200 OK");
+        let leaky = Leaky::new(seed, EVERY_WAY);
+        let mut command = collector.told(leaky.stage.command(&["run", "flow.yaml"]));
+        command.env("MY_TOKEN", &leaky.token);
+        run(command, 3);
+        let failed = collector.spans().into_iter().find(|span| span.name == "envoi.attempt fail").unwrap();
+        // The step's own word, `LEAKED` and a secret, is no code of Envoi.
+        assert_eq!(failed.attributes["error.type"], "_OTHER", "{failed:?}");
+        let sent: Vec<u8> = collector.posted().into_iter().flat_map(|posted| posted.body).collect();
+        leaky.assert_clean_text(&sent);
+    }
 }
 
 #[test]
