@@ -93,6 +93,7 @@ pub fn of_commands() -> Map<String, Value> {
     add::<output::Initialized>(&mut shown);
     add::<output::Listening>(&mut shown);
     add::<output::NewBranch>(&mut shown);
+    add::<output::PullRequest>(&mut shown);
     add::<output::RunEvent>(&mut shown);
     add::<output::RunSetAside>(&mut shown);
     add::<output::RunUnreadable>(&mut shown);

@@ -18,4 +18,4 @@ pub(crate) use look::{artifacts, inbox, logs, runs, show, why};
 pub(crate) use reference::{completions, explain, help, manual, schema};
 pub(crate) use serving::{page, serve, token, web};
 pub(crate) use upkeep::{doctor, repair, store};
-pub(crate) use workspace::{apply, cache, diff, gc, patch, restore};
+pub(crate) use workspace::{apply, cache, diff, gc, patch, pull_request, restore};

@@ -127,6 +127,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let form = command::patch::Form::Branch(&name);
             command::patch::patch(&home, run.as_deref(), &form, reason.as_deref())
         }
+        Command::Apply(args::ApplyArgs { run, pr: true, reason, .. }) => {
+            command::pull_request::pull_request(&home, run.as_deref(), reason)
+        }
         Command::Apply(args::ApplyArgs { run, ours, theirs, undo, reason, .. }) => {
             let what = command::apply::what(ours, theirs, undo);
             command::apply::apply(&home, run.as_deref(), what, reason)

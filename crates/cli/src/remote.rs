@@ -154,7 +154,11 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Apply(args::ApplyArgs { run, patch: Some(file), .. }) => {
             files::patch(&remote()?, run.as_deref(), &file)
         }
-        Command::Apply(args) => Err(not_here(if args.branch.is_some() { "apply --branch" } else { "apply" })
+        Command::Apply(args) => Err(not_here(match (args.branch.is_some(), args.pr) {
+            (true, _) => "apply --branch",
+            (_, true) => "apply --pr",
+            _ => "apply",
+        })
             .hint("`--patch FILE` writes what the run has changed as a patch; `git apply FILE` brings it into a checkout")),
         Command::Gc(_) => Err(not_here("gc")),
         Command::Cache(_) => Err(not_here("cache")),

@@ -124,6 +124,15 @@ pub struct NewBranch {
     pub files: u64,
 }
 
+/// The title and the text that `apply --pr` makes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PullRequest {
+    /// One line.
+    pub title: String,
+    /// Markdown.
+    pub text: String,
+}
+
 /// A page of `help`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HelpPage {

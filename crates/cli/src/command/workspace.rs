@@ -5,4 +5,5 @@ pub(crate) mod cache;
 pub(crate) mod diff;
 pub(crate) mod gc;
 pub(crate) mod patch;
+pub(crate) mod pull_request;
 pub(crate) mod restore;

@@ -1081,6 +1081,35 @@ fn a_branch_has_what_a_run_has_changed_and_nothing_else_moves() {
 }
 
 #[test]
+fn the_text_for_a_pull_request_says_what_was_done_and_changes_nothing() {
+    let flow = "flow: notes\ntitle: The notes\nworkspace: work\nsteps:\n  - id: draft\n    run: echo more >> a.txt; echo new > 'x|y.txt'; echo 'Wrote **it**'\n  - id: test\n    run: echo 'all `3` passed @you'\n  - id: sure\n    ask: 'Well?'\n";
+    let stage = stage(flow);
+    in_git(&stage);
+    stage.expect(3, &["run", "flow.yaml", "--isolate"]);
+    let before = untouched(&stage);
+    let open = stage.expect(0, &["apply", "--pr"]);
+    assert!(open.err.contains("the run is not over") && open.out.contains("\n| `sure` | asks |"), "{open:?}");
+    stage.expect(0, &["approve"]);
+    let done = stage.expect(0, &["apply", "--pr"]);
+    let run = stage.run_id();
+    for part in [
+        "The notes\n\nWrote **it**\n\n| Step |",
+        "\n| `draft` | succeeded | `Wrote **it**` |\n| `test` | succeeded | ``all `3` passed @you`` |\n",
+        "\n\n2 files changed: 2 lines added, 0 removed.\n\n| File |",
+        "\n| `a.txt` | changed | +1 -0 |\n| `x\\|y.txt` | new | +1 -0 |\n\n",
+        &format!("\n\nMade by run `{run}` of the flow `notes`. Used: 2 attempts, "),
+    ] {
+        assert!(done.out.contains(part), "{part:?}: {done:?}");
+    }
+    let row: serde_json::Value =
+        serde_json::from_str(&stage.expect(0, &["--json", "apply", "--pr", "--reason", "As\nagreed"]).out)
+            .unwrap();
+    assert_eq!(row["title"], "As agreed");
+    assert_eq!(done.out, format!("The notes\n\n{}", text(&row["text"])));
+    assert_eq!(untouched(&stage), before);
+}
+
+#[test]
 fn a_patch_of_a_run_that_is_not_over_says_so() {
     let waits = "flow: w\nworkspace: work\nsteps:\n  - id: a\n    run: echo more >> a.txt\n  - id: b\n    ask: 'Well?'\n";
     let stage = stage(waits);

@@ -1,6 +1,6 @@
 //! `envoi show`: one run, its steps, what it waits for, what it has used.
 
-mod accounts;
+pub(crate) mod accounts;
 mod notices;
 mod past;
 mod unread;

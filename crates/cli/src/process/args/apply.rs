@@ -27,6 +27,11 @@ pub(crate) struct ApplyArgs {
     /// It begins at the commit that the tree of the run was made from. It is not checked out, and nothing is pushed.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ours", "theirs", "undo", "patch"])]
     pub(crate) branch: Option<String>,
+    /// Print a title and a text for a pull request, in Markdown, and change nothing else
+    ///
+    /// The text says what each step came to, which files the run has changed, and what it has used. Nothing is sent. `--reason` is the title.
+    #[arg(long, conflicts_with_all = ["ours", "theirs", "undo", "patch", "branch"])]
+    pub(crate) pr: bool,
     /// Why the changes are brought back; the message of a commit has it
     #[arg(long, alias = "why", value_name = "TEXT")]
     pub(crate) reason: Option<String>,

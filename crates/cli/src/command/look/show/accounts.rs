@@ -116,6 +116,14 @@ pub(super) fn of_family(run: &Run) -> String {
     format!("other runs of its family used of these: {}\n", shown.join(", "))
 }
 
+/// What the run has used itself, in a line; empty if that is nothing.
+pub(crate) fn in_a_line(run: &Run) -> String {
+    let used = run.own_share().used;
+    let shown = COUNTERS.iter().filter(|counter| counter.is_worth_a_word(&used));
+    let shown = shown.map(|counter| format!("{} {}", counter.used(&used), counter.name));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
 fn bounds(run: &Run, now: Timestamp) -> Vec<Vec<String>> {
     let used = &Ledger { waiting_ms: run.waited_ms(now), ..run.ledger().clone() };
     let reserved = run.reserved();
