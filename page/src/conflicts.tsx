@@ -33,6 +33,10 @@ const KINDS: Readonly<Record<string, string>> = {
   "add/add": "both have made it",
   "modify/delete": "the others have changed it, the item has deleted it",
   "delete/modify": "the others have deleted it, the item has changed it",
+  "folder/file": "the others have a folder there, the item has a file",
+  "file/folder": "the others have a file there, the item has a folder",
+  "folder/link": "the others have a folder there, the item has a link",
+  "link/folder": "the others have a link there, the item has a folder",
 };
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;

@@ -24,6 +24,7 @@ pub use keep::{Gathered, Kept, NotKept, Order, gather, keep};
 pub use model::{
     bounds::Bounds,
     compare::{Difference, differences},
+    conflict::{Conflict, Why},
     list::{Entry, LeftOut, ListError, Tree, What},
     merge::Side,
     stop::Stop,

@@ -2,6 +2,7 @@
 
 pub(crate) mod bounds;
 pub(crate) mod compare;
+pub(crate) mod conflict;
 pub(crate) mod list;
 pub(crate) mod merge;
 pub(crate) mod stop;

@@ -6,6 +6,7 @@
 
 mod aside;
 mod bring;
+mod clash;
 mod conflict;
 mod ignored;
 mod place;

@@ -21,6 +21,7 @@ mod bundles;
 mod cached;
 mod cancel;
 mod check;
+mod clashes;
 mod commands;
 mod copies;
 mod correct;

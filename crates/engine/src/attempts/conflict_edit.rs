@@ -4,7 +4,9 @@
 
 use super::merge_error::MergeError;
 use envoi_kernel::flow::EditedFile;
-use envoi_tree::{Comes, Entry, InConflict, NotRestored, Order, Shelf, Tree, What, lay_conflicts};
+use envoi_tree::{
+    Comes, Conflict, Entry, InConflict, NotRestored, Order, Shelf, Tree, What, Why, lay_conflicts,
+};
 use std::{collections::BTreeMap, path::Path};
 
 /// The most files: each comes as an attachment of the answer.
@@ -15,8 +17,7 @@ pub(super) struct Changes<'t> {
     pub(super) item: u64,
     pub(super) base: &'t Tree,
     pub(super) theirs: &'t Tree,
-    /// Each with the reason, for people.
-    pub(super) paths: &'t [String],
+    pub(super) conflicts: &'t [Conflict],
 }
 
 /// Lays the files in conflict into this new folder. Says whether they can be edited: if not, there is no folder.
@@ -37,12 +38,14 @@ pub(super) fn lay(
 /// `None`: not all of them can be edited.
 fn files<'t>(stands: &'t Tree, conflicts: &[Changes<'t>]) -> Option<Vec<InConflict<'t>>> {
     let mut files: BTreeMap<&[u8], InConflict<'t>> = BTreeMap::new();
-    for Changes { item, base, theirs, paths } in conflicts {
+    for Changes { item, base, theirs, conflicts } in conflicts {
         let changed = envoi_tree::differences(base, theirs);
-        for shown in *paths {
-            let path = shown.strip_prefix('`').and_then(|path| path.strip_suffix('`'))?;
-            // Another reason, or a name that is no UTF-8, stands for no path of the tree.
-            let difference = changed.iter().find(|difference| difference.path() == path.as_bytes())?;
+        for Conflict { path, why } in *conflicts {
+            // The answer names its files in UTF-8.
+            if *why != Why::Changed || core::str::from_utf8(path).is_err() {
+                return None;
+            }
+            let difference = changed.iter().find(|difference| difference.path() == path)?;
             let path = difference.path();
             let ours = stands.get(path);
             let is_kept = |entry: &Entry| !matches!(entry.what, What::LeftOut { .. } | What::EmptyFolder);

@@ -21,7 +21,7 @@ use envoi_kernel::{
     ids::{RunId, VisitId},
 };
 use envoi_step::{AttemptDir, plain};
-use envoi_tree::{Difference, Entry, Late, Later, NotMerged, Side, Tree};
+use envoi_tree::{Conflict, Entry, Late, Later, NotMerged, Side, Tree, Why};
 use serde::{Deserialize, Serialize};
 use std::{
     fmt::Write as _,
@@ -164,7 +164,7 @@ fn merge(order: &Order) -> Result<Done, MergeError> {
 /// What the run's tree becomes, and the items that do not fit.
 struct Tip<'o> {
     tree: Tree,
-    conflicts: Vec<Conflict<'o>>,
+    conflicts: Vec<PutOff<'o>>,
 }
 
 fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>, MergeError> {
@@ -184,9 +184,9 @@ fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>,
 }
 
 /// Says which items do not fit. Only of the last try: each conflict is named once.
-fn note_conflicts(conflicts: &[Conflict<'_>], text: &mut String) {
-    for Conflict { item, paths, .. } in conflicts {
-        let _ = writeln!(text, "item {}: conflict in {}", item.item, paths.join(", "));
+fn note_conflicts(conflicts: &[PutOff<'_>], text: &mut String) {
+    for PutOff { item, conflicts, .. } in conflicts {
+        let _ = writeln!(text, "item {}: conflict in {}", item.item, shown(conflicts));
     }
 }
 
@@ -233,7 +233,7 @@ fn named(paths: &[Vec<u8>]) -> String {
 }
 
 /// Takes away the trees of the items that are in the run's tree.
-fn take_all_away(order: &Order, conflicts: &[Conflict<'_>], text: &mut String) {
+fn take_all_away(order: &Order, conflicts: &[PutOff<'_>], text: &mut String) {
     let stays = |item: &MergeItem| conflicts.iter().any(|conflict| conflict.item.item == item.item);
     for item in order.call.items.iter().filter(|item| !stays(item)) {
         // One that stays does no harm: its files are in the store, and in the run's tree.
@@ -248,12 +248,16 @@ fn take_all_away(order: &Order, conflicts: &[Conflict<'_>], text: &mut String) {
 }
 
 /// An item that does not fit.
-struct Conflict<'o> {
+struct PutOff<'o> {
     item: &'o MergeItem,
     base: Tree,
     theirs: Tree,
-    /// Each with the reason, for people.
-    paths: Vec<String>,
+    conflicts: Vec<Conflict>,
+}
+
+/// Each with the reason, for people.
+fn shown(conflicts: &[Conflict]) -> String {
+    conflicts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What `tip` becomes with these items, and those that do not fit. Only those that fit are named in `text`.
@@ -263,8 +267,8 @@ fn one_after_the_other<'o>(
     items: &[&'o MergeItem],
     edited: &Edited<'_>,
     text: &mut String,
-) -> Result<(Tree, Vec<Conflict<'o>>), MergeError> {
-    let mut conflicts = Vec::new();
+) -> Result<(Tree, Vec<PutOff<'o>>), MergeError> {
+    let mut put_off = Vec::new();
     let prefer = match (&order.call.decided, order.call.on_conflict) {
         (Some(MergeDecision::Ours), _) | (None, OnConflict::Ours) => Some(Side::Ours),
         (Some(MergeDecision::Theirs), _) | (None, OnConflict::Theirs) => Some(Side::Theirs),
@@ -281,11 +285,13 @@ fn one_after_the_other<'o>(
                 let _ = writeln!(text, "item {}: {count} {files}", item.item);
                 tip = merged.tree;
             }
-            Err(NotMerged::Conflict { paths }) => conflicts.push(Conflict { item, base, theirs, paths }),
+            Err(NotMerged::Conflict { conflicts }) => {
+                put_off.push(PutOff { item, base, theirs, conflicts });
+            }
             Err(error) => return Err(error.into()),
         }
     }
-    Ok((tip, conflicts))
+    Ok((tip, put_off))
 }
 
 /// Also the trees of earlier times that it was done. Says which stay.
@@ -344,7 +350,7 @@ fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), MergeError>
     let mut report = Object::from([("ok", Value::from(fits)), ("data", Value::Object(data))]);
     if !fits {
         let of =
-            |Conflict { item, paths, .. }: &Conflict<'_>| format!("item {}: {}", item.item, paths.join(", "));
+            |PutOff { item, conflicts, .. }: &PutOff<'_>| format!("item {}: {}", item.item, shown(conflicts));
         let named: Vec<String> = conflicts.iter().map(of).collect();
         let message = format!(
             "items have changed the same lines as the run or an item before them; {}",
@@ -360,14 +366,14 @@ fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), MergeError>
 }
 
 /// Lays the files in conflict where a person can edit them, and says where that is in the folder of the run. `None`: not all of them can be edited.
-fn to_edit(order: &Order, tip: &Tree, conflicts: &[Conflict<'_>]) -> Result<Option<String>, MergeError> {
+fn to_edit(order: &Order, tip: &Tree, conflicts: &[PutOff<'_>]) -> Result<Option<String>, MergeError> {
     let changes: Vec<conflict_edit::Changes<'_>> = conflicts
         .iter()
         .map(|conflict| conflict_edit::Changes {
             item: conflict.item.item,
             base: &conflict.base,
             theirs: &conflict.theirs,
-            paths: &conflict.paths,
+            conflicts: &conflict.conflicts,
         })
         .collect();
     let is_there = conflict_edit::lay(&order.edit, &order.snapshots, tip, &changes)?;
@@ -378,18 +384,14 @@ fn to_edit(order: &Order, tip: &Tree, conflicts: &[Conflict<'_>]) -> Result<Opti
 
 /// The files of each item that both sides have changed, with what each has there, as far as there is room in an event; and whether these
 /// are all of them.
-fn named_files(conflicts: &[Conflict<'_>], tip: &Tree) -> (Vec<Value>, bool) {
+fn named_files(conflicts: &[PutOff<'_>], tip: &Tree) -> (Vec<Value>, bool) {
     let mut room = MOST_NAMED_BYTES;
     let mut all = Vec::new();
     let mut is_complete = true;
-    for Conflict { item, base, theirs, paths } in conflicts {
+    for PutOff { item, base, theirs, conflicts } in conflicts {
         let mut files = Vec::new();
-        for difference in envoi_tree::differences(base, theirs) {
-            let named = format!("`{}`", String::from_utf8_lossy(difference.path()));
-            if !paths.iter().any(|path| path.starts_with(&named)) {
-                continue;
-            }
-            let file = Value::Object(file(&difference, tip.get(difference.path())));
+        for conflict in conflicts {
+            let file = Value::Object(file(conflict, [base, tip, theirs]));
             let Some(left) = room.checked_sub(file.compact().len()) else {
                 is_complete = false;
                 break;
@@ -405,19 +407,25 @@ fn named_files(conflicts: &[Conflict<'_>], tip: &Tree) -> (Vec<Value>, bool) {
     (all, is_complete)
 }
 
-/// A file that both sides have changed, and the three versions by digest.
-fn file(difference: &Difference<'_>, stands: Option<&Entry>) -> Object {
-    let kind = match (difference.before, stands, difference.after) {
-        (None, _, _) => "add/add",
-        (_, None, _) => "delete/modify",
-        (_, _, None) => "modify/delete",
-        (Some(_), Some(_), Some(_)) => "content",
+/// A path that both sides have changed, and the three versions by digest.
+fn file(conflict: &Conflict, [base, ours, theirs]: [&Tree; 3]) -> Object {
+    let path = conflict.path.as_slice();
+    let [before, stands, comes] = [base, ours, theirs].map(|tree| tree.get(path));
+    let kind = match (conflict.why, before, stands, comes) {
+        (Why::Clash { with_link: false }, _, None, _) => "folder/file",
+        (Why::Clash { with_link: false }, ..) => "file/folder",
+        (Why::Clash { with_link: true }, _, None, _) => "folder/link",
+        (Why::Clash { with_link: true }, ..) => "link/folder",
+        (_, None, ..) => "add/add",
+        (_, _, None, _) => "delete/modify",
+        (.., None) => "modify/delete",
+        (_, Some(_), Some(_), Some(_)) => "content",
     };
     let mut members = Object::from([
-        ("path", Value::from(String::from_utf8_lossy(difference.path()).into_owned())),
+        ("path", Value::from(String::from_utf8_lossy(path).into_owned())),
         ("kind", Value::from(kind)),
     ]);
-    for (name, entry) in [("base", difference.before), ("ours", stands), ("theirs", difference.after)] {
+    for (name, entry) in [("base", before), ("ours", stands), ("theirs", comes)] {
         if let Some((digest, _)) = entry.and_then(Entry::content) {
             members.insert(name, Value::from(digest.to_string()));
         }

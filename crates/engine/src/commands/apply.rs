@@ -114,7 +114,7 @@ impl Commands {
             None => Merged { digest: now.digest, tree: now.tree.clone() },
         };
         let count = differences(&before.tree, &merged.tree).len();
-        check_still(&stood.kept.tree, &changes).map_err(|error| names.refusal(error))?;
+        check_still(&now.tree, &stood.kept.tree, &changes).map_err(|error| names.refusal(error))?;
         let wanted = FilesRestoring {
             from: before.digest,
             to: merged.digest,
@@ -277,31 +277,47 @@ fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
     last
 }
 
-/// Refuses where a path is not as it was looked at: a person works there, or a file that git ignores is in the way.
-fn check_still(stands: &Tree, changes: &[Difference<'_>]) -> Result<(), Refused> {
+/// Refuses where a path is not as it was looked at: a person works there, or a file that git ignores is in the way, also below a folder that
+/// makes room for a file.
+fn check_still(now: &Tree, stands: &Tree, changes: &[Difference<'_>]) -> Result<(), Refused> {
     let other = changes.iter().find(|change| {
         let found = stands.get(change.path());
         found != change.before && found != change.after
     });
-    let Some(change) = other else { return Ok(()) };
-    let path = String::from_utf8_lossy(change.path()).into_owned();
+    let displaced = |entry: &&Entry| {
+        let path = entry.path.as_slice();
+        now.get(path).is_none()
+            && changes.iter().any(|change| change.after.is_some() && is_below(path, change.path()))
+    };
+    let other = other.map(Difference::path);
+    let Some(path) = other.or_else(|| stands.entries().iter().find(displaced).map(|it| it.path.as_slice()))
+    else {
+        return Ok(());
+    };
+    let path = String::from_utf8_lossy(path).into_owned();
     let message = format!("nothing was written: `{path}` is ignored and in the way, or is being changed now");
     Err(Refused::new(Code::ApplyConflict, message, Some("move it away, and try again")))
 }
 
+fn is_below(path: &[u8], folder: &[u8]) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
+}
+
 fn conflict(error: NotMerged, folder: &Path) -> Refused {
-    match error {
-        NotMerged::Conflict { paths } => {
-            let more = paths.len().saturating_sub(MOST_NAMED);
-            let shown = paths.get(..MOST_NAMED).unwrap_or(&paths).join(", ");
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let message =
-                format!("nothing was written: both sides changed {shown}{more} in `{}`", folder.display());
-            let hint = "`--ours` keeps the lines of the folder there, `--theirs` takes those of the run";
-            Refused::new(Code::ApplyConflict, message, Some(hint))
-        }
-        error => Refused::failure(error.to_string()),
-    }
+    let NotMerged::Conflict { conflicts } = error else { return Refused::failure(error.to_string()) };
+    let more = conflicts.len().saturating_sub(MOST_NAMED);
+    let shown: Vec<String> = conflicts.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let message = format!(
+        "nothing was written: both sides changed {}{more} in `{}`",
+        shown.join(", "),
+        folder.display()
+    );
+    let hint = match conflicts.iter().all(|conflict| conflict.why.is_decided_by_a_side()) {
+        true => "`--ours` keeps what the folder has there, `--theirs` takes what the run has",
+        false => "move away what cannot be listed or is not kept, and try again",
+    };
+    Refused::new(Code::ApplyConflict, message, Some(hint))
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! What changed from one snapshot to another is brought into a folder that has changed too: three lists become one.
 
-use super::NotRestored;
+use super::{
+    NotRestored,
+    clash::{self, Entries, has_below},
+};
 use crate::{
     disk::{
         contents::{ContentError, Shelf},
@@ -9,7 +12,8 @@ use crate::{
     keep::Order,
     model::{
         compare::{Difference, differences},
-        list::{Entry, Tree, What, ancestors},
+        conflict::{Conflict, Why},
+        list::{Entry, ListError, Tree, What, ancestors},
         merge::{self, Side},
     },
 };
@@ -29,10 +33,10 @@ pub struct Merged {
 #[derive(Debug, thiserror::Error)]
 pub enum NotMerged {
     /// Both sides changed these.
-    #[error("both sides changed {}", paths.join(", "))]
+    #[error("both sides changed {}", shown_all(conflicts))]
     Conflict {
-        /// Each with the reason.
-        paths: Vec<String>,
+        /// All of them, by path.
+        conflicts: Vec<Conflict>,
     },
     /// A content cannot be read or written.
     #[error(transparent)]
@@ -40,9 +44,17 @@ pub enum NotMerged {
     /// The result cannot be stored.
     #[error("the store cannot be written: {0}")]
     Store(#[from] std::io::Error),
+    /// The result is no list.
+    #[error(transparent)]
+    List(#[from] ListError),
+}
+
+fn shown_all(conflicts: &[Conflict]) -> String {
+    conflicts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What `ours` becomes with the changes from `base` to `theirs`. Where both changed the same lines, `prefer` decides, or it is a conflict.
+/// Where one side has a folder and the other a file or a link, the preferred side is taken with everything below that path.
 ///
 /// # Errors
 /// See [`NotMerged`]. All conflicts are named.
@@ -57,7 +69,7 @@ pub fn merge(
     let shelf = order.contents.shelf()?;
     let mut intake = Intake::new(&shelf);
     let mut entries = by_path(ours);
-    let mut paths = Vec::new();
+    let mut conflicts = BTreeMap::new();
     // Where nothing is known of the beginning, what the other side has is new.
     let base = known(base)?;
     for difference in differences(&base, theirs) {
@@ -68,49 +80,52 @@ pub fn merge(
             continue;
         }
         if ours.hides(path) || stands.is_some_and(Entry::is_unlisted) {
-            paths.push(format!("`{}` (its folder cannot be listed)", shown(path)));
+            conflicts.insert(path.to_vec(), Why::Unlisted);
             continue;
         }
-        if matches!(difference.after, Some(Entry { what: What::LeftOut { .. }, .. })) {
-            paths.push(format!("`{}` (its content is not kept)", shown(path)));
-            continue;
-        }
-        let comes = if stands == difference.before {
-            difference.after.cloned()
+        let decided = if matches!(difference.after, Some(Entry { what: What::LeftOut { .. }, .. })) {
+            Err(Why::NotKept)
+        } else if stands == difference.before {
+            Ok(difference.after.cloned())
         } else {
-            match of_file(&difference, stands, prefer, &shelf, &mut intake)? {
-                Some(comes) => comes,
-                None => {
-                    paths.push(format!("`{}`", shown(path)));
-                    continue;
-                }
-            }
+            of_file(&difference, stands, prefer, &shelf, &mut intake)?.ok_or(Why::Changed)
         };
+        let comes = decided.unwrap_or_else(|why| {
+            conflicts.insert(path.to_vec(), why);
+            // What one side has there may itself be in the way of the other.
+            stands.or(difference.after).cloned()
+        });
         match comes {
             Some(entry) => entries.insert(path.to_vec(), entry),
             None => entries.remove(path),
         };
     }
-    if !paths.is_empty() {
-        return Err(NotMerged::Conflict { paths });
-    }
     drop_filled(&mut entries);
-    let paths = without_folder(&entries);
-    if !paths.is_empty() {
-        return Err(NotMerged::Conflict { paths });
+    for path in clash::clashes(&entries) {
+        match prefer {
+            Some(side) => clash::take_whole(&path, side, [ours, theirs], &mut entries, &mut conflicts),
+            None => {
+                let is_link = |entry: &Entry| matches!(entry.what, What::Link { .. });
+                let with_link = entries.get(&path).is_some_and(is_link);
+                conflicts.retain(|other, why| !why.is_decided_by_a_side() || !clash::is_within(other, &path));
+                conflicts.insert(path, Why::Clash { with_link });
+            }
+        }
     }
-    let tree = Tree::new(entries.into_values().collect())
-        .map_err(|error| NotMerged::Conflict { paths: vec![error.to_string()] })?;
+    if !conflicts.is_empty() {
+        let conflicts = conflicts.into_iter().map(|(path, why)| Conflict { path, why }).collect();
+        return Err(NotMerged::Conflict { conflicts });
+    }
+    let tree = Tree::new(entries.into_values().collect())?;
     let digest = intake.take(&tree.encode())?;
     intake.finish()?;
     Ok(Merged { digest, tree })
 }
 
 /// A list without the folders that could not be listed.
-fn known(tree: &Tree) -> Result<Tree, NotMerged> {
+fn known(tree: &Tree) -> Result<Tree, ListError> {
     let entries = tree.entries().iter().filter(|entry| !entry.is_unlisted());
     Tree::new(entries.cloned().collect())
-        .map_err(|error| NotMerged::Conflict { paths: vec![error.to_string()] })
 }
 
 /// A path that both sides changed. The outer `None` is a conflict.
@@ -177,33 +192,15 @@ pub(crate) fn overlay(stands: &Tree, from: &Tree, to: &Tree) -> Result<(Tree, Ve
 }
 
 /// A folder that was empty and has something in it now is no entry of its own.
-fn drop_filled(entries: &mut BTreeMap<Vec<u8>, Entry>) {
+fn drop_filled(entries: &mut Entries) {
     let is_filled =
         |(path, entry): &(&Vec<u8>, &Entry)| entry.what == What::EmptyFolder && has_below(entries, path);
     let filled: Vec<Vec<u8>> = entries.iter().filter(is_filled).map(|(path, _)| path.clone()).collect();
     filled.iter().for_each(|path| drop(entries.remove(path)));
 }
 
-/// What is to lie below something that is no folder: one side made a file or a link of the folder in which the other changed a file.
-fn without_folder(entries: &BTreeMap<Vec<u8>, Entry>) -> Vec<String> {
-    let in_the_way = |path: &Vec<u8>| {
-        let above = ancestors(path).find(|above| entries.contains_key(*above))?;
-        Some(format!("`{}` (`{}` is no folder on the other side)", shown(path), shown(above)))
-    };
-    entries.keys().filter_map(in_the_way).collect()
-}
-
-fn by_path(tree: &Tree) -> BTreeMap<Vec<u8>, Entry> {
+fn by_path(tree: &Tree) -> Entries {
     tree.entries().iter().map(|entry| (entry.path.clone(), entry.clone())).collect()
-}
-
-fn has_below(entries: &BTreeMap<Vec<u8>, Entry>, path: &[u8]) -> bool {
-    let prefix = [path, b"/"].concat();
-    entries.range(prefix.clone()..).next().is_some_and(|(path, _)| path.starts_with(&prefix))
-}
-
-fn shown(path: &[u8]) -> String {
-    String::from_utf8_lossy(path).into_owned()
 }
 
 #[cfg(test)]
@@ -220,12 +217,6 @@ mod tests {
             }
         };
         Tree::new(paths.iter().map(entry).collect()).unwrap()
-    }
-
-    #[test]
-    fn a_file_below_what_is_no_folder_any_more_is_named_with_it() {
-        let merged = by_path(&tree(&["d", "x"])).into_iter().chain(by_path(&tree(&["d/f", "e/f"])));
-        assert_eq!(without_folder(&merged.collect()), ["`d/f` (`d` is no folder on the other side)"]);
     }
 
     #[test]

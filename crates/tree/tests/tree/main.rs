@@ -8,6 +8,7 @@
 
 mod folder;
 mod kills;
+mod merges;
 mod restores;
 mod snapshots;
 mod unlisted;

@@ -72,6 +72,7 @@ fn its_files_stay_in_a_merge_whoever_could_not_list_them() {
     place.write("shut/a", "theirs");
     let theirs = place.keep();
     let refused = merged(&then, &blind, &theirs);
-    let Err(NotMerged::Conflict { paths }) = refused else { panic!("{refused:?}") };
+    let Err(NotMerged::Conflict { conflicts }) = refused else { panic!("{refused:?}") };
+    let paths: Vec<_> = conflicts.iter().map(ToString::to_string).collect();
     assert_eq!(paths, ["`shut/a` (its folder cannot be listed)"]);
 }
