@@ -187,3 +187,27 @@ fn a_report_behind_the_output_option_counts_in_a_script_too() {
         assert_eq!(paths, if inside { vec!["out/report.json"] } else { vec![] }, "{run}");
     }
 }
+
+/// A report in a folder that the command enters counts. Where nobody knows the folder, the attempt says that there is none.
+#[test]
+fn a_report_in_a_folder_that_a_script_enters_counts_and_one_that_is_not_found_is_named() {
+    let write = r#"import sys; open(sys.argv[-1], "w").write("{\"ok\": false, \"generatedAt\": \"t\", \"skillName\": \"w\"}")"#;
+    let stage_of = |run: &str| {
+        let stage = Stage::with_flow(&format!("flow: entered\nsteps:\n  - id: write\n    run: '{run}'\n"));
+        stage.write("write.py", write);
+        std::fs::create_dir(stage.path("sub")).unwrap();
+        stage
+    };
+    let stage = stage_of("cd sub && python3 ../write.py --output r.json");
+    let checked = stage.expect(0, &["check", "flow.yaml"]);
+    let warned = "`--output r.json` follows `cd sub`: the report is looked for at `sub/r.json`";
+    assert!((checked.out.clone() + &checked.err).contains(warned), "{checked:?}");
+    let done = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(done.err.contains("SKILL_REPORTED_FAILURE"), "{done:?}");
+    let stage = stage_of("D=sub; cd \"$D\"; python3 ../write.py --output r.json");
+    let checked = stage.expect(0, &["check", "flow.yaml"]);
+    assert!((checked.out.clone() + &checked.err).contains("which may lead to another folder"), "{checked:?}");
+    stage.expect(0, &["run", "flow.yaml"]);
+    let shown = stage.expect(0, &["show", &stage.run_id()]).out;
+    assert!(shown.contains("no report was found at `r.json` (`--output r.json`)"), "{shown}");
+}

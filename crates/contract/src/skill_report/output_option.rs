@@ -2,14 +2,18 @@
 //!
 //! A list is looked at word by word. A script is split into words as a shell does it, but nothing is expanded: a value counts
 //! only where it is literal. The engine cannot know what `"$dir/report.json"` will be, and a wrong guess would take some other
-//! file for the report. It does not check whether the file exists or is a report.
+//! file for the report. A relative path begins in the folder in which its command runs, which is followed as far as the text says
+//! it. It does not check whether the file exists or is a report.
 
-use alloc::borrow::ToOwned;
+mod place;
+mod walk;
+mod words;
+
 use alloc::string::String;
 use alloc::vec::Vec;
-
-/// The option that gives a skill the path of its report.
-const OPTION: &str = "--output";
+use place::Place;
+use walk::{Found, Walk};
+use words::Word;
 
 /// The values of `--output` in a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,24 +22,56 @@ pub struct OutputOption {
     pub path: Option<String>,
     /// Values that are not looked at, as they are written: those that are not literal, and those before the last one.
     pub ignored: Vec<String>,
+    /// The folders in which the path may begin, the most likely one first: relative to the folder of the command (empty: that one), or
+    /// absolute.
+    pub folders: Vec<String>,
+    /// What has changed the folder before, as it is written, such as `cd sub`. None for an absolute path.
+    pub change: Option<String>,
+    /// Whether the path may begin in a folder that is not known.
+    pub is_unknown: bool,
+    /// Whether the option stands in the text of a program that is no shell, which is not looked at.
+    pub is_hidden: bool,
 }
 
 impl OutputOption {
     /// Of several the last one counts, as most programs read it. If that is not literal, none does: an earlier one would be
     /// the file of some other command.
-    fn of(mut values: Vec<Word>) -> OutputOption {
-        let Some(last) = values.pop() else { return OutputOption::default() };
+    fn of(walk: Walk) -> OutputOption {
+        let Walk { mut found, is_hidden, .. } = walk;
+        let nothing = OutputOption { is_hidden, ..OutputOption::default() };
+        let Some(Found { value: last, place }) = found.pop() else { return nothing };
+        let before = found.into_iter().map(|found| found.value);
         let mut ignored: Vec<String> =
-            values.into_iter().filter(|word| !word.is_the_assigned_path()).map(|word| word.written).collect();
+            before.filter(|word| !is_the_assigned_path(word)).map(|word| word.written).collect();
         let path = match last.literal {
             Some(path) => Some(path).filter(|path| !path.is_empty()),
-            None if last.is_the_assigned_path() => None,
+            None if is_the_assigned_path(&last) => None,
             None => {
                 ignored.push(last.written);
                 None
             }
         };
-        OutputOption { path, ignored }
+        let Place { folders, is_unknown, change, .. } = match &path {
+            Some(path) if !path.starts_with('/') => place,
+            _ => Place::beginning(),
+        };
+        OutputOption { path, ignored, folders, change, is_unknown, is_hidden }
+    }
+
+    /// The paths at which the file may be, the most likely one first.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<String> {
+        let Some(path) = &self.path else { return Vec::new() };
+        self.folders.iter().map(|folder| place::below(folder, path)).collect()
+    }
+
+    /// Whether the value looks like the path of a file, and not like the name of a format (`--output json`) or a stream.
+    #[must_use]
+    pub fn names_a_file(&self) -> bool {
+        let is_file = |path: &String| {
+            path.contains(['/', '.']) && !path.contains(['{', '=']) && !path.starts_with("/dev/")
+        };
+        self.path.as_ref().is_some_and(is_file)
     }
 }
 
@@ -43,241 +79,28 @@ impl OutputOption {
 /// behind it are what the script passes on.
 #[must_use]
 pub fn of_list(argv: &[String]) -> OutputOption {
-    let words = |argv: &[String]| {
-        argv.iter().map(|argument| Piece::Word(Word::literal(argument))).collect::<Vec<_>>()
-    };
-    let Some((script, arguments)) = script_of(argv) else { return OutputOption::of(values(words(argv))) };
-    let mut all = values(Shell::new(script).pieces());
-    all.extend(values(words(arguments)));
-    OutputOption::of(all)
+    let mut walk = Walk::default();
+    walk.list(argv);
+    OutputOption::of(walk)
 }
 
 /// The values in a command that is a string, which `sh -c` runs.
 #[must_use]
 pub fn of_script(script: &str) -> OutputOption {
-    OutputOption::of(values(Shell::new(script).pieces()))
+    let mut walk = Walk::default();
+    walk.script(script, &mut Place::beginning());
+    OutputOption::of(walk)
 }
 
-/// The script in `[bash, -c, SCRIPT]` and what stands behind it. The options are letters behind one `-` (`-ec`).
-fn script_of(argv: &[String]) -> Option<(&str, &[String])> {
-    const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
-    let (program, arguments) = argv.split_first()?;
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if !SHELLS.contains(&name) {
-        return None;
-    }
-    let mut rest = arguments;
-    loop {
-        let (option, behind) = rest.split_first().filter(|(option, _)| is_letters(option))?;
-        rest = match behind.split_first() {
-            Some((script, arguments)) if option.ends_with('c') => return Some((script, arguments)),
-            // `-euo pipefail`: its name follows.
-            Some((_, behind)) if option.ends_with('o') => behind,
-            _ => behind,
-        };
-    }
-}
-
-/// Whether it is `-` and letters, such as `-e`.
-fn is_letters(argument: &str) -> bool {
-    argument
-        .strip_prefix('-')
-        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|letter| letter.is_ascii_alphabetic()))
-}
-
-/// The values of the option, in order. The program itself is no argument.
-fn values(pieces: Vec<Piece>) -> Vec<Word> {
-    let mut values = Vec::new();
-    let mut arguments = pieces.into_iter().skip(1).peekable();
-    while let Some(piece) = arguments.next() {
-        let Piece::Word(word) = piece else { continue };
-        if word.literal.as_deref() == Some(OPTION) {
-            if let Some(Piece::Word(value)) = arguments.next_if(|next| matches!(next, Piece::Word(_))) {
-                values.push(value);
-            }
-        } else if let Some(value) = word.after_equals() {
-            values.push(value);
-        }
-    }
-    values
-}
-
-/// A piece of a command line.
-enum Piece {
-    Word(Word),
-    /// `;`, `|`, a new line and the like: what follows belongs to another command.
-    Operator,
-}
-
-/// A word of a command line.
-#[derive(Clone, Debug, Default)]
-struct Word {
-    /// What the program is given; `None` if only the shell knows it.
-    literal: Option<String>,
-    /// As it is written, without quotes.
-    written: String,
-}
-
-impl Word {
-    fn literal(text: &str) -> Word {
-        Word { literal: Some(text.to_owned()), written: text.to_owned() }
-    }
-
-    /// The value in `--output=VALUE`.
-    fn after_equals(&self) -> Option<Word> {
-        let value = |text: &str| Some(text.strip_prefix(OPTION)?.strip_prefix('=')?.to_owned());
-        let written = value(&self.written)?;
-        Some(Word { literal: self.literal.as_deref().and_then(value), written })
-    }
-
-    /// Whether it is the path that the engine assigns, which is looked at in any case.
-    fn is_the_assigned_path(&self) -> bool {
-        self.literal.is_none() && matches!(self.written.as_str(), "$ENVOI_REPORT" | "${ENVOI_REPORT}")
-    }
-}
-
-/// Splits a script into words. It knows quotes, escapes, comments, operators and here-documents, and expands nothing.
-struct Shell<'a> {
-    rest: core::iter::Peekable<core::str::Chars<'a>>,
-    pieces: Vec<Piece>,
-    /// The word that is being read.
-    word: Option<Word>,
-    /// The end marks of here-documents that begin on the next line.
-    documents: Vec<String>,
-}
-
-impl<'a> Shell<'a> {
-    fn new(script: &'a str) -> Shell<'a> {
-        Shell { rest: script.chars().peekable(), pieces: Vec::new(), word: None, documents: Vec::new() }
-    }
-
-    fn pieces(mut self) -> Vec<Piece> {
-        while let Some(next) = self.rest.next() {
-            match next {
-                '\'' => self.single_quoted(),
-                '"' => self.double_quoted(),
-                '\\' => self.escaped(),
-                '#' if self.word.is_none() => while self.rest.next_if(|next| *next != '\n').is_some() {},
-                '\n' => {
-                    self.operator();
-                    self.skip_documents();
-                }
-                ' ' | '\t' | '\r' => self.end_word(),
-                '<' if self.rest.peek() == Some(&'<') => self.document(),
-                ';' | '&' | '|' | '(' | ')' | '<' | '>' => self.operator(),
-                // Only the shell knows what becomes of these. `~` means a folder at the beginning alone.
-                '$' | '`' | '*' | '?' | '[' | '{' => {
-                    self.push(next, false);
-                    if next == '$' {
-                        self.braced();
-                    }
-                }
-                '~' if self.word.is_none() => self.push(next, false),
-                _ => self.push(next, true),
-            }
-        }
-        self.end_word();
-        self.pieces
-    }
-
-    /// Adds to the word; `is_plain` false: only the shell knows what becomes of it.
-    fn push(&mut self, next: char, is_plain: bool) {
-        let word = self.word.get_or_insert_with(|| Word::literal(""));
-        word.written.push(next);
-        match &mut word.literal {
-            Some(literal) if is_plain => literal.push(next),
-            literal => *literal = None,
-        }
-    }
-
-    fn end_word(&mut self) {
-        self.pieces.extend(self.word.take().map(Piece::Word));
-    }
-
-    fn operator(&mut self) {
-        self.end_word();
-        self.pieces.push(Piece::Operator);
-    }
-
-    fn single_quoted(&mut self) {
-        self.word.get_or_insert_with(|| Word::literal(""));
-        while let Some(next) = self.rest.next().filter(|next| *next != '\'') {
-            self.push(next, true);
-        }
-    }
-
-    fn double_quoted(&mut self) {
-        self.word.get_or_insert_with(|| Word::literal(""));
-        while let Some(next) = self.rest.next().filter(|next| *next != '"') {
-            match next {
-                '\\' => match self.rest.next_if(|next| matches!(next, '$' | '`' | '"' | '\\' | '\n')) {
-                    Some('\n') => {}
-                    Some(escaped) => self.push(escaped, true),
-                    None => self.push(next, true),
-                },
-                '$' | '`' => self.push(next, false),
-                _ => self.push(next, true),
-            }
-        }
-    }
-
-    fn escaped(&mut self) {
-        match self.rest.next() {
-            // The line goes on.
-            Some('\n') | None => {}
-            Some(next) => self.push(next, true),
-        }
-    }
-
-    /// What stands in the braces of `${NAME:-a b}` is a part of the word.
-    fn braced(&mut self) {
-        if self.rest.peek() != Some(&'{') {
-            return;
-        }
-        while let Some(next) = self.rest.next() {
-            self.push(next, false);
-            if next == '}' {
-                return;
-            }
-        }
-    }
-
-    /// `<<END`, `<<-END` and `<<'END'`: the lines up to `END` are no commands. `<<<` has a word and no lines.
-    fn document(&mut self) {
-        self.rest.next();
-        self.operator();
-        if self.rest.next_if_eq(&'<').is_some() {
-            return;
-        }
-        self.rest.next_if_eq(&'-');
-        while self.rest.next_if(|next| matches!(next, ' ' | '\t')).is_some() {}
-        let mut end = String::new();
-        while let Some(next) = self.rest.next_if(|next| !next.is_whitespace() && !";&|()<>".contains(*next)) {
-            if !matches!(next, '\'' | '"' | '\\') {
-                end.push(next);
-            }
-        }
-        self.documents.push(end);
-    }
-
-    fn skip_documents(&mut self) {
-        for end in core::mem::take(&mut self.documents) {
-            loop {
-                let mut line = String::new();
-                while let Some(next) = self.rest.next_if(|next| *next != '\n') {
-                    line.push(next);
-                }
-                if self.rest.next().is_none() || line.trim_start_matches('\t') == end {
-                    break;
-                }
-            }
-        }
-    }
+/// Whether it is the path that the engine assigns, which is looked at in any case.
+fn is_the_assigned_path(word: &Word) -> bool {
+    word.literal.is_none() && matches!(word.written.as_str(), "$ENVOI_REPORT" | "${ENVOI_REPORT}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::borrow::ToOwned;
     use std::vec;
 
     fn list(argv: &[&str]) -> OutputOption {
@@ -343,5 +166,160 @@ mod tests {
             assert_eq!(found.ignored, ignored.to_vec(), "{script}");
         }
         assert_eq!(of_script("w --output a").ignored, vec![""; 0]);
+    }
+
+    /// A script, the paths at which its report may be, what changed the folder, and whether it may be elsewhere too.
+    type Row = (&'static str, &'static [&'static str], Option<&'static str>, bool);
+
+    #[test]
+    fn the_folder_in_which_a_command_runs_is_followed() {
+        let rows: &[Row] = &[
+            ("t --output r.json", &["r.json"], None, false),
+            ("cd sub; t --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("cd sub\nt --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("cd sub && t --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("cd sub &&\n  t --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("mkdir -p sub && cd sub && t --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("(cd sub; t --output r.json)", &["sub/r.json"], Some("cd sub"), false),
+            ("{ cd sub; t --output r.json; }", &["sub/r.json"], Some("cd sub"), false),
+            ("x=$(cd sub; t --output r.json)", &["sub/r.json"], Some("cd sub"), false),
+            ("echo \"$(cd 'a b' && t --output r.json)\"", &["a b/r.json"], Some("cd a b"), false),
+            ("cd -- sub/./x/..; t --output=o/r.json", &["sub/o/r.json"], Some("cd -- sub/./x/.."), false),
+            ("cd /a/b; cd ..; t --output r.json", &["/a/r.json"], Some("cd .."), false),
+            ("cd /; t --output r.json", &["/r.json"], Some("cd /"), false),
+            ("cd ../..; t --output r.json", &["../../r.json"], Some("cd ../.."), false),
+            ("cd sub; t --output ../r.json", &["sub/../r.json"], Some("cd sub"), false),
+            ("cd sub; t --output /tmp/r.json", &["/tmp/r.json"], None, false),
+            ("pushd sub; t --output r.json; popd", &["sub/r.json"], Some("pushd sub"), false),
+            ("pushd sub > /dev/null\nt --output r.json", &["sub/r.json"], Some("pushd sub"), false),
+            ("command cd sub; t --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("cd sub || exit 1; t --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("cd sub || { echo no; exit 1; }\nt --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("bash -c 'cd sub; t --output r.json'", &["sub/r.json"], Some("cd sub"), false),
+            ("timeout 9 sh -ec 'cd sub && t --output r.json'", &["sub/r.json"], Some("cd sub"), false),
+            ("cd sub; sh -c 't \"$@\"' sh --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            (
+                "sh -c '(cd sub; t \"$@\"); cd other' sh --output r.json",
+                &["sub/r.json"],
+                Some("cd sub"),
+                false,
+            ),
+            ("env -C sub t --output r.json", &["sub/r.json"], Some("env -C sub"), false),
+            ("env -i A=b --chdir=sub t --output r.json", &["sub/r.json"], Some("env --chdir=sub"), false),
+            ("sudo env -C sub bash -c 't --output r.json'", &["sub/r.json"], Some("env -C sub"), false),
+            ("sh <<E\ncd sub\nt --output r.json\nE\n", &["sub/r.json"], Some("cd sub"), false),
+            ("bash -s <<-'E'\n\tcd sub\n\tt --output r.json\n\tE\n", &["sub/r.json"], Some("cd sub"), false),
+            ("bash <<< 'cd sub; t --output r.json'", &["sub/r.json"], Some("cd sub"), false),
+            ("eval 'cd sub; t --output r.json'", &["sub/r.json"], Some("cd sub"), false),
+            ("eval cd sub; t --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("trap 'echo x' ERR; cd sub\nt --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            // Not made, or taken back.
+            ("(cd sub; make); t --output r.json", &["r.json"], None, false),
+            ("cd sub; make; cd ..; t --output r.json", &["r.json"], None, false),
+            ("cd sub; make; cd -; t --output r.json", &["r.json"], None, false),
+            ("pushd sub; make; popd; t --output r.json", &["r.json"], None, false),
+            ("cd sub | cat; t --output r.json", &["r.json"], None, false),
+            ("cd sub & t --output r.json", &["r.json"], None, false),
+            ("bash -c 'cd sub'; t --output r.json", &["r.json"], None, false),
+            ("env -C sub make; t --output r.json", &["r.json"], None, false),
+            ("x=$(cd sub && pwd); t --output r.json", &["r.json"], None, false),
+            ("git -C sub status; t --output r.json", &["r.json"], None, false),
+            ("git -C sub x --output r.json", &["r.json"], None, false),
+            ("cat <<E\ncd sub\nE\nt --output r.json", &["r.json"], None, false),
+            ("echo cd sub; t --output r.json", &["r.json"], None, false),
+            ("# cd sub\nt --output r.json", &["r.json"], None, false),
+            // It may be either.
+            ("make -C sub t --output r.json", &["sub/r.json", "r.json"], Some("make -C sub"), false),
+            (
+                "npm --prefix=web run t -- --output r.json",
+                &["web/r.json", "r.json"],
+                Some("npm --prefix=web"),
+                false,
+            ),
+            ("if x; then cd sub; fi; t --output r.json", &["sub/r.json", "r.json"], Some("cd sub"), false),
+            ("[ -d sub ] && cd sub\nt --output r.json", &["sub/r.json", "r.json"], Some("cd sub"), false),
+            ("cd sub || true\nt --output r.json", &["sub/r.json", "r.json"], Some("cd sub"), false),
+            ("x || cd sub; t --output r.json", &["sub/r.json", "r.json"], Some("cd sub"), false),
+            (
+                "case $x in a) cd sub;; *) cd other;; esac; t --output r.json",
+                &["sub/other/r.json", "other/r.json", "sub/r.json", "r.json"],
+                Some("cd other"),
+                false,
+            ),
+            ("go() { cd sub; }\nt --output r.json", &["sub/r.json", "r.json"], Some("cd sub"), false),
+            (
+                "for d in a b; do cd sub; done; t --output r.json",
+                &["sub/r.json", "r.json"],
+                Some("cd sub"),
+                false,
+            ),
+            // Nobody knows.
+            ("cd \"$D\"; t --output r.json", &["r.json"], Some("cd $D"), true),
+            ("cd; t --output r.json", &["r.json"], Some("cd"), true),
+            ("cd ~/x && t --output r.json", &["r.json"], Some("cd ~/x"), true),
+            ("for d in */; do (cd $d && t --output r.json); done", &["r.json"], Some("cd $d"), true),
+            ("eval \"cd $D; t --output r.json\"", &["r.json"], Some("cd $D"), true),
+            ("cd $D; cd /x; t --output r.json", &["/x/r.json"], Some("cd /x"), false),
+            ("popd; t --output r.json", &["r.json"], Some("popd"), true),
+        ];
+        for (script, paths, change, is_unknown) in rows {
+            let found = of_script(script);
+            assert_eq!(found.candidates(), paths.to_vec(), "{script}");
+            assert_eq!(found.change.as_deref(), *change, "{script}");
+            assert_eq!(found.is_unknown, *is_unknown, "{script}");
+            let list = list(&["bash", "-eo", "pipefail", "-c", script]);
+            assert_eq!((list.candidates(), list.change), (found.candidates(), found.change), "{script}");
+        }
+        let of_env = list(&["env", "-C", "sub", "t", "--output", "r.json"]);
+        assert_eq!(of_env.candidates(), ["sub/r.json"]);
+        assert!(list(&["t", "-C", "sub"]).candidates().is_empty());
+    }
+
+    #[test]
+    fn an_option_in_the_text_of_a_program_that_is_no_shell_is_hidden() {
+        for (script, is_hidden) in [
+            (
+                "python3 -c 'import subprocess; subprocess.run([\"t\", \"--output\", \"r.json\"], cwd=\"sub\")'",
+                true,
+            ),
+            ("python3.12 - <<E\nrun(\"t --output r.json\")\nE\n", true),
+            ("node -e 'spawn(\"t\", [\"--output=r.json\"])'", true),
+            ("python3 -c 'print(\"--output-dir\")'", false),
+            ("python3 w.py --output r.json", false),
+            ("git commit -m 'the option --output'", false),
+            ("sh -c 't --output r.json'", false),
+        ] {
+            assert_eq!(of_script(script).is_hidden, is_hidden, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_script_in_a_script_without_end_is_left() {
+        let mut script = "t --output r.json".to_owned();
+        for _ in 0..40 {
+            script = std::format!("eval {}", script.replace('\\', "\\\\").replace(' ', "\\ "));
+            if script.len() > 1 << 14 {
+                break;
+            }
+        }
+        assert_eq!(of_script(&script).path, None);
+        assert_eq!(of_script(&"(".repeat(100_000)).path, None);
+        assert_eq!(of_script(&"$(".repeat(100_000)).path, None);
+    }
+
+    #[test]
+    fn a_value_that_is_a_path_is_told_from_a_format() {
+        for (value, is_path) in [
+            ("r.json", true),
+            ("out/report", true),
+            ("/tmp/r", true),
+            ("json", false),
+            ("-", false),
+            ("/dev/stdout", false),
+            ("jsonpath={.items}", false),
+        ] {
+            let found = list(&["t", "--output", value]);
+            assert_eq!(found.names_a_file(), is_path, "{value}");
+        }
     }
 }

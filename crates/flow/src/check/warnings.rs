@@ -210,19 +210,7 @@ fn commands(step: &Step) -> impl Iterator<Item = &CommandPlan> {
 }
 
 fn of_step(flow: &Flow, step: &Step, place: &str) -> Vec<String> {
-    let ignored = commands(step).flat_map(|plan| {
-        let OutputOption { path, ignored } = output_option(plan);
-        ignored.into_iter().map(move |value| (value, path.clone()))
-    });
-    let warn = |(value, path): (String, Option<String>)| {
-        let why = match path {
-            Some(path) => format!("of several only the last one is, `{path}`"),
-            None => "only the shell knows that path; write it as it is, or let the command write to \
-                     `$ENVOI_REPORT`"
-                .to_owned(),
-        };
-        format!("step `{}`{place}: `--output {value}` is not looked at for a report: {why}", step.id)
-    };
+    let reports = commands(step).flat_map(|plan| of_output_option(&output_option(plan)));
     let scripts = commands(step).filter_map(|plan| match plan {
         CommandPlan::Script(ScriptPlan { interpreter, script, .. }) => {
             Some(of_script(interpreter, &script.0))
@@ -240,8 +228,44 @@ fn of_step(flow: &Flow, step: &Step, place: &str) -> Vec<String> {
         format!("it reads `steps.{id}.data`, and `{id}` hands over no data; if its output is JSON, give it `data: json`")
     });
     let scripts = scripts.flatten().chain(verifies.map(str::to_owned));
-    let sentences = scripts.chain(no_data).map(|what| format!("step `{}`{place}: {what}", step.id));
-    ignored.map(warn).chain(sentences).collect()
+    let sentences = reports.chain(scripts).chain(no_data);
+    sentences.map(|what| format!("step `{}`{place}: {what}", step.id)).collect()
+}
+
+/// Each `--output` that is not looked at for a report, or that is looked at in a folder that the command enters first.
+fn of_output_option(option: &OutputOption) -> Vec<String> {
+    let why = match &option.path {
+        Some(path) => format!("of several only the last one is, `{path}`"),
+        None => "only the shell knows that path; write it as it is, or let the command write to \
+                 `$ENVOI_REPORT`"
+            .to_owned(),
+    };
+    let ignored = |value: &String| format!("`--output {value}` is not looked at for a report: {why}");
+    let mut found: Vec<String> = option.ignored.iter().map(ignored).collect();
+    if let (Some(path), Some(change)) =
+        (&option.path, option.change.as_ref().filter(|_| option.names_a_file()))
+    {
+        let places: Vec<String> = option.candidates().iter().map(|path| format!("`{path}`")).collect();
+        let places = places.join(" or ");
+        found.push(match option.is_unknown {
+            true => format!(
+                "`--output {path}` follows `{change}`, which may lead to another folder: the report is looked for at {places} \
+                 alone; let the command write to `$ENVOI_REPORT`"
+            ),
+            false => format!(
+                "`--output {path}` follows `{change}`: the report is looked for at {places}; the sure way is to let the \
+                 command write to `$ENVOI_REPORT`"
+            ),
+        });
+    }
+    if option.is_hidden {
+        found.push(
+            "`--output` in the text of a program that is no shell is not looked at for a report; let the command write \
+             to `$ENVOI_REPORT`"
+                .to_owned(),
+        );
+    }
+    found
 }
 
 /// The steps whose data this one reads a member of, without saying what holds where there is none.
@@ -420,6 +444,45 @@ mod tests {
             (
                 "[w, --output, a, --output, b]",
                 Some("`--output a` is not looked at for a report: of several only"),
+            ),
+            ("cd sub; w --output /tmp/r.json", None),
+            ("cd sub; w --output json", None),
+            ("git -C sub w --output r.json", None),
+            ("(cd sub; make); w --output r.json", None),
+            ("cd sub; w --output \"$ENVOI_REPORT\"", None),
+            (
+                "cd sub; w --output r.json",
+                Some(
+                    "`--output r.json` follows `cd sub`: the report is looked for at `sub/r.json`; the sure way is to let the command write to `$ENVOI_REPORT`",
+                ),
+            ),
+            ("cd sub && w --output r.json", Some("looked for at `sub/r.json`;")),
+            ("(cd sub; w --output r.json)", Some("looked for at `sub/r.json`;")),
+            (
+                "[bash, -c, 'pushd sub; w --output r.json']",
+                Some("follows `pushd sub`: the report is looked for at `sub/r.json`;"),
+            ),
+            ("bash -c \"cd sub; w --output r.json\"", Some("looked for at `sub/r.json`;")),
+            ("[bash, -c, 'cd sub; w --output r.json']", Some("looked for at `sub/r.json`;")),
+            (
+                "env -C sub w --output r.json",
+                Some("follows `env -C sub`: the report is looked for at `sub/r.json`;"),
+            ),
+            ("[env, -C, sub, w, --output, r.json]", Some("looked for at `sub/r.json`;")),
+            ("make -C sub w --output r.json", Some("looked for at `sub/r.json` or `r.json`;")),
+            ("eval \"cd sub; w --output r.json\"", Some("looked for at `sub/r.json`;")),
+            (
+                "cd \"$D\"; w --output r.json",
+                Some(
+                    "`--output r.json` follows `cd $D`, which may lead to another folder: the report is looked for at `r.json` alone; let",
+                ),
+            ),
+            ("cd \"${{ inputs.to }}\"; w --output r.json", Some("which may lead to another folder")),
+            (
+                "[python3, -c, 'run([\"w\", \"--output\", \"r.json\"])']",
+                Some(
+                    "`--output` in the text of a program that is no shell is not looked at for a report; let",
+                ),
             ),
         ] {
             let text = format!(

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use envoi_contract::skill_report;
+use envoi_contract::skill_report::{self, OutputOption, SkillReport};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,9 @@ pub(crate) const LARGEST_REPORT_BYTES: u64 = envoi_contract::json::MAX_BYTES as 
 /// What is read of a report at most.
 const CUT_AT_BYTES: u64 = LARGEST_REPORT_BYTES + 1;
 
+/// How a report is found wherever the command runs.
+const SURE_WAY: &str = "let the command write its report to `$ENVOI_REPORT`";
+
 /// What distinguishes a file that was written anew from one that an earlier visit has left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
@@ -37,14 +40,26 @@ pub(crate) struct Stamp {
     bytes: u64,
 }
 
-/// The state of the file that the command names by `--output`; none if it names none, or if that is no regular file.
-pub(crate) fn stamp(spec: &Spec) -> Option<Stamp> {
-    let path = named_file(spec)?;
-    let metadata = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+/// A path at which the file that the command names by `--output` may be, and its state before the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    path: PathBuf,
+    /// None if that was no regular file.
+    pub(crate) stamp: Option<Stamp>,
+}
+
+/// The paths at which the file that the command names by `--output` may be, the most likely one first.
+pub(crate) fn candidates(spec: &Spec) -> Vec<Candidate> {
+    let paths = named(spec).candidates().into_iter().map(|path| spec.cwd.join(path));
+    paths.map(|path| Candidate { stamp: stamp(&path), path }).collect()
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     let sha256 = if metadata.len() > LARGEST_REPORT_BYTES {
         String::new()
     } else {
-        pieces::measure(&path).map(|measure| measure.sha256).unwrap_or_default()
+        pieces::measure(path).map(|measure| measure.sha256).unwrap_or_default()
     };
     Some(Stamp {
         sha256,
@@ -73,8 +88,7 @@ pub(crate) struct Collected {
 /// A file that is not regular is not opened. Its kind is reported, because nothing in that place is ignored.
 pub(crate) fn collect(
     dir: &AttemptDir,
-    spec: &Spec,
-    before: Option<&Stamp>,
+    candidates: &[Candidate],
     secrets: &Secrets,
 ) -> io::Result<Collected> {
     match found_at(&dir.report()) {
@@ -87,18 +101,66 @@ pub(crate) fn collect(
             return Ok(Collected { assigned: true, unreadable: Some(what), ..Collected::default() });
         }
     }
-    let written = stamp(spec).filter(|now| Some(now) != before);
-    let (Some(written), Some(path)) = (written, named_file(spec)) else { return Ok(Collected::default()) };
+    let written = candidates.iter().find_map(|Candidate { path, stamp: before }| {
+        let now = stamp(path).filter(|now| Some(now) != before.as_ref())?;
+        Some((path, now))
+    });
+    let Some((path, written)) = written else { return Ok(Collected::default()) };
     if written.bytes > LARGEST_REPORT_BYTES {
         // Not copied: most programs that write so much behind `--output` do not mean a report.
         let unreadable = Some(format!("a file of {} bytes", written.bytes));
         return Ok(Collected { unreadable, ..Collected::default() });
     }
-    match found_at(&path) {
+    match found_at(path) {
         Found::Nothing => Ok(Collected::default()),
         Found::Other(what) => Ok(Collected { unreadable: Some(what), ..Collected::default() }),
-        Found::File => take_report(&path, &dir.report(), secrets),
+        Found::File => take_report(path, &dir.report(), secrets),
     }
+}
+
+/// What a person should know where a command that succeeded has left no report, although it seems to name one: a report that lies
+/// elsewhere may say that the work failed.
+pub(crate) fn notice(spec: &Spec, candidates: &[Candidate]) -> Option<String> {
+    let option = named(spec);
+    let Some(path) = option.path.as_ref().filter(|_| option.names_a_file()) else {
+        return option.is_hidden.then(|| {
+            format!("`--output` stands in the text of a program that is no shell, and no report was looked for there: {SURE_WAY}")
+        });
+    };
+    let found: Vec<(&Path, Found)> =
+        candidates.iter().map(|candidate| (candidate.path.as_path(), found_at(&candidate.path))).collect();
+    let shown = |path: &Path| path.strip_prefix(&spec.cwd).unwrap_or(path).display().to_string();
+    if let Some((place, what)) = found.iter().find_map(|(place, found)| match found {
+        Found::Other(what) => Some((place, what)),
+        Found::Nothing | Found::File => None,
+    }) {
+        return Some(format!(
+            "`{}` (`--output {path}`) is {what}, which is not read as a report: {SURE_WAY}",
+            shown(place)
+        ));
+    }
+    let is_report = |path: &Path| {
+        let bytes = plain::open(path).and_then(|file| {
+            let mut bytes = Vec::new();
+            file.take(CUT_AT_BYTES).read_to_end(&mut bytes).map(|_| bytes)
+        });
+        bytes.is_ok_and(|bytes| SkillReport::decode(&bytes).is_ok())
+    };
+    if let Some((place, _)) = found.iter().find(|(_, found)| matches!(found, Found::File)) {
+        // Many programs leave a file as it is that has not changed; only a report that is not counted is worth a word.
+        return is_report(place).then(|| {
+            format!(
+                "the report at `{}` (`--output {path}`) was there before the command, and does not count",
+                shown(place)
+            )
+        });
+    }
+    let places: Vec<String> = found.iter().map(|(place, _)| format!("`{}`", shown(place))).collect();
+    let elsewhere = match option.change.filter(|_| option.is_unknown) {
+        Some(change) => format!(" (it is not known where `{change}` leads)"),
+        None => String::new(),
+    };
+    Some(format!("no report was found at {} (`--output {path}`){elsewhere}: {SURE_WAY}", places.join(" or ")))
 }
 
 /// Brings what the command wrote at `ENVOI_DATA` to disk, masked, in the same way.
@@ -189,24 +251,26 @@ pub(crate) fn file_ref(path: &Path) -> io::Result<FileRef> {
     Ok(FileRef { path: name, bytes: measure.bytes, sha256: measure.sha256 })
 }
 
-/// The file behind `--output`, inside the workspace or not, whether it is there or not.
-fn named_file(spec: &Spec) -> Option<PathBuf> {
-    let option = match &spec.command {
+/// What the command names by `--output`.
+fn named(spec: &Spec) -> OutputOption {
+    match &spec.command {
         Command::Exec { argv } => skill_report::of_list(argv),
         Command::Shell { script } => skill_report::of_script(script),
-    };
-    option.path.map(|path| spec.cwd.join(path))
+    }
 }
 
-/// The same relative to the workspace, if it lies there: it is an artifact. A report outside is kept as the attempt's report
-/// alone, because an artifact is named by its place in the workspace.
-pub(crate) fn named_artifact(spec: &Spec) -> Option<String> {
-    let path = tidied(&named_file(spec)?)?;
-    let inside = path.strip_prefix(&spec.workspace).map(Path::to_owned).ok().or_else(|| {
-        // The command may know the workspace by another path than the engine.
-        path.strip_prefix(spec.workspace.canonicalize().ok()?).map(Path::to_owned).ok()
-    })?;
-    inside.to_str().filter(|path| !path.is_empty()).map(str::to_owned)
+/// The candidates relative to the workspace, as far as they lie there: they are artifacts. A report outside is kept as the attempt's
+/// report alone, because an artifact is named by its place in the workspace.
+pub(crate) fn named_artifacts(spec: &Spec, candidates: &[Candidate]) -> Vec<String> {
+    let inside = |candidate: &Candidate| {
+        let path = tidied(&candidate.path)?;
+        let inside = path.strip_prefix(&spec.workspace).map(Path::to_owned).ok().or_else(|| {
+            // The command may know the workspace by another path than the engine.
+            path.strip_prefix(spec.workspace.canonicalize().ok()?).map(Path::to_owned).ok()
+        })?;
+        inside.to_str().filter(|path| !path.is_empty()).map(str::to_owned)
+    };
+    candidates.iter().filter_map(inside).collect()
 }
 
 /// The path without `.` and `..`; none if it leads above the root.

@@ -90,9 +90,7 @@ impl Attempt {
 
     fn exit(&self, ended: &Ended, before: Option<&Before>, looked: Option<&Looked<'_>>) -> io::Result<Exit> {
         let collected = match before {
-            Some(before) => {
-                report::collect(&self.dir, &self.spec, before.output_option.as_ref(), &self.secrets)?
-            }
+            Some(before) => report::collect(&self.dir, &before.candidates, &self.secrets)?,
             None => Collected::default(),
         };
         let data = match before {
@@ -445,6 +443,10 @@ impl Attempt {
         }
         if report.reshaped {
             all.push(RESHAPED.to_owned());
+        }
+        let has_left_nothing = report.file.is_none() && report.unreadable.is_none();
+        if let Some(before) = before.filter(|_| has_left_nothing && self.succeeded(&ended.outcome)) {
+            all.extend(report::notice(&self.spec, &before.candidates));
         }
         if before.is_some_and(|before| before.earlier_is_unknown) {
             all.push("what the attempt that it verifies has changed is not known".to_owned());

@@ -15,7 +15,7 @@ use crate::attempt::spec::Spec;
 use crate::disk::pieces::{self, Measure};
 use crate::disk::plain;
 use crate::mask::Secrets;
-use crate::output::report::{self, Stamp};
+use crate::output::report::{self, Candidate, Stamp};
 use crate::output::strays;
 use crate::workspace::artifacts::{self, Digests, PatternError, Watched};
 use crate::workspace::kept::{Keeper, Kept};
@@ -32,9 +32,15 @@ pub(crate) struct Before {
     /// The file that the command names by `--output`, relative to the workspace: an artifact beside those that match.
     #[serde(default)]
     named: Option<String>,
+    /// Where else that file may be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    also_named: Vec<String>,
     pub(crate) files: Digests,
-    /// The state of the file that the command names by `--output`.
-    pub(crate) output_option: Option<Stamp>,
+    /// The state of the file that the command names by `--output`, at the first of the candidates.
+    output_option: Option<Stamp>,
+    /// Where the report may be that the command names by `--output`.
+    #[serde(skip)]
+    pub(crate) candidates: Vec<Candidate>,
     /// The snapshot of the workspace, if it was to be taken and could be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot: Option<Snapshot>,
@@ -76,13 +82,14 @@ impl Before {
     /// The patterns of artifacts cannot be used: a reason not to start.
     pub(crate) fn take(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Self, PatternError> {
         let earlier = spec.since.as_ref().map(|folder| Self::of_earlier(spec, folder));
+        let candidates = report::candidates(spec);
         // A verification hands over what the command that it verifies has left.
         let named = match &earlier {
-            Some(earlier) => earlier.as_ref().and_then(|earlier| earlier.named.clone()),
-            None => report::named_artifact(spec),
+            Some(earlier) => earlier.iter().flat_map(Self::named).map(str::to_owned).collect(),
+            None => report::named_artifacts(spec, &candidates),
         };
         let mut keeper = Keeper::new(dir);
-        let patterns = patterns(&spec.artifacts, named.as_deref());
+        let patterns = patterns(&spec.artifacts, named.iter().map(String::as_str));
         let watched = Watched::new(&spec.workspace, &patterns, &spec.never);
         let watched = watched?.without(secrets);
         let found = watched.find();
@@ -90,16 +97,19 @@ impl Before {
         let files = watched.measured(found, |path, file| keeper.measure(path, file)).digests;
         drop(work);
         let is_watched = !patterns.is_empty();
+        let mut named = named.into_iter();
         Ok(Self {
             version: VERSION,
             workspace: spec.workspace.clone(),
             artifacts: spec.artifacts.clone(),
             never: spec.never.clone(),
             earlier_is_unknown: is_watched && matches!(earlier, Some(None)),
-            named,
+            named: named.next(),
+            also_named: named.collect(),
             // Of what was kept only that is handed over which is what these digests say: it has not changed since.
             files: earlier.flatten().map_or(files, |earlier| earlier.files),
-            output_option: report::stamp(spec),
+            output_option: candidates.first().and_then(|first| first.stamp.clone()),
+            candidates,
             snapshot: None,
             set_back: None,
             displaced: Displaced::default(),
@@ -139,8 +149,10 @@ impl Before {
             artifacts: Vec::new(),
             never: Vec::new(),
             named: None,
+            also_named: Vec::new(),
             files: Digests::default(),
             output_option: None,
+            candidates: Vec::new(),
             snapshot: None,
             set_back: None,
             displaced: Displaced::default(),
@@ -160,14 +172,14 @@ impl Before {
         is_same.then_some(earlier)
     }
 
-    /// The file that the command names by `--output`.
-    pub(crate) fn named(&self) -> Option<&str> {
-        self.named.as_deref()
+    /// Where the file may be that the command names by `--output`.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
+        self.named.iter().chain(&self.also_named).map(String::as_str)
     }
 
     /// What is looked at before and after.
     pub(crate) fn watched(&self) -> Result<Watched<'_>, PatternError> {
-        let patterns = patterns(&self.artifacts, self.named.as_deref());
+        let patterns = patterns(&self.artifacts, self.named());
         Watched::new(&self.workspace, &patterns, &self.never)
     }
 
@@ -210,7 +222,7 @@ impl Before {
     }
 }
 
-/// The patterns of a step, and the one file that its command names.
-fn patterns(artifacts: &[String], named: Option<&str>) -> Vec<String> {
+/// The patterns of a step, and the file that its command names.
+fn patterns<'n>(artifacts: &[String], named: impl Iterator<Item = &'n str>) -> Vec<String> {
     artifacts.iter().cloned().chain(named.map(globset::escape)).collect()
 }

@@ -1,6 +1,6 @@
 //! What commands leave besides their output.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use envoi_step::{AttemptDir, Change, Command, Exit, Given, Outcome, Probe, boot_id, probe};
 
@@ -171,6 +171,102 @@ pub(crate) fn only_a_regular_file_that_this_attempt_wrote_is_a_report_behind_the
     let large = "python3 -c 'open(\"out.json\", \"w\").truncate(17 << 20)'; true --output out.json";
     let exit = stage.run(&stage.shell(large));
     assert_eq!(exit.report_unreadable.as_deref(), Some("a file of 17825792 bytes"));
+}
+
+/// Writes a report that says failure to the path behind `--output`.
+const TOOL: &str = "#!/bin/sh
+for path; do :; done
+mkdir -p \"$(dirname \"${path#--output=}\")\"
+printf '{\"ok\":false,\"generatedAt\":\"t\",\"skillName\":\"t\"}' > \"${path#--output=}\"
+";
+
+/// A report in the folder that a command enters first is found, or something is said.
+pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_aloud() {
+    let elsewhere = "import subprocess; subprocess.run(['../t', '--output', 'r.json'], cwd='sub')";
+    let shell = |script: &str| Command::Shell { script: script.to_owned() };
+    let by_hand = "def main(): subprocess.run([\"../t\", \"--output\", \"r.json\"], cwd=\"sub\")";
+    let python = format!("python3 - <<'E'\nimport subprocess\n{by_hand}\nmain()\nE\n");
+    // The command, the artifacts of a report that is found, and what is said.
+    type Row<'a> = (Command, Option<&'a [&'a str]>, Option<&'a str>);
+    let missed = "no report was found at `r.json` (`--output r.json`)";
+    let rows: [Row<'_>; 24] = [
+        (shell("cd sub; ../t --output r.json"), Some(&["sub/r.json"]), None),
+        (shell("cd sub && ../t --output=r.json"), Some(&["sub/r.json"]), None),
+        (shell("(cd sub; ../t --output o/r.json)"), Some(&["sub/o/r.json"]), None),
+        (
+            exec(&["bash", "-c", "pushd sub >/dev/null; ../t --output r.json; popd"]),
+            Some(&["sub/r.json"]),
+            None,
+        ),
+        (shell("bash -c 'cd sub; ../t --output r.json'"), Some(&["sub/r.json"]), None),
+        (exec(&["bash", "-c", "cd sub; ../t --output r.json"]), Some(&["sub/r.json"]), None),
+        (shell("env -C sub ../t --output r.json"), Some(&["sub/r.json"]), None),
+        (exec(&["env", "-C", "sub", "../t", "--output", "r.json"]), Some(&["sub/r.json"]), None),
+        (shell("sh <<E\ncd sub\n../t --output r.json\nE\n"), Some(&["sub/r.json"]), None),
+        (shell("eval 'cd sub; ../t --output r.json'"), Some(&["sub/r.json"]), None),
+        (shell("x=$(cd sub; ../t --output r.json)"), Some(&["sub/r.json"]), None),
+        (shell("if true; then cd sub; fi; ../t --output r.json"), Some(&["sub/r.json"]), None),
+        (shell("cd nowhere 2>/dev/null || true; ./t --output r.json"), Some(&["r.json"]), None),
+        // It counts, and what is behind a link is no artifact.
+        (shell("cd link; ../t --output r.json"), Some(&[]), None),
+        (shell("(cd sub; true); ./t --output r.json"), Some(&["r.json"]), None),
+        // The folder is not known.
+        (
+            shell("D=sub; cd \"$D\"; ../t --output r.json"),
+            None,
+            Some("(it is not known where `cd $D` leads)"),
+        ),
+        (shell("for d in sub; do (cd $d && ../t --output r.json); done"), None, Some(missed)),
+        (exec(&["python3", "-c", elsewhere, "--output", "r.json"]), None, Some(missed)),
+        (
+            exec(&["python3", "-c", elsewhere]),
+            None,
+            Some("`--output` stands in the text of a program that is no shell"),
+        ),
+        (shell(&python), None, Some("`--output` stands in the text of a program that is no shell")),
+        (
+            shell("ln -s sub/r.json r.json; ./t --output r.json"),
+            None,
+            Some("`r.json` (`--output r.json`) is a symbolic link"),
+        ),
+        // Nothing is to be said.
+        (shell("true --output json"), None, None),
+        (shell("true --output /dev/null"), None, None),
+        (shell("cd sub; ../t --output \"$ENVOI_REPORT\""), Some(&[]), None),
+    ];
+    for (command, found, said) in rows {
+        let stage = Stage::new();
+        fs::create_dir(stage.workspace().join("sub")).unwrap();
+        std::os::unix::fs::symlink("sub", stage.workspace().join("link")).unwrap();
+        let tool = stage.workspace().join("t");
+        fs::write(&tool, TOOL).unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        let exit = stage.run(&stage.spec(command.clone()));
+        assert_eq!(exit.outcome, Outcome::Exited { code: 0 }, "{command:?}");
+        assert_eq!(exit.report.is_some(), found.is_some(), "{command:?}: {:?}", exit.warnings);
+        let files: Vec<_> = exit.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(files, found.unwrap_or_default(), "{command:?}");
+        let about =
+            exit.warnings.iter().filter(|warning| warning.contains("report")).cloned().collect::<String>();
+        assert_eq!(about.is_empty(), said.is_none(), "{command:?}: {about}");
+        assert!(about.contains(said.unwrap_or_default()), "{command:?}: {about}");
+    }
+}
+
+/// A report of before the command does not count in that folder either, and that is said. One that failed says why itself.
+pub(crate) fn a_report_of_before_the_command_and_one_of_a_failed_command_are_no_surprise() {
+    let stage = Stage::new();
+    fs::create_dir(stage.workspace().join("sub")).unwrap();
+    let old = r#"{"ok":false,"generatedAt":"t","skillName":"t"}"#;
+    fs::write(stage.workspace().join("sub/r.json"), old).unwrap();
+    let exit = stage.run(&stage.shell("cd sub; true --output r.json"));
+    assert!(exit.report.is_none());
+    let said =
+        ["the report at `sub/r.json` (`--output r.json`) was there before the command, and does not count"];
+    assert_eq!(exit.warnings, said);
+    let stage = Stage::new();
+    let exit = stage.run(&stage.shell("false --output r.json"));
+    assert_eq!(exit.warnings, Vec::<String>::new());
 }
 
 pub(crate) fn a_report_of_an_earlier_visit_is_none() {

@@ -144,6 +144,8 @@ fn trials() -> Vec<Trials> {
             an_attempt_that_looks_back_hands_over_what_both_have_changed,
             an_attempt_that_cannot_look_back_hands_over_its_own_changes_and_says_so,
             a_report_is_found_by_variable_and_by_option,
+            a_report_in_a_folder_that_the_command_enters_is_found_or_missed_aloud,
+            a_report_of_before_the_command_and_one_of_a_failed_command_are_no_surprise,
             what_is_no_file_in_the_place_of_the_report_is_said_to_be,
             only_a_regular_file_that_this_attempt_wrote_is_a_report_behind_the_option,
             a_report_of_an_earlier_visit_is_none,

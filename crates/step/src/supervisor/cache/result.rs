@@ -127,7 +127,8 @@ pub(super) fn keep(
     if let Some((path, _)) = copies().find(|(_, copy)| copy.bytes > most) {
         return Err(NotKept::TooLarge(path.clone()));
     }
-    let is_left = |path: &str| left.before.named() == Some(path) || key.inputs.ignored.contains(path);
+    let is_left =
+        |path: &str| left.before.named().any(|named| named == path) || key.inputs.ignored.contains(path);
     outside::look(spec, is_left, before, after, left.ended.started_at_ms)?;
     if let Some(why) = &left.incomplete {
         return Err(NotKept::Incomplete(why.clone()));

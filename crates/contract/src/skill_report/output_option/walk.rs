@@ -1,0 +1,496 @@
+//! Goes through the commands of a script in their order, and knows in which folder each of them runs.
+//!
+//! Follows `cd`, `pushd` and `popd` as far as they are literal, into subshells and out of them, into the scripts of `sh -c`, `eval` and
+//! here-documents, and what `env -C`, `make -C` and the like do for one command. It runs nothing: where a change of the folder may or may
+//! not be made, both folders are possible.
+
+use super::place::Place;
+use super::words::{Piece, Shell, Word};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The option that gives a skill the path of its report.
+const OPTION: &str = "--output";
+
+/// Programs that run a script.
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
+
+/// Scripts in scripts are followed so deep.
+const MOST_NESTED: usize = 8;
+
+/// Programs that run another one, in the same folder.
+const TRANSPARENT: [&str; 12] = [
+    "command", "builtin", "exec", "nohup", "nice", "ionice", "setsid", "stdbuf", "sudo", "time", "timeout",
+    "xvfb-run",
+];
+
+/// Programs that are given a program text by `-c`, `-e` or a here-document.
+const INTERPRETERS: [&str; 10] =
+    ["python", "python2", "python3", "node", "deno", "bun", "perl", "ruby", "php", "lua"];
+
+/// Programs that enter a folder before they do their work, and the options that name it.
+const ENTERS: [(&[&str], &[&str]); 5] = [
+    (&["make", "gmake"], &["-C", "--directory"]),
+    (&["npm"], &["-C", "--prefix"]),
+    (&["pnpm"], &["-C", "--dir"]),
+    (&["yarn"], &["--cwd"]),
+    (&["uv"], &["--directory"]),
+];
+
+/// A value of the option, and the folder in which its command runs.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) value: Word,
+    pub(super) place: Place,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pub(super) found: Vec<Found>,
+    /// Whether the option stands in the text of a program that is not a shell.
+    pub(super) is_hidden: bool,
+    depth: usize,
+    /// Where the arguments behind a script are first used.
+    passed: Option<Place>,
+}
+
+/// What stands between two commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joint {
+    End,
+    And,
+    Or,
+    Pipe,
+    Background,
+}
+
+/// One command, with what it is given.
+#[derive(Debug, Default)]
+struct Simple {
+    words: Vec<Word>,
+    documents: Vec<String>,
+}
+
+/// Where the walk through one script is.
+struct Script {
+    place: Place,
+    /// The folders outside of the subshells that are open.
+    outside: Vec<Place>,
+    /// Loops, conditions and bodies of functions that are open: what is in them may not be run.
+    maybe: usize,
+    /// Of each open brace, whether it is the body of a function.
+    braces: Vec<bool>,
+    /// Of each open `case`, how many subshells were open before it.
+    cases: Vec<usize>,
+    /// The next brace begins the body of a function.
+    is_function: bool,
+    before: Joint,
+    /// The folder before the first command of `a && b && c`.
+    chain: Option<Place>,
+}
+
+impl Walk {
+    /// The values in a script that begins in `place`, which becomes the folder in which it ends.
+    pub(super) fn script(&mut self, text: &str, place: &mut Place) {
+        if self.depth == MOST_NESTED {
+            return;
+        }
+        self.depth = self.depth.saturating_add(1);
+        let mut script = Script {
+            place: place.clone(),
+            outside: Vec::new(),
+            maybe: 0,
+            braces: Vec::new(),
+            cases: Vec::new(),
+            is_function: false,
+            before: Joint::End,
+            chain: None,
+        };
+        let mut pieces = Shell::new(text).pieces().into_iter().peekable();
+        let mut command = Simple::default();
+        while let Some(piece) = pieces.next() {
+            let joint = match piece {
+                Piece::Word(word) => {
+                    command.words.push(word);
+                    continue;
+                }
+                Piece::Document(text) => {
+                    command.documents.push(text);
+                    continue;
+                }
+                Piece::HereString => {
+                    if let Some(Piece::Word(word)) = pieces.next_if(|next| matches!(next, Piece::Word(_))) {
+                        command.documents.push(word.written);
+                    }
+                    continue;
+                }
+                Piece::Operator('<' | '>') => {
+                    if matches!(pieces.peek(), Some(Piece::Operator('('))) {
+                        continue;
+                    }
+                    while pieces
+                        .next_if(|next| matches!(next, Piece::Operator('<' | '>' | '&' | '|')))
+                        .is_some()
+                    {}
+                    pieces.next_if(|next| matches!(next, Piece::Word(_)));
+                    continue;
+                }
+                Piece::Operator('&') if matches!(pieces.peek(), Some(Piece::Operator('>'))) => continue,
+                Piece::Operator('&') if follows(&mut pieces, '&') => Joint::And,
+                Piece::Operator('&') => Joint::Background,
+                Piece::Operator('|') if follows(&mut pieces, '|') => Joint::Or,
+                Piece::Operator('|') => {
+                    follows(&mut pieces, '&');
+                    Joint::Pipe
+                }
+                Piece::Operator('(') => {
+                    if !command.words.is_empty() && follows(&mut pieces, ')') {
+                        command = Simple::default();
+                        script.is_function = true;
+                        continue;
+                    }
+                    self.end(&mut script, &mut command, Joint::End, false);
+                    script.outside.push(script.place.clone());
+                    continue;
+                }
+                Piece::Operator(')') => {
+                    self.end(&mut script, &mut command, Joint::End, false);
+                    let within_case = script.cases.last().copied().unwrap_or_default();
+                    if script.outside.len() > within_case
+                        && let Some(outside) = script.outside.pop()
+                    {
+                        script.place = outside;
+                    }
+                    continue;
+                }
+                Piece::Operator(_) => Joint::End,
+            };
+            let leaves = |word: &Word| matches!(word.written.as_str(), "exit" | "return" | "{");
+            let is_left = matches!(pieces.peek(), Some(Piece::Word(word)) if leaves(word));
+            self.end(&mut script, &mut command, joint, joint == Joint::Or && is_left);
+        }
+        self.end(&mut script, &mut command, Joint::End, false);
+        *place = script.place;
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// A command ends here. `or_leaves`: where it fails, the script ends.
+    fn end(&mut self, script: &mut Script, command: &mut Simple, joint: Joint, or_leaves: bool) {
+        let Simple { words, documents } = core::mem::take(command);
+        let goes_on = matches!(script.before, Joint::And | Joint::Or | Joint::Pipe);
+        if words.is_empty() && documents.is_empty() && joint == Joint::End && goes_on {
+            // A new line behind `&&`.
+            return;
+        }
+        let before = core::mem::replace(&mut script.before, joint);
+        for inner in words.iter().flat_map(|word| &word.inner) {
+            self.script(inner, &mut script.place.clone());
+        }
+        let words = script.structure(words);
+        if joint == Joint::And && script.chain.is_none() {
+            script.chain = Some(script.place.clone());
+        }
+        if !words.is_empty() {
+            let is_apart = before == Joint::Pipe || matches!(joint, Joint::Pipe | Joint::Background);
+            let is_sure = script.maybe == 0 && before != Joint::Or && (joint != Joint::Or || or_leaves);
+            let mut place = script.place.clone();
+            self.command(&words, &documents, &mut place);
+            if !is_apart {
+                if !is_sure {
+                    place.or(&script.place);
+                }
+                script.place = place;
+            }
+        }
+        if joint != Joint::And
+            && let Some(start) = script.chain.take()
+        {
+            // Where a command of `a && cd b` fails, the script may still go on.
+            if start != script.place && !or_leaves {
+                script.place.or(&start);
+            }
+        }
+    }
+
+    fn command(&mut self, words: &[Word], documents: &[String], place: &mut Place) {
+        let Some((program, arguments)) = words.split_first() else { return };
+        if self.passed.is_none() && words.iter().any(passes_arguments_on) {
+            self.passed = Some(place.clone());
+        }
+        let name = program.literal.as_deref().unwrap_or_default();
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let written = || written(words);
+        match name {
+            "cd" | "chdir" => place.enter(operand(arguments), written()),
+            "pushd" => place.push(operand(arguments), written()),
+            "popd" => place.pop(written()),
+            "eval" => {
+                let text: Vec<&str> = arguments.iter().map(|word| word.written.as_str()).collect();
+                self.script(&text.join(" "), place);
+            }
+            "env" => self.env(arguments, documents, &mut place.clone()),
+            _ if TRANSPARENT.contains(&name) => self.transparent(arguments, documents, place),
+            _ if is_interpreter(name) => self.interpreter(arguments, documents, place),
+            _ => self.program(name, words, documents, place),
+        }
+    }
+
+    /// A shell, a program that enters a folder first, or any other.
+    fn program(&mut self, name: &str, words: &[Word], documents: &[String], place: &Place) {
+        let written: Vec<String> = words.iter().map(|word| word.written.clone()).collect();
+        if let Some((script, behind)) = script_of(&written) {
+            let script = script.to_owned();
+            let behind = words.len().saturating_sub(behind.len());
+            let passed = self.passed.take();
+            let mut ends = place.clone();
+            self.script(&script, &mut ends);
+            let at = core::mem::replace(&mut self.passed, passed).unwrap_or(ends);
+            // The first one is the name of the script.
+            self.values(words.get(behind..).unwrap_or_default().get(1..).unwrap_or_default(), &at);
+            return;
+        }
+        if SHELLS.contains(&name) {
+            let reads_input = words.iter().skip(1).all(|word| word.written.starts_with('-'));
+            for document in documents.iter().filter(|_| reads_input) {
+                self.script(document, &mut place.clone());
+            }
+        }
+        let arguments = words.get(1..).unwrap_or_default();
+        let enters = ENTERS.iter().find(|(names, _)| names.contains(&name));
+        match enters.and_then(|(_, options)| value_of(arguments, options)) {
+            Some((folder, written)) => {
+                let mut entered = place.clone();
+                entered.enter(Some(&folder), format!("{name} {written}"));
+                entered.or(place);
+                self.values(arguments, &entered);
+            }
+            None => self.values(arguments, place),
+        }
+    }
+
+    /// `env -C FOLDER NAME=VALUE PROGRAM …`.
+    fn env(&mut self, arguments: &[Word], documents: &[String], place: &mut Place) {
+        let mut rest = arguments;
+        while let Some((word, behind)) = rest.split_first() {
+            rest = behind;
+            match word.written.as_str() {
+                option @ ("-C" | "--chdir") => {
+                    place.enter(
+                        behind.first(),
+                        format!("env {option} {}", written(behind.get(..1).unwrap_or_default())),
+                    );
+                    rest = behind.get(1..).unwrap_or_default();
+                }
+                "-u" | "--unset" => rest = behind.get(1..).unwrap_or_default(),
+                option => match attached(word, &["-C", "--chdir"]) {
+                    Some(folder) => place.enter(Some(&folder), format!("env {option}")),
+                    None if option.starts_with('-') || is_assignment(word) => {}
+                    None => {
+                        return self.command(
+                            &[core::slice::from_ref(word), behind].concat(),
+                            documents,
+                            place,
+                        );
+                    }
+                },
+            }
+        }
+    }
+
+    /// `timeout 5 PROGRAM …`: its own options and their values stand before the program.
+    fn transparent(&mut self, arguments: &[Word], documents: &[String], place: &mut Place) {
+        let is_known = |word: &Word| {
+            let name = word.literal.as_deref().unwrap_or_default();
+            let name = name.rsplit('/').next().unwrap_or(name);
+            ["cd", "chdir", "pushd", "popd", "eval", "env"].contains(&name)
+                || SHELLS.contains(&name)
+                || is_interpreter(name)
+                || TRANSPARENT.contains(&name)
+                || ENTERS.iter().any(|(names, _)| names.contains(&name))
+        };
+        match arguments.iter().position(is_known) {
+            Some(nth) => self.command(arguments.get(nth..).unwrap_or_default(), documents, place),
+            None => self.values(arguments, place),
+        }
+    }
+
+    fn interpreter(&mut self, arguments: &[Word], documents: &[String], place: &Place) {
+        let texts = arguments.windows(2).filter_map(|pair| match pair {
+            [option, text] if matches!(option.written.as_str(), "-c" | "-e" | "--eval") => {
+                Some(&text.written)
+            }
+            _ => None,
+        });
+        self.is_hidden |= texts.chain(documents).any(|text| names_the_option(text));
+        self.values(arguments, place);
+    }
+
+    /// The values of the option among these words, in order.
+    fn values(&mut self, arguments: &[Word], place: &Place) {
+        let mut arguments = arguments.iter();
+        while let Some(word) = arguments.next() {
+            let value = match word.literal.as_deref() {
+                Some(OPTION) => arguments.next().cloned(),
+                _ => after_equals(word),
+            };
+            self.found.extend(value.map(|value| Found { value, place: place.clone() }));
+        }
+    }
+
+    /// The values in a command that is a list.
+    pub(super) fn list(&mut self, argv: &[String]) {
+        let words: Vec<Word> = argv.iter().map(|argument| Word::literal(argument)).collect();
+        self.command(&words, &[], &mut Place::beginning());
+    }
+}
+
+impl Script {
+    /// Takes the words of the grammar from the beginning of a command, and assignments; says what is left of it.
+    fn structure(&mut self, words: Vec<Word>) -> Vec<Word> {
+        let mut words = words.into_iter().peekable();
+        while let Some(word) = words.peek() {
+            match word.written.as_str() {
+                "if" | "while" | "until" => self.maybe = self.maybe.saturating_add(1),
+                "then" | "else" | "elif" | "do" | "!" => {}
+                "fi" | "done" => self.maybe = self.maybe.saturating_sub(1),
+                "for" | "select" => {
+                    self.maybe = self.maybe.saturating_add(1);
+                    return Vec::new();
+                }
+                "case" => {
+                    self.maybe = self.maybe.saturating_add(1);
+                    self.cases.push(self.outside.len());
+                    return Vec::new();
+                }
+                "esac" => {
+                    self.maybe = self.maybe.saturating_sub(1);
+                    self.cases.pop();
+                }
+                "function" => {
+                    words.next();
+                    self.is_function = true;
+                }
+                "{" => {
+                    let is_body = core::mem::take(&mut self.is_function);
+                    self.maybe = self.maybe.saturating_add(usize::from(is_body));
+                    self.braces.push(is_body);
+                }
+                "}" => {
+                    let was_body = self.braces.pop().unwrap_or_default();
+                    self.maybe = self.maybe.saturating_sub(usize::from(was_body));
+                }
+                _ if is_assignment(word) => {}
+                _ => break,
+            }
+            words.next();
+        }
+        words.collect()
+    }
+}
+
+/// Takes the next piece if it is this operator.
+fn follows(pieces: &mut core::iter::Peekable<alloc::vec::IntoIter<Piece>>, operator: char) -> bool {
+    pieces.next_if(|next| matches!(next, Piece::Operator(other) if *other == operator)).is_some()
+}
+
+/// Whether the option stands in this text, and not only another one that begins so.
+fn names_the_option(text: &str) -> bool {
+    let is_it =
+        |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '-' | '_'));
+    text.split(OPTION).skip(1).any(is_it)
+}
+
+/// `NAME=VALUE`.
+fn is_assignment(word: &Word) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'+')
+    };
+    word.written.split_once('=').is_some_and(|(name, _)| is_name(name))
+}
+
+/// `"$@"` and the like.
+fn passes_arguments_on(word: &Word) -> bool {
+    word.literal.is_none() && ["$@", "$*", "${@", "${*"].iter().any(|all| word.written.contains(all))
+}
+
+fn is_interpreter(name: &str) -> bool {
+    // `python3.12` too.
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&plain)
+}
+
+/// The first word that is no option.
+fn operand(arguments: &[Word]) -> Option<&Word> {
+    arguments.iter().find(|word| word.written == "-" || !word.written.starts_with('-'))
+}
+
+/// The value of one of these options, and the two as they are written.
+fn value_of(arguments: &[Word], options: &[&str]) -> Option<(Word, String)> {
+    let mut found = None;
+    for (nth, word) in arguments.iter().enumerate() {
+        if options.contains(&word.written.as_str()) {
+            let value = arguments.get(nth.saturating_add(1))?;
+            found = Some((value.clone(), format!("{} {}", word.written, value.written)));
+        } else if let Some(value) = attached(word, options) {
+            found = Some((value, word.written.clone()));
+        }
+    }
+    found
+}
+
+/// The value in `--option=VALUE`, or in `-oVALUE`.
+fn attached(word: &Word, options: &[&str]) -> Option<Word> {
+    let value = |text: &str| {
+        options.iter().find_map(|option| {
+            let rest = text.strip_prefix(option).filter(|rest| !rest.is_empty())?;
+            match option.starts_with("--") {
+                true => rest.strip_prefix('='),
+                false => Some(rest),
+            }
+            .map(str::to_owned)
+        })
+    };
+    let written = value(&word.written)?;
+    Some(Word { literal: word.literal.as_deref().and_then(value), written, inner: Vec::new() })
+}
+
+fn written(words: &[Word]) -> String {
+    words.iter().map(|word| word.written.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The script in `[bash, -c, SCRIPT]` and what stands behind it. The options are letters behind one `-` (`-ec`).
+fn script_of(argv: &[String]) -> Option<(&str, &[String])> {
+    let (program, arguments) = argv.split_first()?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if !SHELLS.contains(&name) {
+        return None;
+    }
+    let mut rest = arguments;
+    loop {
+        let (option, behind) = rest.split_first().filter(|(option, _)| is_letters(option))?;
+        rest = match behind.split_first() {
+            Some((script, arguments)) if option.ends_with('c') => return Some((script, arguments)),
+            // `-euo pipefail`: its name follows.
+            Some((_, behind)) if option.ends_with('o') => behind,
+            _ => behind,
+        };
+    }
+}
+
+/// Whether it is `-` and letters, such as `-e`.
+fn is_letters(argument: &str) -> bool {
+    argument
+        .strip_prefix('-')
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|letter| letter.is_ascii_alphabetic()))
+}
+
+/// The value in `--output=VALUE`.
+fn after_equals(word: &Word) -> Option<Word> {
+    let value = |text: &str| Some(text.strip_prefix(OPTION)?.strip_prefix('=')?.to_owned());
+    let written = value(&word.written)?;
+    Some(Word { literal: word.literal.as_deref().and_then(value), written, inner: Vec::new() })
+}
