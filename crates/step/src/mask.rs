@@ -2,34 +2,32 @@
 //! may come in any pieces.
 //!
 //! Knows the values only, not where they come from. A value is found in every spelling: each of its characters as it is,
-//! escaped as in a JSON string or another language, quoted as in a shell or CSV, or encoded as in a URL, and the whole in base64.
+//! escaped as in a JSON string or another language, quoted as in a shell or CSV, or encoded as in a URL, and all that in base64.
 //! Each line of a value is found by itself too, however it is indented. What is encoded otherwise (hexadecimal, compressed,
 //! encrypted, folded) is not found.
 
+mod base64;
 mod index;
 mod ordinary;
 mod pattern;
 mod spelling;
 mod value;
 
+use base64::{BITS_BEFORE, Begun, Content, FirstLetters, Then};
 use index::Index;
 use pattern::{Pattern, Scratch};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use spelling::TooFew;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Secrets shorter than this many bytes are not masked: they would be found everywhere in innocent text, and replacing
 /// them there destroys reports and gives their value away by its places.
 pub const MIN_SECRET_BYTES: usize = 4;
 
+/// So many bytes of what base64 stands for are decoded first. Few places want to see more.
+const FIRST_LOOK: usize = 4;
+
 /// What stands in the place of a secret.
 const MASK: &[u8] = b"***";
-
-/// What programs encode in a URL: all but the unreserved characters (RFC 3986 §2.3).
-const ENCODED_IN_URLS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-/// Of a value with more lines than this, the base64 of single lines is not looked for: each takes memory and time.
-const MOST_LINES_IN_BASE64: usize = 100;
 
 /// The values to be masked, in all spellings.
 pub struct Secrets {
@@ -39,11 +37,19 @@ pub struct Secrets {
 }
 
 /// What begins at a place.
+#[derive(Default)]
 struct Look {
     /// The longest secret.
     longest: Option<usize>,
     /// More bytes could make it another one.
     undecided: bool,
+}
+
+impl Look {
+    fn add(&mut self, other: &Self) {
+        self.longest = self.longest.max(other.longest);
+        self.undecided |= other.undecided;
+    }
 }
 
 impl Secrets {
@@ -98,63 +104,93 @@ impl Secrets {
         !self.is_empty() && self.mask_bytes(bytes).1 > 0
     }
 
-    fn look(&self, bytes: &[u8], scratch: &mut Scratch) -> Look {
-        let Ok(candidates) = self.index.candidates(bytes) else {
-            return Look { longest: None, undecided: true };
-        };
-        let mut look = Look { longest: None, undecided: false };
-        candidates.each(|number| {
-            let Some(pattern) = self.patterns.get(number) else { return };
-            let found = pattern.find(bytes, scratch);
-            look.longest = look.longest.max(found.end);
-            look.undecided |= found.undecided;
-        });
+    /// What begins with the first of `bytes`, as it is or in base64. `begun`: base64 that began in the line before; to which is added what
+    /// begins here at the end of a line.
+    fn look(&self, bytes: &[u8], begun: &mut Vec<Begun>, scratch: &mut Scratch) -> Look {
+        let mut look = self.look_at_text(bytes, scratch);
+        let mut new = Vec::new();
+        if bytes.first().is_some_and(|first| self.index.may_begin_in_base64(*first)) {
+            let letters = FirstLetters::at_the_beginning_of(bytes);
+            for before in BITS_BEFORE {
+                look.add(&self.look_into_base64(bytes, &letters, before, &mut new, scratch));
+            }
+        }
+        for begun in begun.iter().filter(|begun| begun.is_due()) {
+            let (letters, before) = begun.with_next_line(bytes);
+            look.add(&self.look_into_base64(bytes, &letters, before, &mut new, scratch));
+        }
+        begun.append(&mut new);
         look
+    }
+
+    fn look_at_text(&self, bytes: &[u8], scratch: &mut Scratch) -> Look {
+        let mut look = Look::default();
+        match self.index.candidates(bytes) {
+            Ok(candidates) => candidates.each(|number| {
+                let Some(pattern) = self.patterns.get(number) else { return };
+                let found = pattern.find(bytes, scratch);
+                look.add(&Look { longest: found.end, undecided: found.undecided });
+            }),
+            Err(TooFew) => look.undecided = true,
+        }
+        look
+    }
+
+    fn look_into_base64(
+        &self,
+        bytes: &[u8],
+        letters: &FirstLetters,
+        before: u8,
+        begun: &mut Vec<Begun>,
+        scratch: &mut Scratch,
+    ) -> Look {
+        if !self.index.may_begin_with(letters.bits, before) {
+            return Look::default();
+        }
+        match letters.then {
+            Then::More => {
+                let mut read = std::mem::take(&mut scratch.content);
+                let look = self.look_at_content(Content::new(bytes, letters, before, &mut read), scratch);
+                scratch.content = read;
+                look
+            }
+            Then::Cut => Look { longest: None, undecided: true },
+            Then::LineEnd(end) => {
+                if self.index.may_begin_with(letters.with_next_line(bytes, end), before) {
+                    begun.push(Begun::new(*letters, before, end));
+                }
+                Look::default()
+            }
+            Then::End => Look::default(),
+        }
+    }
+
+    fn look_at_content(&self, mut content: Content, scratch: &mut Scratch) -> Look {
+        #[cfg(test)]
+        {
+            scratch.finds += 1;
+        }
+        let mut most = FIRST_LOOK;
+        loop {
+            content.read(most);
+            if self.index.harmless_backslashes(content.bytes()).is_some() {
+                return Look::default();
+            }
+            let look = self.look_at_text(content.bytes(), scratch);
+            if look.undecided && content.goes_on() {
+                most = most.saturating_mul(4);
+                continue;
+            }
+            let longest = look.longest.and_then(|length| content.end(length));
+            return Look { longest, undecided: look.undecided && content.is_cut() };
+        }
     }
 }
 
 /// The patterns of the whole values and of their lines, each once.
 fn patterns(values: &[String]) -> Vec<Pattern> {
-    let mut plain = BTreeSet::<&str>::new();
-    let mut encoded = BTreeSet::<&str>::new();
-    for value in values {
-        let parts: Vec<&str> = parts(value).collect();
-        encoded.extend(parts.iter().take(if parts.len() > MOST_LINES_IN_BASE64 { 1 } else { usize::MAX }));
-        plain.extend(parts);
-    }
-    let escaped: BTreeSet<String> = values.iter().flat_map(|value| escaped(value)).collect();
-    let wholes: BTreeSet<&str> =
-        values.iter().map(String::as_str).filter(|value| encoded.contains(value)).collect();
-    let plain = plain.into_iter().map(|part| Pattern::plain(Arc::from(part)));
-    let encoded = encoded.into_iter().chain(escaped.iter().map(String::as_str));
-    let encoded = encoded.flat_map(|part| Pattern::base64(Arc::from(part)));
-    let wrapped = wholes.into_iter().flat_map(Pattern::base64_in_next_line);
-    plain.chain(encoded).chain(wrapped).collect()
-}
-
-/// The value as usual programs write it into a document that may then be put into base64, such as the body of a token: in
-/// JSON, with escapes for slashes, for HTML or for all but ASCII, and in a URL.
-fn escaped(value: &str) -> impl Iterator<Item = String> {
-    let quoted = serde_json::to_string(value).unwrap_or_default();
-    let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
-    let slashes = json.replace('/', "\\/");
-    let html = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
-    let [ascii, both] = [&json, &slashes].map(|text| {
-        text.chars().fold(String::new(), |mut ascii, char| {
-            match char {
-                plain if plain.is_ascii() => ascii.push(plain),
-                wide => {
-                    wide.encode_utf16(&mut [0; 2]).iter().for_each(|unit| ascii += &format!("\\u{unit:04x}"))
-                }
-            }
-            ascii
-        })
-    });
-    let url = utf8_percent_encode(value, ENCODED_IN_URLS).to_string();
-    let form = url.replace("%20", "+");
-    let long = value.len() >= MIN_SECRET_BYTES;
-    let all = [json, slashes, html, ascii, both, url, form];
-    all.into_iter().filter(move |text| long && text != value)
+    let texts: BTreeSet<&str> = values.iter().flat_map(|value| parts(value)).collect();
+    texts.into_iter().map(Pattern::new).collect()
 }
 
 /// The whole value and, if it has several, its lines without the white space around them: a key is printed line by line,
@@ -171,13 +207,14 @@ pub(crate) struct Masker<'a> {
     held: Vec<u8>,
     /// So many of the next bytes belong to a secret whose mask is out already.
     masked: usize,
+    begun: Vec<Begun>,
     scratch: Scratch,
     hits: u64,
 }
 
 impl<'a> Masker<'a> {
     pub(crate) fn new(secrets: &'a Secrets) -> Self {
-        Self { secrets, held: Vec::new(), masked: 0, scratch: Scratch::default(), hits: 0 }
+        Self { secrets, held: Vec::new(), masked: 0, begun: Vec::new(), scratch: Scratch::default(), hits: 0 }
     }
 
     /// How many secrets were found so far.
@@ -208,19 +245,31 @@ impl<'a> Masker<'a> {
     /// all is decided.
     fn scan<'b>(&mut self, bytes: &'b [u8], out: &mut Vec<u8>, last: bool) -> &'b [u8] {
         let mut rest = bytes;
-        while let Some(skip) = self.secrets.index.next(rest) {
+        loop {
+            let next_line = self.begun.iter_mut().filter_map(|begun| begun.ahead(rest)).min();
+            let next = self.secrets.index.next(rest, next_line.unwrap_or(usize::MAX));
+            let Some(skip) = next.into_iter().chain(next_line).min() else { break };
             let (plain, from_here) = rest.split_at(skip);
             self.pass(plain, out);
-            if let Some(count) = self.secrets.index.harmless_backslashes(from_here) {
-                let (backslashes, after) = from_here.split_at(count);
+            let next_line = next_line.and_then(|line| line.checked_sub(skip));
+            if next_line == Some(0) {
+                if !last && self.begun.iter().any(|begun| begun.is_due() && !begun.is_known()) {
+                    return from_here;
+                }
+            } else if let Some(count) = self.secrets.index.harmless_backslashes(from_here) {
+                let (backslashes, after) =
+                    from_here.split_at(next_line.map_or(count, |line| line.min(count)));
                 self.pass(backslashes, out);
                 rest = after;
                 continue;
             }
-            let look = self.secrets.look(from_here, &mut self.scratch);
+            let begun_before = self.begun.len();
+            let look = self.secrets.look(from_here, &mut self.begun, &mut self.scratch);
             if look.undecided && !last {
+                self.begun.truncate(begun_before);
                 return from_here;
             }
+            self.begun.retain(|begun| !begun.is_due());
             if let Some(length) = look.longest {
                 if self.masked == 0 {
                     self.hits = self.hits.saturating_add(1);
@@ -240,6 +289,7 @@ impl<'a> Masker<'a> {
     fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(bytes.get(self.masked..).unwrap_or_default());
         self.masked = self.masked.saturating_sub(bytes.len());
+        self.begun.iter_mut().for_each(|begun| begun.pass(bytes.len()));
     }
 }
 

@@ -1,26 +1,35 @@
 //! Which patterns can begin where: keeps the common case to one look-up a byte.
 
-use super::pattern::{Head, Letters, Pattern, Unit, value_of};
-use super::spelling::{MOST_BACKSLASHES, Reading, TooFew, is_special, readings};
+use super::base64::{BITS_BEFORE, Bits, letters_of};
+use super::pattern::Pattern;
+use super::spelling::{MOST_BACKSLASHES, Reading, TooFew, is_escapable, is_special, readings};
 use std::collections::{BTreeSet, HashMap};
 
 /// Numbers of patterns, by how they begin.
 pub(super) struct Index {
-    /// Whether there is a pattern that may begin with these two bytes, a bit a pair: 8 KiB, which the processor keeps at hand.
-    bits: Vec<u64>,
-    /// How many bits are set before each word of `bits`.
+    /// With what a pattern or base64 that begins one may begin.
+    stops: Pairs,
+    /// With what a pattern may begin.
+    pairs: Pairs,
+    /// How many are in `pairs` before each word of it.
     ranks: Vec<usize>,
-    /// Where the patterns of each set bit begin in `numbers`, and at last where the last ones end.
+    /// Where the patterns of each of `pairs` begin in `numbers`, and at last where the last ones end.
     offsets: Vec<usize>,
     numbers: Vec<usize>,
-    /// Of each of `numbers`, what is compared before the pattern is looked for.
-    heads: Vec<Head>,
-    /// Bytes with which a pattern may begin.
-    begins: Vec<bool>,
     /// By the first character or byte, where it is escaped.
     escaped: HashMap<First, Vec<usize>>,
     /// The keys of `escaped` that are one byte.
     escaped_bytes: Vec<bool>,
+    /// Letters with which base64 may begin.
+    letters: Vec<bool>,
+}
+
+/// A set of pairs of bytes.
+struct Pairs {
+    /// A bit a pair: 8 KiB, which the processor keeps at hand.
+    bits: Box<[u64; 1024]>,
+    /// A bit for each byte with which one begins.
+    firsts: [u64; 4],
 }
 
 /// What a pattern begins with.
@@ -34,13 +43,59 @@ enum First {
 
 /// What may begin at a place.
 pub(super) enum Candidates<'a> {
-    /// Those of these that may begin with such letters.
-    Of {
-        numbers: &'a [usize],
-        heads: &'a [Head],
-        letters: Letters,
-    },
+    These(&'a [usize]),
     Several(Vec<usize>),
+}
+
+impl Pairs {
+    fn of(pairs: &[u16]) -> Self {
+        let mut bits = Box::new([0; 1024]);
+        for pair in pairs {
+            if let Some(word) = bits.get_mut(usize::from(pair / 64)) {
+                *word |= 1 << (pair % 64);
+            }
+        }
+        let mut firsts = [0; 4];
+        for (nth, words) in bits.chunks(4).enumerate() {
+            let any = words.iter().any(|word| *word != 0);
+            if let Some(word) = firsts.get_mut(nth / 64) {
+                *word |= u64::from(any) << (nth % 64);
+            }
+        }
+        Self { bits, firsts }
+    }
+
+    fn word(&self, pair: u16) -> u64 {
+        self.bits.get(usize::from(pair / 64)).copied().unwrap_or(0)
+    }
+
+    fn has(&self, pair: u16) -> bool {
+        self.word(pair) >> (pair % 64) & 1 == 1
+    }
+
+    /// How many of the word of this pair stand before it.
+    fn before_in_word(&self, pair: u16) -> usize {
+        ones(self.word(pair) & ((1_u64 << (pair % 64)) - 1))
+    }
+
+    /// Whether there is one that begins with this byte.
+    fn any_with_first(&self, first: u8) -> bool {
+        any_in(&self.firsts, first.into(), first.into())
+    }
+
+    /// Whether there is one that begins with the first `bits` bits of `pair`, the others of which are 0.
+    fn any_with(&self, pair: u16, bits: u32) -> bool {
+        let last = pair | u16::MAX.checked_shr(bits).unwrap_or(0);
+        if bits > 8 { any_in(&*self.bits, pair, last) } else { any_in(&self.firsts, pair >> 8, last >> 8) }
+    }
+}
+
+/// Whether one of the bits from `first` to `last` is set, which are in one word or are whole words.
+fn any_in(words: &[u64], first: u16, last: u16) -> bool {
+    match words.get(usize::from(first / 64)..=usize::from(last / 64)).unwrap_or_default() {
+        [word] => (word >> (first % 64)) << (63 - (last - first)) != 0,
+        words => words.iter().any(|word| *word != 0),
+    }
 }
 
 impl Index {
@@ -48,91 +103,99 @@ impl Index {
         let mut pairs = Vec::new();
         let mut escaped = HashMap::<First, Vec<usize>>::new();
         for (number, pattern) in patterns.iter().enumerate() {
-            let mut units = pattern.units();
-            let Some(first) = units.next() else { continue };
+            let mut chars = pattern.text().chars();
+            let Some(first) = chars.next() else { continue };
             for key in escaped_firsts(first) {
                 escaped.entry(key).or_default().push(number);
             }
-            pairs.extend(raw_pairs(first, units.next()).into_iter().map(|pair| (pair, Some(number))));
+            pairs.extend(raw_pairs(first, chars.next()).into_iter().map(|pair| (pair, Some(number))));
         }
         let firsts: BTreeSet<u8> = escaped.keys().filter_map(First::byte).collect();
-        if !patterns.is_empty() {
-            pairs.extend(special_pairs(&firsts).into_iter().map(|pair| (pair, None)));
-        }
+        pairs.extend(special_pairs(&firsts).into_iter().map(|pair| (pair, None)));
         pairs.sort_unstable();
         pairs.dedup();
-        let mut index = Self {
-            bits: vec![0; 1024],
-            ranks: Vec::with_capacity(1024),
-            offsets: Vec::new(),
-            numbers: Vec::new(),
-            heads: Vec::new(),
-            begins: vec![false; 256],
-            escaped,
-            escaped_bytes: (0..=u8::MAX).map(|byte| firsts.contains(&byte)).collect(),
-        };
+        let (mut offsets, mut numbers) = (Vec::new(), Vec::new());
         for group in pairs.chunk_by(|one, other| one.0 == other.0) {
-            index.offsets.push(index.numbers.len());
-            index.numbers.extend(group.iter().filter_map(|(_, number)| *number));
-            group.iter().take(1).for_each(|(pair, _)| index.mark(*pair));
+            offsets.push(numbers.len());
+            numbers.extend(group.iter().filter_map(|(_, number)| *number));
         }
-        index.offsets.push(index.numbers.len());
-        let head = |number: &usize| patterns.get(*number).map(Pattern::head).unwrap_or_default();
-        index.heads = index.numbers.iter().map(head).collect();
-        let mut rank = 0_usize;
-        for word in &index.bits {
-            index.ranks.push(rank);
-            rank = rank.saturating_add(ones(*word));
-        }
-        index
-    }
-
-    fn mark(&mut self, pair: u16) {
-        if let Some(word) = self.bits.get_mut(usize::from(pair / 64)) {
-            *word |= 1 << (pair % 64);
-        }
-        if let Some(begins) = self.begins.get_mut(usize::from(pair / 256)) {
-            *begins = true;
-        }
-    }
-
-    /// The first place at which a pattern may begin. Of the last byte it is not known what follows.
-    pub(super) fn next(&self, bytes: &[u8]) -> Option<usize> {
-        let mut pairs = bytes.iter().zip(bytes.iter().skip(1));
-        let found = pairs.position(|(first, second)| {
-            let pair = u16::from_be_bytes([*first, *second]);
-            self.word(pair) >> (pair % 64) & 1 == 1
+        offsets.push(numbers.len());
+        let all: Vec<u16> = pairs.into_iter().map(|(pair, _)| pair).collect();
+        let pairs = Pairs::of(&all);
+        let mut before = 0_usize;
+        let ranks = pairs.bits.iter().map(|word| {
+            let rank = before;
+            before = before.saturating_add(ones(*word));
+            rank
         });
-        found.or_else(|| {
-            let begins = self.begins.get(usize::from(*bytes.last()?)).copied().unwrap_or(false);
+        let ranks = ranks.collect();
+        let (stops, letters) = stops(&pairs, all, &firsts);
+        let escaped_bytes = (0..=u8::MAX).map(|byte| firsts.contains(&byte)).collect();
+        Self { stops, pairs, ranks, offsets, numbers, escaped, escaped_bytes, letters }
+    }
+
+    /// The first place, of so many, at which a pattern may begin, or base64 that begins one. Of the last byte it is not known what follows.
+    pub(super) fn next(&self, bytes: &[u8], most: usize) -> Option<usize> {
+        let places = bytes.get(..most).unwrap_or(bytes);
+        let mut pairs = places.iter().zip(bytes.iter().skip(1)).enumerate();
+        let found = pairs.find(|(at, (first, second))| {
+            let pair = u16::from_be_bytes([**first, **second]);
+            self.stops.has(pair) && self.takes_a_look(pair, bytes.get(*at..).unwrap_or_default())
+        });
+        let last = || {
+            let begins = bytes.last().is_some_and(|last| self.stops.any_with_first(*last));
             bytes.len().checked_sub(1).filter(|_| begins)
-        })
+        };
+        found.map(|(at, _)| at).or_else(last)
     }
 
-    fn word(&self, pair: u16) -> u64 {
-        self.bits.get(usize::from(pair / 64)).copied().unwrap_or(0)
+    /// Whether more letters than two, if this is base64, are still those of a pattern.
+    #[inline]
+    fn takes_a_look(&self, pair: u16, bytes: &[u8]) -> bool {
+        let [first, _] = pair.to_be_bytes();
+        if self.pairs.has(pair) || matches!(first, b'\\' | b'%') {
+            return true;
+        }
+        let bits = Bits::as_they_stand(bytes);
+        bits.is_some_and(|bits| BITS_BEFORE.into_iter().any(|before| self.may_begin_with(bits, before)))
     }
 
-    /// What may begin with the first of `bytes`, a place that [`Index::next`] has found.
+    /// The patterns that may begin with the first of `bytes`.
     pub(super) fn candidates(&self, bytes: &[u8]) -> Result<Candidates<'_>, TooFew> {
         let first = *bytes.first().ok_or(TooFew)?;
+        let Some(second) = bytes.get(1) else {
+            return if self.pairs.any_with_first(first) { Err(TooFew) } else { Ok(Candidates::These(&[])) };
+        };
+        let pair = u16::from_be_bytes([first, *second]);
+        if !self.pairs.has(pair) {
+            return Ok(Candidates::These(&[]));
+        }
         if is_special(first) {
             return self.escaped_candidates(bytes);
         }
-        let pair = u16::from_be_bytes([first, *bytes.get(1).ok_or(TooFew)?]);
-        let below = self.word(pair) & ((1_u64 << (pair % 64)) - 1);
-        let slot = self.ranks.get(usize::from(pair / 64)).copied().unwrap_or(0).saturating_add(ones(below));
+        let rank = self.ranks.get(usize::from(pair / 64)).copied().unwrap_or(0);
+        let slot = rank.saturating_add(self.pairs.before_in_word(pair));
         let offset = |slot: usize| self.offsets.get(slot).copied().unwrap_or(0);
         let range = offset(slot)..offset(slot.saturating_add(1));
-        let numbers = self.numbers.get(range.clone()).unwrap_or_default();
-        let heads = self.heads.get(range).unwrap_or_default();
-        Ok(Candidates::Of { numbers, heads, letters: Letters::of(bytes) })
+        Ok(Candidates::These(self.numbers.get(range).unwrap_or_default()))
+    }
+
+    /// Whether a pattern may begin with these bits, but for so many before it.
+    pub(super) fn may_begin_with(&self, bits: Bits, before: u8) -> bool {
+        let (bits, count) = bits.of_secret(before);
+        if count < 16 { self.pairs.any_with(bits, count) } else { self.pairs.has(bits) }
+    }
+
+    /// Whether base64 that begins a pattern may begin with this byte, as a letter or as the sign of an escaped one.
+    pub(super) fn may_begin_in_base64(&self, first: u8) -> bool {
+        matches!(first, b'\\' | b'%') || self.letters.get(usize::from(first)).copied().unwrap_or(false)
     }
 
     /// How many backslashes at the beginning of `bytes` no pattern can begin with: most escapes are of a character with which none
     /// begins, and of a long run only the last backslashes can belong to an escape. None where it takes a closer look.
     pub(super) fn harmless_backslashes(&self, bytes: &[u8]) -> Option<usize> {
-        let begins = |byte: u8| self.escaped_bytes.get(usize::from(byte)).copied().unwrap_or(true);
+        let is_one = |bytes: &[bool], byte: u8| bytes.get(usize::from(byte)).copied().unwrap_or(true);
+        let begins = |byte: u8| is_one(&self.escaped_bytes, byte) || is_one(&self.letters, byte);
         if bytes.first() != Some(&b'\\') || begins(b'\\') {
             return None;
         }
@@ -158,7 +221,7 @@ impl Index {
             b't' => begins(b'\t'),
             b'b' => begins(0x08),
             b'f' => begins(0x0c),
-            other => begins(other),
+            sign => is_escapable(sign) && begins(sign),
         };
         (!begins_with_it).then_some(count)
     }
@@ -196,14 +259,12 @@ impl First {
 }
 
 impl Candidates<'_> {
-    pub(super) fn each(&self, mut look: impl FnMut(usize)) {
-        match self {
-            Self::Of { numbers, heads, letters } => {
-                let may_be = numbers.iter().zip(*heads).filter(|(_, head)| head.may_be(*letters));
-                may_be.for_each(|(number, _)| look(*number));
-            }
-            Self::Several(numbers) => numbers.iter().for_each(|number| look(*number)),
-        }
+    pub(super) fn each(&self, look: impl FnMut(usize)) {
+        let numbers = match self {
+            Self::These(numbers) => numbers,
+            Self::Several(numbers) => numbers.as_slice(),
+        };
+        numbers.iter().copied().for_each(look);
     }
 }
 
@@ -217,23 +278,52 @@ fn ones(word: u64) -> usize {
     usize::try_from(word.count_ones()).unwrap_or(0)
 }
 
-/// The first two bytes where the first one stands for itself.
-fn raw_pairs(first: Unit, second: Option<Unit>) -> Vec<u16> {
-    let mut buffer = [0; 4];
-    let encoded = match first {
-        Unit::Char(char) => char.encode_utf8(&mut buffer).as_bytes(),
-        Unit::Sextet { .. } => &[],
+/// Where a closer look is taken if patterns begin with these pairs, which `all` has, and with one of `firsts` where it is escaped; and the
+/// letters with which base64 may begin.
+fn stops(pairs: &Pairs, mut all: Vec<u16>, firsts: &BTreeSet<u8>) -> (Pairs, Vec<bool>) {
+    // What two letters say of two bytes, or one letter: the first bits.
+    let begin_one = |sextets: u16, bits: u32| {
+        BITS_BEFORE.into_iter().any(|before| {
+            let known = bits.saturating_sub(u32::from(before));
+            pairs.any_with(sextets << (16_u32.saturating_sub(known)), known)
+        })
     };
+    let letters: Vec<(u8, u8)> =
+        (0..64).flat_map(|sextet| letters_of(sextet).map(move |letter| (sextet, letter))).collect();
+    let firsts_in_base64: Vec<(u8, u8)> =
+        letters.iter().copied().filter(|(sextet, _)| begin_one(u16::from(*sextet), 6)).collect();
+    for (high, first) in &firsts_in_base64 {
+        let seconds =
+            letters.iter().filter(|(low, _)| begin_one(u16::from(*high) << 6 | u16::from(*low), 12));
+        // The next letter may be escaped, or stand in another line.
+        let seconds = seconds.map(|(_, second)| *second).chain(*b"\\%\n\r");
+        all.extend(seconds.map(|second| u16::from_be_bytes([*first, second])));
+    }
+    let escaped: BTreeSet<u8> =
+        firsts_in_base64.iter().map(|(_, letter)| *letter).chain(firsts.iter().copied()).collect();
+    all.extend(special_pairs(&escaped));
+    let is_letter = |byte: u8| firsts_in_base64.iter().any(|(_, letter)| *letter == byte);
+    (Pairs::of(&all), (0..=u8::MAX).map(is_letter).collect())
+}
+
+/// The first two bytes where the first one stands for itself.
+fn raw_pairs(first: char, second: Option<char>) -> Vec<u16> {
+    let mut buffer = [0; 4];
+    let encoded = first.encode_utf8(&mut buffer).as_bytes();
     let seconds = match (encoded, second) {
         ([_, next, ..], _) => vec![*next],
         (_, Some(second)) => raw_firsts(second),
         (_, None) => (0..=u8::MAX).collect(),
     };
-    // Several quotes may stand for one.
-    let quotes: &[u8] = if matches!(first, Unit::Char('\'' | '"')) { b"'\"" } else { b"" };
+    let others: &[u8] = match first {
+        // Several quotes may stand for one, and two bytes for a line end.
+        '\'' | '"' => b"'\"",
+        '\n' => b"\n",
+        _ => b"",
+    };
     let pairs = |first: u8| {
         // An escape may follow.
-        let seconds = seconds.iter().chain(b"\\%+").chain(quotes).copied();
+        let seconds = seconds.iter().chain(b"\\%+").chain(others).copied();
         seconds.map(move |second| u16::from_be_bytes([first, second])).collect::<Vec<_>>()
     };
     raw_firsts(first).into_iter().filter(|byte| !is_special(*byte)).flat_map(pairs).collect()
@@ -263,29 +353,23 @@ fn special_pairs(firsts: &BTreeSet<u8>) -> Vec<u16> {
         b't' => begins(b'\t'),
         b'b' => begins(0x08),
         b'f' => begins(0x0c),
-        other => begins(other),
+        sign => is_escapable(sign) && begins(sign),
     });
     pairs
 }
 
-/// The bytes with which a unit begins where nothing is escaped.
-fn raw_firsts(unit: Unit) -> Vec<u8> {
-    match unit {
+/// The bytes with which a character begins where nothing is escaped.
+fn raw_firsts(char: char) -> Vec<u8> {
+    match char {
         // A line end of another system has another byte before it.
-        Unit::Char('\n') => vec![b'\n', b'\r'],
+        '\n' => vec![b'\n', b'\r'],
         // Outside of a shell's quotes, one kind of quote stands in the other: `"'"`.
-        Unit::Char('\'' | '"') => vec![b'\'', b'"'],
-        Unit::Char(char) => char.encode_utf8(&mut [0; 4]).as_bytes().first().copied().into_iter().collect(),
-        Unit::Sextet { .. } => {
-            (0..=127).filter(|letter| value_of(*letter).is_some() && unit.takes(*letter)).collect()
-        }
+        '\'' | '"' => vec![b'\'', b'"'],
+        char => char.encode_utf8(&mut [0; 4]).as_bytes().first().copied().into_iter().collect(),
     }
 }
 
-fn escaped_firsts(unit: Unit) -> Vec<First> {
-    let char = match unit {
-        Unit::Char(char) if !char.is_ascii() => Some(First::Char(char)),
-        _ => None,
-    };
-    raw_firsts(unit).into_iter().map(First::Byte).chain(char).collect()
+fn escaped_firsts(char: char) -> Vec<First> {
+    let whole = Some(First::Char(char)).filter(|_| !char.is_ascii());
+    raw_firsts(char).into_iter().map(First::Byte).chain(whole).collect()
 }

@@ -38,6 +38,11 @@ pub(super) fn is_special(byte: u8) -> bool {
     matches!(byte, b'\\' | b'%' | b'+')
 }
 
+/// Whether a backslash before this byte stands for the byte.
+pub(super) fn is_escapable(byte: u8) -> bool {
+    byte.is_ascii_punctuation() || byte == b' '
+}
+
 /// Whether a character can be written as several quotes: see [`quotes`].
 pub(super) fn is_quote(byte: u8) -> bool {
     matches!(byte, b'\'' | b'"')
@@ -130,7 +135,7 @@ fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) ->
                 b't' => b'\t',
                 b'b' => 0x08,
                 b'f' => 0x0c,
-                sign if sign.is_ascii_punctuation() || sign == b' ' => sign,
+                sign if is_escapable(sign) => sign,
                 _ => return Ok(()),
             };
             found(Reading::Byte(meant), end);

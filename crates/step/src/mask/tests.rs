@@ -209,6 +209,7 @@ fn a_secret_is_masked_in_every_spelling() {
         ),
         ("Perl from the start", "\u{20ac}uro", r"\x{20ac}uro", "***"),
         ("lines of another system", "abcdef\nghijkl", "abcdef\r\nghijkl", "***"),
+        ("such a line end at the start", "\nab\ncd", "\r\nab\r\ncd", "***"),
         ("such lines in JSON", "ab\ncdef", r#""ab\r\ncdef""#, r#""***""#),
     ];
     for (what, secret, text, expected) in rows {
@@ -218,26 +219,132 @@ fn a_secret_is_masked_in_every_spelling() {
     }
 }
 
+/// With these characters written in this way.
+fn escaped(text: &str, signs: &str, escape: impl Fn(char) -> String) -> String {
+    let one = |char: char| if signs.contains(char) { escape(char) } else { char.to_string() };
+    text.chars().map(one).collect()
+}
+
+fn code(char: char) -> String {
+    char.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+}
+
+fn upper_code(char: char) -> String {
+    char.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04X}")).collect()
+}
+
+fn percent(char: char) -> String {
+    char.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// What usual programs write into a document, by who writes so.
+fn written(secret: &str) -> Vec<(&'static str, String)> {
+    let json = json(secret);
+    let wide: String = secret.chars().filter(|char| !char.is_ascii()).collect();
+    let all_but = |left: &str| secret.chars().filter(|char| !left.contains(*char)).collect::<String>();
+    let safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~";
+    let quote = |text: &str| escaped(text, &all_but(&format!("{safe}/")), percent);
+    vec![
+        ("nobody changes it", secret.to_owned()),
+        ("serde_json", json.clone()),
+        ("PHP", php(secret)),
+        ("Go", go(secret)),
+        ("Python's json", escaped(&json, &wide, code)),
+        ("System.Text.Json", escaped(&json.replace("\\\"", "\\u0022"), &format!("&<>'+`{wide}"), upper_code)),
+        ("Gson", escaped(&json, "<>&='", code)),
+        (
+            "PHP's JSON_HEX_*",
+            escaped(&php(secret).replace("\\\"", "\\u0022"), &format!("&<>'{wide}"), upper_code),
+        ),
+        ("Python's quote", quote(secret)),
+        ("Python's quote_plus", url(secret).replace("%20", "+")),
+        ("Python's quote of JSON", url(&json).replace("%2F", "/")),
+        ("encodeURIComponent", escaped(secret, &all_but(&format!("{safe}!'()*")), percent)),
+        ("encodeURI", escaped(secret, &all_but(&format!("{safe}!'()*;/?:@&=+$,#")), percent)),
+        ("JavaScript's URL", escaped(secret, &format!(" \"<>#'{wide}"), percent)),
+        ("lower case", url(secret).replace("%2B", "%2b").replace("%3D", "%3d").replace("%2F", "%2f")),
+        ("a URL in a URL", url(&url(secret))),
+        ("JSON in JSON", self::json(&json)),
+        (
+            "octal",
+            escaped(secret, &format!("\"'\\{wide}"), |char| {
+                char.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect()
+            }),
+        ),
+        ("braces", escaped(secret, &wide, |char| format!("\\u{{{:x}}}", u32::from(char)))),
+        ("bash -x", traced(secret)),
+        ("Python's shlex", shlex(secret)),
+        ("CSV", doubled(secret)),
+    ]
+}
+
 #[test]
 fn a_document_in_base64_hides_no_secret() {
-    let secret = "a&b<c> é/\"d 12";
+    let secret = "a&b<c> é/\"d'=+!(1)*~?12";
+    for (who, form) in written(secret) {
+        for before in 0..3 {
+            for alphabet in [STANDARD, FOR_URLS] {
+                for width in [5, 6, 7, 8, 13, 64, 76, 1000] {
+                    let (whole, left) = in_base64(&form, before, 2, width, alphabet);
+                    for size in [1, 5, 1000] {
+                        let masked = masked_in_pieces_of(size, &[secret], &whole);
+                        assert_eq!(masked, left, "{who}: {form} after {before} in lines of {width}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn each_line_of_a_long_secret_is_masked_in_base64() {
+    let lines: Vec<String> = (0..300).map(|nth| format!("line {nth} of it")).collect();
+    let secret = lines.join("\n");
+    for line in &lines {
+        let (whole, left) = in_base64(line, 1, 1, 1000, STANDARD);
+        assert_eq!(masked_in_pieces_of(1000, &[&secret], &whole), left);
+    }
+}
+
+#[test]
+fn base64_without_a_secret_is_left_alone() {
+    let secret = "a&b<c> é/\"d'=+!(1)*~?12";
+    for (who, form) in written(secret) {
+        let almost = [&form[..form.len() - 1], &form[1..], &form.replace('1', "2")].map(str::to_owned);
+        for text in almost.iter().filter(|text| **text != form) {
+            for before in 0..3 {
+                for width in [5, 76] {
+                    let (whole, _) = in_base64(text, before, 3, width, STANDARD);
+                    for size in [1, 7, 1000] {
+                        assert_eq!(masked_in_pieces_of(size, &[secret], &whole), whole, "{who}: {text}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Megabytes may be one run of letters.
+#[test]
+fn of_base64_little_is_held_back() {
+    let secret = "hunter2-s3cr3t/value+with&signs";
     let secrets = Secrets::new(&[secret.to_owned()]);
-    let ascii = |text: &str| text.replace('é', "\\u00e9");
-    let forms = [
-        secret.to_owned(),
-        json(secret),
-        php(secret),
-        go(secret),
-        ascii(&json(secret)),
-        ascii(&php(secret)),
-        url(secret),
-        url(secret).replace("%20", "+"),
-    ];
-    for form in forms {
-        for before in ["", "a", "bc"] {
-            let document = format!("{before}{{\"t\":\"{form}\"}}");
-            let encoded = String::from_iter(letters(document.as_bytes(), STANDARD));
-            assert!(secrets.stand_in(encoded.as_bytes()), "{document}");
+    let almost: String = secret.chars().take(secret.len() - 1).collect();
+    let noise: Vec<u8> = (0..3000).map(|nth| u8::try_from(scattered(nth) % 256).unwrap()).collect();
+    for content in [almost.repeat(100).into_bytes(), b"\\".repeat(3000), b"%25".repeat(1000), noise] {
+        for width in [76, 100_000] {
+            let letters = String::from_iter(letters(&content, STANDARD));
+            let lines: Vec<&str> =
+                letters.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+            let text = lines.join("\n");
+            let (mut masker, mut out) = (Masker::new(&secrets), Vec::new());
+            for piece in text.as_bytes().chunks(11) {
+                masker.push(piece, &mut out);
+                assert!(masker.held.len() <= 64, "{} are held back", masker.held.len());
+                assert!(masker.begun.len() <= 9, "{} have begun", masker.begun.len());
+            }
+            masker.finish(&mut out);
+            assert_eq!(out, text.as_bytes());
         }
     }
 }
@@ -246,7 +353,21 @@ fn a_document_in_base64_hides_no_secret() {
 fn base64_goes_on_behind_an_indentation_and_where_a_line_ends_early() {
     let indented = format!("aHVudGVy\n{}Mmh1bnRlcjI=", " ".repeat(40));
     assert_eq!(masked_in_pieces_of(7, &["hunter2hunter2"], &indented), "***=");
-    assert_eq!(masked_in_pieces_of(7, &["hunter2"], "aHV\nudGVyMg=="), "aHV\n***==");
+    for (text, expected) in [
+        ("aHV\nudGVyMg==", "aHV\n***=="),
+        ("aHV\r\n \tudGVyMg==", "aHV\r\n \t***=="),
+        (r"aHV\r\nudGVyMg==", r"aHV\r\n***=="),
+        ("aHV%0D%0AudGVyMg==", "aHV%0D%0A***=="),
+        (r"aHV\n\u0075dGVyMg==", r"aHV\n***=="),
+        ("a\nH\nVudGVyMg==", "a\nH\n***=="),
+        ("aHV\n.udGVyMg==", "aHV\n.udGVyMg=="),
+        ("aHV\n", "aHV\n"),
+        (r"aHV\", r"aHV\"),
+    ] {
+        for size in 1..=text.len() {
+            assert_eq!(masked_in_pieces_of(size, &["hunter2"], text), expected, "{text} in pieces of {size}");
+        }
+    }
 }
 
 #[test]
@@ -502,6 +623,41 @@ proptest! {
         let (whole, left) = leaks(&secret, &choices, before, after, width);
         let masked = masked_in_pieces_of(size, &[&secret], &whole);
         prop_assert_eq!(without_line_ends(&masked), without_line_ends(&left));
+    }
+
+    #[test]
+    fn no_spelling_of_a_secret_gets_through_in_base64(
+        secret in secret(),
+        choices in vec(any::<u8>(), 1..40),
+        form in 0_usize..30,
+        before in 0_usize..9,
+        after in 0_usize..9,
+        width in 5_usize..90,
+        for_urls in any::<bool>(),
+        outside in 0_usize..3,
+        size in 1_usize..3000,
+    ) {
+        let mixed = || secret.chars().zip(choices.iter().cycle()).map(|(char, choice)| spelt(char, *choice)).collect();
+        let form = written(&secret).into_iter().nth(form).map_or_else(mixed, |(_, form)| form);
+        let alphabet = if for_urls { FOR_URLS } else { STANDARD };
+        let (letters, rest) = in_base64(&form, before, after, width, alphabet);
+        let encode = [str::to_owned, php, url][outside];
+        let masked = masked_in_pieces_of(size, &[&secret], &encode(&letters));
+        let left = encode(&rest).replace("%2A%2A%2A", "***");
+        prop_assert_eq!(without_line_ends(&masked), without_line_ends(&left));
+    }
+
+    #[test]
+    fn base64_without_a_secret_comes_out_as_it_went_in(
+        secret in secret(),
+        content in vec(prop_oneof![Just(b'\\'), Just(b'%'), Just(b'+'), b' '..=b'~', any::<u8>()], 0..400),
+        width in 1_usize..90,
+        size in 1_usize..50,
+    ) {
+        let letters = letters(&content, STANDARD);
+        let lines: Vec<String> = letters.chunks(width).map(String::from_iter).collect();
+        let text = lines.join("\n");
+        prop_assert_eq!(masked_in_pieces_of(size, &[&format!("#{secret}")], &text), text);
     }
 
     #[test]
