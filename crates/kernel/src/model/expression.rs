@@ -10,22 +10,20 @@ mod guard;
 mod language;
 mod meter;
 pub mod names;
+mod number;
 mod ordered;
 
 pub use guard::variables;
 pub use language::{filter_names, test_names};
 
 use crate::model::{files, size};
-use envoi_contract::json::{Number, Object, Value};
+use envoi_contract::json::{Object, Value};
 pub(crate) use meter::Spent;
 use meter::{EXPRESSION_BYTES, MAX_MADE_BYTES, Meter};
-use minijinja::{
-    ErrorKind,
-    value::{Object as DynamicObject, ObjectRepr, ValueKind},
-};
+use minijinja::{ErrorKind, value::ValueKind};
 use names::{Call, Kind};
 use ordered::OrderedMap;
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::borrow::Cow;
 
 /// Longest source of one expression: the parser recurses, and a longer chain could overflow the stack.
 pub const MAX_EXPRESSION_BYTES: usize = 1024;
@@ -422,20 +420,6 @@ fn failed(expression: &str, error: &minijinja::Error) -> EvaluationError {
     EvaluationError::new(expression.trim(), reason)
 }
 
-/// A number that a 64-bit value cannot hold exactly; it prints the token it was read from.
-#[derive(Debug)]
-struct ExactNumber(Number);
-
-impl DynamicObject for ExactNumber {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_str())
-    }
-}
-
 /// About the bytes of these members.
 fn weight(members: &Object) -> u64 {
     let of_member = |(name, value): (&str, &Value)| meter::length(name).saturating_add(weight_of(value));
@@ -457,23 +441,12 @@ fn convert(value: &Value) -> minijinja::Value {
     match value {
         Value::Null => minijinja::Value::from(()),
         Value::Bool(flag) => minijinja::Value::from(*flag),
-        Value::Number(number) => convert_number(number),
+        Value::Number(number) => number::value(number),
         Value::String(text) => minijinja::Value::from(text.as_str()),
         Value::Array(items) => items.iter().map(convert).collect::<Vec<_>>().into(),
         Value::Object(members) => minijinja::Value::from_object(OrderedMap(
             members.iter().map(|(name, member)| (name.to_owned(), convert(member))).collect(),
         )),
-    }
-}
-
-fn convert_number(number: &Number) -> minijinja::Value {
-    let token = number.as_str();
-    match token.parse::<i64>() {
-        Ok(integer) if integer.to_string() == token => minijinja::Value::from(integer),
-        _ => match token.parse::<f64>() {
-            Ok(float) if float.is_finite() && float.to_string() == token => minijinja::Value::from(float),
-            _ => minijinja::Value::from_object(ExactNumber(number.clone())),
-        },
     }
 }
 
@@ -572,6 +545,75 @@ mod tests {
         ] {
             assert_eq!(scope.render(template).as_deref(), Ok(text), "{template}");
         }
+    }
+
+    #[test]
+    fn a_number_is_compared_and_calculated_with_whatever_its_digits() {
+        let big = "123456789012345678901234567890";
+        let huge = "1".repeat(60);
+        let scope = scope(&format!(
+            r#"{{"inputs":{{"zero":0.0,"half":2.50,"e":1e3,"big":{big},"minus":-{big},"huge":{huge},"far":1e400,
+               "l":[1.0,2.50],"m":{{"a":1.0}}}}}}"#
+        ));
+        for (source, expected) in [
+            ("inputs.half > 5", "false"),
+            ("inputs.half < 5", "true"),
+            ("inputs.half == 2.5", "true"),
+            ("2.5 == inputs.half", "true"),
+            ("inputs.half != 2.5", "false"),
+            ("1 < inputs.half < 3", "true"),
+            ("inputs.e >= 1000", "true"),
+            ("inputs.zero > 0.8", "false"),
+            ("inputs.zero == 0", "true"),
+            ("not inputs.zero", "true"),
+            ("not inputs.far", "false"),
+            ("inputs.minus < 0", "true"),
+            ("inputs.big > 5", "true"),
+            ("inputs.big > inputs.minus", "true"),
+            ("inputs.half + 1", "3.5"),
+            ("inputs.half - 1", "1.5"),
+            ("inputs.half * 2", "5.0"),
+            ("inputs.half / 2", "1.25"),
+            ("inputs.half % 2", "0.5"),
+            ("inputs.half // 1", "2.0"),
+            ("inputs.half ** 2", "6.25"),
+            ("-inputs.half", "-2.5"),
+            ("inputs.big + 1", "123456789012345678901234567891"),
+            ("2.5 in inputs.l", "true"),
+            ("inputs.half in [2.5]", "true"),
+            ("inputs.l == [1, 2.5]", "true"),
+            ("[1, 2.5] == inputs.l", "true"),
+            ("inputs.m == {'a': 1}", "true"),
+            ("inputs.l | sum", "3.5"),
+            ("inputs.l | max", "2.5"),
+            ("(inputs.l + [2]) | sort | last", "2.5"),
+            ("inputs.l | select('gt', 2) | list", "[2.50]"),
+            ("inputs.half | int", "2"),
+            ("inputs.half | round", "2.0"),
+            ("inputs.half is number", "true"),
+            ("inputs.half is gt 5", "false"),
+            ("inputs.big is integer", "true"),
+            // What is not calculated with keeps its digits.
+            ("inputs.half", "2.50"),
+            ("inputs.half ~ 'x'", "\"2.50x\""),
+            ("inputs.half or 1", "2.50"),
+            ("inputs.l + [1]", "[1.0,2.50,1]"),
+            ("inputs.l | first", "1.0"),
+        ] {
+            let value = scope.evaluate(source).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(value.compact(), expected, "{source}");
+        }
+        for (source, shown) in [
+            ("inputs.far > 1", "1e400"),
+            ("inputs.huge + 1", "1111111111111111111111111111111111111111…"),
+            ("inputs.huge == 1", "1111111111111111111111111111111111111111…"),
+            ("[inputs.far] | max", "1e400"),
+        ] {
+            let error = scope.evaluate(source).unwrap_err().to_string();
+            let expected = format!("the number {shown} is too large to be calculated with or compared");
+            assert!(error.contains(&expected), "{source}: {error}");
+        }
+        assert!(!scope.holds("inputs.zero").unwrap());
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub(super) const TILDE: &str = "~";
 pub(super) const PART: &str = "[:]";
 /// What stands behind `==`, `<`, `in` and the like.
 pub(super) const LOOKED_THROUGH: &str = "==";
+/// A side of a comparison that is not paid, or a side of `-`, `/` and the like.
+pub(super) const NUMBER: &str = "0";
 /// What an `[n]` is read of.
 pub(super) const READ_OF: &str = "[]";
 
@@ -147,7 +149,11 @@ fn unary<'s>(operator: &Spanned<UnaryOp<'s>>) -> Expr<'s> {
         UnaryOpKind::Not => UnaryOpKind::Not,
         UnaryOpKind::Neg => UnaryOpKind::Neg,
     };
-    Expr::UnaryOp(Spanned::new(UnaryOp { op, expr: guarded(&operator.expr) }, operator.span()))
+    let expr = match op {
+        UnaryOpKind::Not => guarded(&operator.expr),
+        UnaryOpKind::Neg => number(guarded(&operator.expr), operator.span()),
+    };
+    Expr::UnaryOp(Spanned::new(UnaryOp { op, expr }, operator.span()))
 }
 
 fn binary<'s>(operator: &Spanned<BinOp<'s>>) -> Expr<'s> {
@@ -164,7 +170,13 @@ fn binary<'s>(operator: &Spanned<BinOp<'s>>) -> Expr<'s> {
         | BinOpKind::Gte
         | BinOpKind::In) => {
             // A comparison looks at no more of one side than of the other.
+            let left = number(left, operator.span());
             let right = looked_through(right, operator.span());
+            return Expr::BinOp(Spanned::new(BinOp { op, left, right }, operator.span()));
+        }
+        op @ (BinOpKind::Sub | BinOpKind::Div | BinOpKind::FloorDiv | BinOpKind::Rem | BinOpKind::Pow) => {
+            let left = number(left, operator.span());
+            let right = number(right, operator.span());
             return Expr::BinOp(Spanned::new(BinOp { op, left, right }, operator.span()));
         }
         op => return Expr::BinOp(Spanned::new(BinOp { op, left, right }, operator.span())),
@@ -186,10 +198,19 @@ fn looked_through<'s>(side: Expr<'s>, span: minijinja::machinery::Span) -> Expr<
     }
 }
 
+/// What is written out is a number already.
+fn number<'s>(side: Expr<'s>, span: minijinja::machinery::Span) -> Expr<'s> {
+    match side {
+        Expr::Const(_) => side,
+        other => call(NUMBER, vec![other], span),
+    }
+}
+
 fn comparison<'s>(compare: &Spanned<Compare<'s>>) -> Expr<'s> {
     let side = |side| looked_through(guarded(side), compare.span());
     let ops = compare.ops.iter().map(|next| CompareOp { op: next.op, expr: side(&next.expr) }).collect();
-    Expr::Compare(Spanned::new(Compare { expr: guarded(&compare.expr), ops }, compare.span()))
+    let expr = number(guarded(&compare.expr), compare.span());
+    Expr::Compare(Spanned::new(Compare { expr, ops }, compare.span()))
 }
 
 fn conditional<'s>(choice: &Spanned<IfExpr<'s>>) -> Expr<'s> {

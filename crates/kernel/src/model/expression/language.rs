@@ -2,7 +2,10 @@
 //!
 //! Owns which of them exist (`docs/expressions.md` lists the same) and that none makes a value before the [`Meter`] has let it.
 
-use super::meter::{CALL_BYTES, ITEM_BYTES, Meter, length};
+use super::{
+    meter::{CALL_BYTES, ITEM_BYTES, Meter, length},
+    number,
+};
 use minijinja::{
     Environment, Error, ErrorKind, State, UndefinedBehavior, Value, filters, tests,
     value::{Rest, ValueKind, ValueOrKwargs},
@@ -143,17 +146,23 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
     for (name, function, cost) in filters() {
-        environment.add_filter(name, paid(meter, function, cost));
+        environment.add_filter(name, paid(meter, function, cost, CALCULATES.contains(&name)));
     }
     for (name, function, cost) in tests() {
-        environment.add_test(name, paid(meter, function, cost));
+        environment.add_test(name, paid(meter, function, cost, !TAKES_AS_IT_IS.contains(&name)));
     }
     let paying = meter.clone();
     environment.add_function("range", move |lower: i64, upper: Option<i64>, step: Option<i64>| {
         range(&paying, lower, upper, step)
     });
     let looked_through = as_it_is(meter, |meter, value| meter.take_whole(value).map(drop));
-    environment.add_function(super::guard::LOOKED_THROUGH, looked_through);
+    environment.add_function(super::guard::LOOKED_THROUGH, move |arguments: Rest<ValueOrKwargs>| {
+        number::taken(looked_through(arguments)?)
+    });
+    let as_number = as_it_is(meter, |_, _| Ok(()));
+    environment.add_function(super::guard::NUMBER, move |arguments: Rest<ValueOrKwargs>| {
+        number::taken(as_number(arguments)?)
+    });
     environment.add_function(super::guard::READ_OF, as_it_is(meter, text_alone));
     for (name, source, cost) in OPERATORS {
         let meter = meter.clone();
@@ -162,6 +171,17 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
             move |state: &mut State<'_, '_>, Rest(operands): Rest<Value>| -> Result<Value, Error> {
                 meter.take(CALL_BYTES)?;
                 cost(&meter, &operands)?;
+                let operands = match *name {
+                    // Of lists and texts it makes a longer one, with what is in them as it is written.
+                    super::guard::PLUS | super::guard::TIMES => {
+                        let operand = |operand: Value| match operand.kind() {
+                            ValueKind::Plain => number::taken(operand),
+                            _ => Ok(operand),
+                        };
+                        operands.into_iter().map(operand).collect::<Result<Vec<_>, Error>>()?
+                    }
+                    _ => operands,
+                };
                 let named: BTreeMap<&str, Value> = ["a", "b", "c", "d"].into_iter().zip(operands).collect();
                 state.env().compile_expression(source)?.eval(Value::from(named))
             },
@@ -170,16 +190,27 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
     environment
 }
 
+/// Filters that calculate or compare.
+const CALCULATES: [&str; 9] = ["abs", "bool", "float", "int", "max", "min", "round", "sort", "sum"];
+
+/// Tests that ask only whether there is a value.
+const TAKES_AS_IT_IS: [&str; 3] = ["defined", "none", "undefined"];
+
 fn paid(
     meter: &Meter,
     function: Value,
     cost: Cost,
+    calculates: bool,
 ) -> impl Fn(&mut State<'_, '_>, Rest<ValueOrKwargs>) -> Result<Value, Error> + use<> {
     let meter = meter.clone();
     move |state, arguments| {
         let arguments = arguments.into_values();
         meter.take(CALL_BYTES)?;
         cost.pay(&meter, &arguments)?;
+        let arguments = match calculates {
+            true => arguments.into_iter().map(number::taken).collect::<Result<Vec<_>, Error>>()?,
+            false => arguments,
+        };
         function.call(state, &arguments)
     }
 }
