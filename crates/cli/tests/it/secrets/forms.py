@@ -34,6 +34,17 @@ def mixed(text, rng):
     return out
 
 
+def seldom(text):
+    """As fewer programs write it: Python's quote, and JSON that escapes more signs than it must."""
+    document = inner(json.dumps(text, ensure_ascii=False))
+    return [urllib.parse.quote(text), "".join("\\u%04X" % ord(char) if char in "+'=&<>" else char for char in document)]
+
+
+def seldom_in_base64(text):
+    befores = ("", "a", "bc", "{\"t\":\"")
+    return [base64.b64encode((before + content + "z").encode()).decode() for before in befores for content in seldom(text)]
+
+
 def forms(text, seed=0):
     rng = random.Random(seed)
     ascii, wide = inner(json.dumps(text)), inner(json.dumps(text, ensure_ascii=False))
@@ -62,7 +73,7 @@ def traces(text, seed=0):
     """What is left of a form in any file. Of base64 the letters that the secret alone decides."""
     plain, _ = forms(text, seed)
     found = set(plain) | {inner(json.dumps(form)) for form in plain} | {inner(json.dumps(form, ensure_ascii=False)) for form in plain}
-    for spelling in {text, inner(json.dumps(text)), inner(json.dumps(text, ensure_ascii=False)).replace("/", "\\/")}:
+    for spelling in {text, inner(json.dumps(text)), inner(json.dumps(text, ensure_ascii=False)).replace("/", "\\/"), *seldom(text)}:
         for before in range(3):
             letters = base64.b64encode(b"#" * before + spelling.encode()).decode().rstrip("=")
             core = letters[{0: 0, 1: 2, 2: 3}[before]:-1]

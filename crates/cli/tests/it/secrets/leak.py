@@ -11,7 +11,8 @@ def reported(**members):
 what = sys.argv[1]
 token, key = os.environ["TOKEN"], os.environ["KEY"]
 plain, encoded = (sum(pair, []) for pair in zip(forms.forms(token, 1), forms.forms(key, 2)))
-everything = "\n".join("[%s]" % form for form in plain + encoded)
+seldom = forms.seldom_in_base64(token) + forms.seldom_in_base64(key)
+everything = "\n".join("[%s]" % form for form in plain + encoded + seldom)
 for stream in (sys.stderr,) if what == "spoken" else (sys.stdout, sys.stderr):
     stream.write(everything)
     stream.flush()
