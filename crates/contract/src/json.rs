@@ -36,7 +36,7 @@ pub use members::Members;
 pub(crate) use number::MAX_U53;
 pub use number::Number;
 pub(crate) use read::escape_segment;
-pub use read::{MAX_BYTES, MAX_DEPTH};
+pub use read::{MAX_BYTES, MAX_DEPTH, MAX_PART_DEPTH};
 pub(crate) use search::search;
 pub use write::write_string;
 pub(crate) use write::{CompactObject, compact as write_compact};
@@ -98,6 +98,17 @@ impl Value {
         write::pretty(self, 0, &mut out);
         out.push('\n');
         out
+    }
+
+    /// How many arrays and objects stand within each other, this one included: 0 for a value that is neither.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let deepest = match self {
+            Value::Array(items) => items.iter().map(Value::depth).max(),
+            Value::Object(members) => members.values().map(Value::depth).max(),
+            _ => return 0,
+        };
+        deepest.unwrap_or_default().saturating_add(1)
     }
 
     /// The string, if it is one.

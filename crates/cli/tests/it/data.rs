@@ -27,6 +27,32 @@ steps:
 }
 
 #[test]
+fn data_as_deep_as_a_document_may_be_leaves_a_run_that_can_be_read() {
+    let stage = Stage::with_flow(
+        r#"flow: deep
+steps:
+  - id: file
+    run: python3 -c "print('{\"status\":\"VERIFIED\",\"x\":' + '[' * 126 + ']' * 126 + '}')" > "$ENVOI_DATA"
+  - id: report
+    run: python3 -c "print('{\"ok\":true,\"data\":' + '[' * 126 + ']' * 126 + '}')" > "$ENVOI_REPORT"
+  - id: tell
+    envelope: true
+    run: ["sh", "-c", "cp $ENVOI_ENVELOPE seen.json"]
+"#,
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    // A reader of the contracts takes 127 levels.
+    for envelope in [stage.read("seen.json"), stage.expect(0, &["show", "--envelope"]).out] {
+        let envelope = envoi_contract::json::Value::parse_str(&envelope).unwrap();
+        let of = |step: &str| envelope.get("outputs").and_then(|outputs| outputs.get(step)?.get("data"));
+        assert!(of("file").is_some_and(|data| data.get("$artifact").is_some()), "{envelope:?}");
+        assert!(of("report").is_some_and(|data| data.get("$artifact").is_some()), "{envelope:?}");
+    }
+    let events = stage.expect(0, &["--json", "show", "--events"]).out;
+    envoi_contract::json::Value::parse_str(&format!("{{\"data\":{{\"page\":{events}}}}}")).unwrap();
+}
+
+#[test]
 fn data_in_two_places_or_that_does_not_fit_fails_the_step() {
     for (step, words) in [
         ("data: json\n    run: echo 1 | tee \"$ENVOI_DATA\"", "DATA_INVALID: the step hands over data twice"),

@@ -19,6 +19,9 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// How many arrays and objects may stand inside one another.
 pub const MAX_DEPTH: usize = 127;
 
+/// How deeply nested a value may be that is put into other documents: a hand-off, an envelope, a page of events. They are readable then.
+pub const MAX_PART_DEPTH: usize = 100;
+
 /// Reads one whole document.
 pub(super) fn document(bytes: &[u8]) -> Result<Value, Error> {
     if bytes.len() > MAX_BYTES {

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::format;
 
-use super::{Members, Number, Object, Value, locate};
+use super::{MAX_DEPTH, Members, Number, Object, Value, locate};
 
 fn refused(text: &str) -> String {
     match Value::parse_str(text) {
@@ -104,6 +104,14 @@ fn text_that_is_not_utf8_is_refused_where_it_breaks() {
     let error = Value::parse(b"[\"\xC3\xA9\", \"\xFF\"]").unwrap_err();
     assert_eq!((error.line, error.column, error.found.as_str()), (1, 8, "the byte 0xFF"));
     assert!(Value::parse(b"\"\xED\xA0\x80\"").is_err(), "a surrogate in UTF-8");
+}
+
+#[test]
+fn the_depth_of_a_value_is_what_the_reader_counts() {
+    for (text, depth) in [("1", 0), ("[]", 1), ("{}", 1), ("[1, {\"a\": [[]], \"b\": 2}]", 4)] {
+        assert_eq!(Value::parse_str(text).unwrap().depth(), depth, "{text}");
+    }
+    assert_eq!(Value::parse_str(&nested(MAX_DEPTH)).unwrap().depth(), MAX_DEPTH);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use crate::syntax::suggestion::did_you_mean;
 use crate::values::json_schema::{Mismatch, Schema, shown};
 use core::fmt;
-use envoi_contract::json::{Object, Value};
+use envoi_contract::json::{MAX_PART_DEPTH, Object, Value};
 use envoi_kernel::flow::{Flow, InputDecl, InputMisfit};
 
 /// The most bytes that the inputs of a run have together, as compact JSON.
@@ -46,6 +46,16 @@ pub enum InputError {
     TooLarge {
         /// As compact JSON.
         bytes: usize,
+    },
+    /// The value is nested too deeply to stand in other documents.
+    #[error(
+        "input `{name}` has {depth} levels of nesting, and at most {MAX_PART_DEPTH} can be given; give the path of a file"
+    )]
+    TooDeep {
+        /// The declared name.
+        name: String,
+        /// How many.
+        depth: usize,
     },
     /// A text that should have been JSON.
     #[error("input `{name}` is not JSON: {reason}")]
@@ -99,6 +109,10 @@ pub fn resolve(flow: &Flow, given: &Object) -> Result<Object, InputErrors> {
         match given.get(&decl.name).or(decl.default.as_ref()) {
             Some(value) => {
                 errors.extend(check(decl, value));
+                let depth = value.depth();
+                if depth > MAX_PART_DEPTH {
+                    errors.push(InputError::TooDeep { name: decl.name.clone(), depth });
+                }
                 resolved.insert(decl.name.clone(), value.clone());
             }
             None => errors.push(InputError::Missing { name: decl.name.clone() }),

@@ -3,7 +3,7 @@
 //! Owns the four members, their bounds and what stands in an envelope when one of them is missing. Nothing is decided by
 //! them: who started a run, and whose it is, is its [`Principal`](crate::model::ids::Principal).
 
-use envoi_contract::json::{Object, Value};
+use envoi_contract::json::{MAX_PART_DEPTH, Object, Value};
 use serde::{Deserialize, Serialize};
 
 /// Longest `user_id` and `session_id`. A2A clients choose context ids of up to this size.
@@ -59,6 +59,12 @@ pub enum RequesterError {
         /// Its length as compact JSON.
         bytes: usize,
     },
+    /// The metadata is nested too deeply.
+    #[error("`metadata` has {depth} levels of nesting; at most {MAX_PART_DEPTH} are kept")]
+    Nested {
+        /// Its levels.
+        depth: usize,
+    },
     /// The raw input is too large.
     #[error("`raw_input` has {bytes} bytes; at most {} are kept", MAX_RAW_INPUT_BYTES)]
     RawInput {
@@ -92,6 +98,10 @@ impl Requester {
         if bytes > MAX_METADATA_BYTES {
             return Err(RequesterError::Metadata { bytes });
         }
+        let depth = Value::Object(self.metadata.clone()).depth();
+        if depth > MAX_PART_DEPTH {
+            return Err(RequesterError::Nested { depth });
+        }
         match self.raw_input.as_ref().map(String::len) {
             Some(bytes) if bytes > MAX_RAW_INPUT_BYTES => Err(RequesterError::RawInput { bytes }),
             _ => Ok(()),
@@ -114,6 +124,10 @@ mod tests {
     fn bounds_and_reserved_names_are_refused_with_a_sentence() {
         let text = |bytes: usize| Some("x".repeat(bytes));
         let metadata = |name: &str, bytes: usize| Object::from([(name, Value::from("x".repeat(bytes)))]);
+        let nested = |levels: usize| {
+            let value = Value::parse_str(&format!("{}{}", "[".repeat(levels), "]".repeat(levels)));
+            Object::from([("deep", value.unwrap())])
+        };
         let none = Requester::default;
         for (requester, wrong) in [
             (none(), None),
@@ -123,6 +137,8 @@ mod tests {
             (Requester { metadata: metadata("team", 10), ..none() }, None),
             (Requester { metadata: metadata("run_id", 10), ..none() }, Some("`metadata.run_id`")),
             (Requester { metadata: metadata("team", MAX_METADATA_BYTES), ..none() }, Some("`metadata` has")),
+            (Requester { metadata: nested(MAX_PART_DEPTH - 1), ..none() }, None),
+            (Requester { metadata: nested(MAX_PART_DEPTH), ..none() }, Some("`metadata` has 101 levels")),
             (Requester { raw_input: text(MAX_RAW_INPUT_BYTES), ..none() }, None),
             (Requester { raw_input: text(MAX_RAW_INPUT_BYTES + 1), ..none() }, Some("`raw_input`")),
         ] {

@@ -5,7 +5,7 @@
 
 use crate::model::files::Blob;
 use envoi_contract::{
-    json::{Object, Value},
+    json::{MAX_PART_DEPTH, Object, Value},
     skill_report::SkillError,
 };
 
@@ -69,11 +69,16 @@ pub(crate) fn of_error(error: SkillError) -> SkillError {
     }
 }
 
+/// Whether this may stand in an event, and in the documents that are made of it.
+pub(crate) fn fits(data: &Value) -> bool {
+    data.compact().len() <= MAX_DATA_BYTES && data.depth() <= MAX_PART_DEPTH
+}
+
 /// Data over the limit is a reference to the content that holds it. Its `status` stays beside the reference: the routing reads it, and a
 /// critic that denies in its report must not pass because its report is long.
 pub(crate) fn of_data(data: Value, holds: Option<&Blob>) -> Value {
     match holds {
-        Some(blob) if data.compact().len() > MAX_DATA_BYTES => {
+        Some(blob) if !fits(&data) => {
             let status = data.get("status").and_then(Value::as_str).map(str::to_owned);
             let status =
                 status.map(|status| ("status".to_owned(), Value::from(shortened(status, MAX_CODE_BYTES))));
@@ -86,7 +91,7 @@ pub(crate) fn of_data(data: Value, holds: Option<&Blob>) -> Value {
 /// Metrics over the limit are those that the engine counts with, and a reference to the report that holds them all.
 pub(crate) fn of_metrics(metrics: Object, report: Option<&Blob>) -> Object {
     let Some(blob) = report else { return metrics };
-    if Value::Object(metrics.clone()).compact().len() <= MAX_DATA_BYTES {
+    if fits(&Value::Object(metrics.clone())) {
         return metrics;
     }
     let short = |value: &&Value| value.compact().len() <= MAX_CODE_BYTES;
@@ -123,6 +128,25 @@ mod tests {
         ] {
             assert_eq!(shortened(text.to_owned(), max), expected);
         }
+    }
+
+    #[test]
+    fn data_that_is_nested_too_deeply_for_other_documents_is_a_reference_too() {
+        let blob = Blob { digest: envoi_contract::digest::Digest::of(b"data"), size: 4 };
+        let nested = |levels: usize| {
+            Value::parse_str(&format!("{}{}", "[".repeat(levels), "]".repeat(levels))).unwrap()
+        };
+        let of = |status: &str, levels: usize| {
+            Value::Object(Object::from([("status", Value::from(status)), ("x", nested(levels))]))
+        };
+        let fits = of("VERIFIED", MAX_PART_DEPTH - 1);
+        assert_eq!(of_data(fits.clone(), Some(&blob)), fits);
+        let reference = of_data(of("VERIFIED", MAX_PART_DEPTH), Some(&blob));
+        assert!(is_reference(&reference), "{reference:?}");
+        assert_eq!(reference.get("status").and_then(Value::as_str), Some("VERIFIED"));
+        let metrics = Object::from([("llm_calls", Value::from(7_u64)), ("x", nested(MAX_PART_DEPTH))]);
+        let kept = of_metrics(metrics, Some(&blob));
+        assert_eq!(kept.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["llm_calls", "$artifact", "size"]);
     }
 
     #[test]

@@ -39,6 +39,18 @@ fn every_mistake_of_the_inputs_is_reported_at_once() {
 }
 
 #[test]
+fn a_value_that_could_not_stand_in_an_envelope_is_refused() {
+    let flow = flow("{ any: {} }");
+    let given = |levels: usize| object(&format!("{{\"any\": {}{}}}", "[".repeat(levels), "]".repeat(levels)));
+    assert!(resolve(&flow, &given(MAX_PART_DEPTH)).is_ok());
+    let told = resolve(&flow, &given(MAX_PART_DEPTH + 1)).unwrap_err().to_string();
+    assert_eq!(
+        told,
+        "input `any` has 101 levels of nesting, and at most 100 can be given; give the path of a file"
+    );
+}
+
+#[test]
 fn an_argument_is_text_for_a_string_and_json_for_anything_else() {
     let flow = flow(
         "{ s: { type: string }, n: { type: integer }, e: { enum: [dev, prod] }, any: {}, \

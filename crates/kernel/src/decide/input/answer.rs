@@ -26,7 +26,7 @@ use crate::{
 use envoi_contract::envelope::TerminalReason;
 use envoi_contract::{
     envelope::InterruptKind,
-    json::{Object, Value},
+    json::{MAX_PART_DEPTH, Object, Value},
     routing::{Decision, Signal},
     user_envelope::{MAX_ATTACHMENTS, answer_text},
 };
@@ -239,6 +239,9 @@ fn check_content(
     }
     if answer.data.as_ref().is_some_and(|data| data.compact().len() > MAX_DATA_BYTES) {
         return misfit(format!("the form has over {MAX_DATA_BYTES} bytes; attach a file"));
+    }
+    if answer.data.as_ref().is_some_and(|data| data.depth() > MAX_PART_DEPTH) {
+        return misfit(format!("the form has over {MAX_PART_DEPTH} levels of nesting; attach a file"));
     }
     let several = plan.is_some_and(|plan| plan.quorum > 1);
     let longest = if several { MAX_VOTE_BYTES } else { MAX_TEXT_BYTES };

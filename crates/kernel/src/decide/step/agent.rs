@@ -16,7 +16,7 @@ use crate::{
         flow::{InDoubtPolicy, Step, StepKind},
         ids::VisitId,
         input::{AttemptResult, Refusal},
-        size::{MAX_DATA_BYTES, MAX_QUESTION_BYTES},
+        size::{MAX_QUESTION_BYTES, fits},
     },
     state::visit::OpenVisit,
 };
@@ -50,8 +50,7 @@ pub(crate) fn outcome(open: &OpenVisit, result: &AttemptResult) -> Option<AgentO
         "asks" => {
             let text = state.get("question").and_then(Value::as_str).unwrap_or_default();
             let evidence = state.get("evidence").cloned().unwrap_or_default();
-            let fits = evidence.compact().len() <= MAX_DATA_BYTES;
-            let evidence = if fits { evidence } else { Value::Null };
+            let evidence = if fits(&evidence) { evidence } else { Value::Null };
             let takes_words = state.get("takes").and_then(Value::as_str) != Some("decision");
             let kind = if takes_words { InterruptKind::Clarification } else { InterruptKind::Confirmation };
             let kind = is_program.then_some(kind);

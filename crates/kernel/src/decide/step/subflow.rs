@@ -15,13 +15,13 @@ use crate::{
         flow::{Flow, InnerPlan},
         ids::{FlowId, StepId, VisitId},
         input::Refusal,
-        size::MAX_DATA_BYTES,
+        size::{MAX_DATA_BYTES, fits},
     },
     state::flow_state::Kept,
 };
 use envoi_contract::code::Code;
 use envoi_contract::{
-    json::{Object, Value},
+    json::{MAX_PART_DEPTH, Object, Value},
     routing::{Decision, Signal},
     skill_report::SkillError,
 };
@@ -89,13 +89,14 @@ pub(crate) fn returned(draft: &mut Draft<'_>, scope: &str) -> Result<(), Refusal
     let data = render::outputs(draft, scope, outputs);
     let (text, is_summary) = last_text(draft, scope);
     match data {
-        Ok(data) if data.compact().len() <= MAX_DATA_BYTES => {
+        Ok(data) if fits(&data) => {
             draft.emit(Event::FlowReturned(Box::new(FlowReturned { visit: visit.clone(), data })))?;
             conclude::conclude_with(draft, &visit, Conclusion::Succeeded(text), is_summary)
         }
         Ok(_) => {
-            let message =
-                format!("the outputs of the flow have over {MAX_DATA_BYTES} bytes; pass a report's path");
+            let message = format!(
+                "the outputs of the flow have over {MAX_DATA_BYTES} bytes, or over {MAX_PART_DEPTH} levels of nesting; pass a report's path"
+            );
             let error = SkillError::new(Code::ValueTooLarge, message);
             conclude::conclude(draft, &visit, Conclusion::Failed(error))
         }
