@@ -103,8 +103,9 @@ impl Policy<'_> {
         }
     }
 
-    /// The wait after this try.
-    fn wait(&self, tries: u32) -> Duration {
+    /// The wait after this try, if it fails.
+    #[must_use]
+    pub fn wait(&self, tries: u32) -> Duration {
         let factor = 1_u32.checked_shl(tries.saturating_sub(1)).unwrap_or(u32::MAX);
         let most = self.first.saturating_mul(factor).min(self.longest);
         let Some(name) = self.spread_by else { return most };

@@ -154,6 +154,23 @@ fn an_engine_that_is_killed_anywhere_tells_at_least_once_and_always_the_same() {
 }
 
 #[test]
+fn a_notice_whose_command_kills_its_engine_keeps_no_later_engine_from_its_work() {
+    let stage = Stage::with_flow(&flow("{ command: 'echo told >> told; kill -9 $PPID' }"));
+    stage.write("other.yaml", "flow: other\nsteps:\n  - { id: a, run: echo a >> did }\n");
+    let killed = stage.envoi(&["run", "flow.yaml"]);
+    assert_eq!(killed.code, None, "{killed:?}");
+    let run = stage.run_id();
+    // The next tries may end more engines, after 0, 2, 4, 8 … seconds.
+    let is_done = (0..8).any(|_| stage.envoi(&["run", "--share-workspace", "other.yaml"]).code == Some(0));
+    assert!(is_done && !stage.lines("did").is_empty(), "{:?}", stage.lines("told"));
+    let shown = stage.expect(0, &["show", &run]).out;
+    assert!(
+        shown.contains("notice of end to command ") && shown.contains("no engine has noted the end of "),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_notice_that_was_delivered_and_not_marked_is_sent_again_with_its_id() {
     let stage =
         Stage::with_flow(&flow("{ command: 'echo $ENVOI_NOTICE_ID >> told; test -e go || kill -9 $PPID' }"));

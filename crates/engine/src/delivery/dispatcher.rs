@@ -16,7 +16,11 @@ use envoi_notify::{
     retry,
     turns::{Owner, Turns},
 };
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 /// A receiver that hangs leaves room for others. A target of notices is a command as often as a webhook: none has a bound of its own.
 const BOUNDS: Bounds = Bounds {
@@ -101,8 +105,19 @@ impl Deliveries for DueNotices {
             notice::compose(&self.reader, row, self.notices.how_to_answer, self.notices.page.as_deref())
                 .and_then(|notice| PreparedDelivery::of(row, notice, &self.notices, caller))
                 .map_err(|error| Outcome::failed(error.to_string()))?;
-        let heeds_flag = prepared.is_command();
-        Ok(Try { run: Box::new(move |flag| prepared.run(flag)), heeds_flag })
+        if !prepared.is_command() {
+            return Ok(Try { run: Box::new(move |flag| prepared.run(flag)), heeds_flag: false });
+        }
+        if row.tries >= retry::MOST_TRIES {
+            return Err(Outcome::failed("each engine has ended during its try"));
+        }
+        let begun = self.begun(row);
+        let writer = Arc::clone(&self.writer);
+        let run = move |flag: &_| match is_durable(&writer, begun) {
+            true => prepared.run(flag),
+            false => Outcome::failed("the store could not note that its try begins"),
+        };
+        Ok(Try { run: Box::new(run), heeds_flag: true })
     }
 
     fn unfinished(&mut self, _: &DeliveryRow, why: Unfinished) -> Outcome {
@@ -122,6 +137,15 @@ impl Deliveries for DueNotices {
 }
 
 impl DueNotices {
+    /// A command is a child of the engine, and may end it. Its try is counted before it begins: an engine that it ends has tried, and the next one
+    /// that comes up has time for its own work. The first try is made good at once, because most engines that end during one were killed by
+    /// others.
+    fn begun(&self, row: &DeliveryRow) -> Mark {
+        let tries = row.tries.saturating_add(1);
+        let wait = if tries == 1 { Duration::ZERO } else { retry::NOTICES.wait(tries) };
+        Mark { key: row.key, tries, fate: Fate::Begun { at: retry::after(self.clock.now(), wait) } }
+    }
+
     fn masked(&self, run: &RunId, outcome: Outcome) -> Outcome {
         match (&outcome, self.callers.of(run)) {
             (Outcome::Delivered, _) => outcome,
@@ -132,6 +156,17 @@ impl DueNotices {
             }
         }
     }
+}
+
+/// Waits until a mark is in the journal. Called on the thread of the try.
+fn is_durable(writer: &Writer, mark: Mark) -> bool {
+    let (tell, told) = mpsc::channel();
+    let done = move |result: Result<_, _>| {
+        // Who does not wait any more has no use for the answer.
+        let _ = tell.send(result.is_ok());
+    };
+    writer.mark(mark, Box::new(done));
+    told.recv().unwrap_or(false)
 }
 
 fn mark(row: &DeliveryRow, outcome: Outcome, now: Timestamp) -> Mark {

@@ -81,6 +81,11 @@ pub struct Mark {
 /// See [`Mark`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
+    /// Its try begins: a process is about to be started that may end the engine. Until the try is marked again, its end is not known.
+    Begun {
+        /// When it is tried again if no end is marked.
+        at: Timestamp,
+    },
     /// It was taken.
     Delivered {
         /// When.

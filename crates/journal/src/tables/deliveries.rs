@@ -37,6 +37,7 @@ pub(crate) fn belong(commit: &Commit) -> bool {
 
 pub(crate) fn mark(conn: &Connection, mark: &Mark) -> rusqlite::Result<()> {
     let (next, delivered, gave_up, error) = match &mark.fate {
+        Fate::Begun { at } => (Some(at), None, None, None),
         Fate::Delivered { at } => (None, Some(at), None, None),
         Fate::Again { at, error } => (Some(at), None, None, Some(error)),
         Fate::GivenUp { at, error } => (None, None, Some(at), Some(error)),

@@ -391,7 +391,9 @@ fn place(store: &Store) -> Result<String, OpenError> {
 /// No fault of the store, whatever the numbers: a receiver that is gone is not mended here.
 fn describe(counts: &Undelivered) -> String {
     let Undelivered { open, failing, given_up } = counts;
-    format!("{open} not delivered yet ({failing} of them failed and are tried again), {given_up} given up")
+    format!(
+        "{open} not delivered yet ({failing} of them failed, or their engine ended meanwhile, and are tried again), {given_up} given up"
+    )
 }
 
 #[cfg(test)]

@@ -130,6 +130,52 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
+fn the_try_of_a_command_is_counted_before_it_begins() {
+    let stage = Stage::new();
+    stage.over("a", &["echo $ENVOI_NOTICE_ID >> told; while [ ! -e go ]; do sleep 0.01; done"]);
+    let dispatcher = stage.dispatcher();
+    wait_until("the command", || !stage.read("told").is_empty());
+    // An engine that ended now would leave this.
+    let row = &stage.rows("a")[0];
+    assert_eq!((row.tries, row.is_open(), row.last_error.as_deref()), (1, true, None));
+    fs::write(stage.folder.path().join("go"), "").unwrap();
+    wait_until("the end", || !stage.rows("a")[0].is_open());
+    dispatcher.close(AMPLE);
+    let row = &stage.rows("a")[0];
+    assert!(row.tries == 1 && row.delivered_at.is_some() && row.last_error.is_none(), "{row:?}");
+    assert_eq!(stage.read("told"), "evt_a_1\n");
+}
+
+#[test]
+fn engines_that_end_during_each_try_do_so_ever_later_and_not_for_ever() {
+    let stage = Stage::new();
+    stage.over("a", &["echo told >> told"]);
+    let key = stage.rows("a")[0].key;
+    let reader = stage.store.reader().unwrap();
+    let (writer, clock) = (Arc::clone(&stage.writer), SteadyClock::new(Timestamp::default()));
+    let due = DueNotices { reader, writer, notices: notices(), callers: Callers::default(), clock };
+    let waits = [0, 1, 2, 9, 82].map(|tries| {
+        let row = DeliveryRow { tries, ..stage.rows("a")[0].clone() };
+        let before = due.now();
+        match due.begun(&row) {
+            Mark { tries: begun, fate: Fate::Begun { at }, .. } if begun == tries + 1 => {
+                at.as_millis().saturating_sub(before.as_millis()) / 1_000
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+    assert_eq!(waits, [0, 2, 4, 512, 3_600]);
+    stage.marked(Mark { key, tries: retry::MOST_TRIES, fate: Fate::Begun { at: Timestamp::from_millis(0) } });
+    let dispatcher = stage.dispatcher();
+    wait_until("it is given up", || !stage.rows("a")[0].is_open());
+    dispatcher.close(AMPLE);
+    let row = &stage.rows("a")[0];
+    let error = row.last_error.as_deref().unwrap_or_default();
+    assert!(row.gave_up_at.is_some() && error.starts_with("each engine has ended during its try"), "{row:?}");
+    assert_eq!(stage.read("told"), "");
+}
+
+#[test]
 fn work_that_was_due_before_the_start_and_new_work_are_both_sent() {
     let stage = Stage::new();
     stage.over("a", &["echo $ENVOI_NOTICE_ID >> told"]);

@@ -18,6 +18,13 @@ fn line(row: &DeliveryRow) -> String {
             format!("notice of {what}: given up at {} after {}{error}", clock::local(at), tries(row.tries))
         }
         None if row.tries == 0 => format!("notice of {what}: not tried yet"),
+        None if row.last_error.is_none() => {
+            let at = clock::local(row.next_try_at);
+            let tries = tries(row.tries);
+            format!(
+                "notice of {what}: no engine has noted the end of {tries}, next try at {at} if an engine is up"
+            )
+        }
         None => {
             let at = clock::local(row.next_try_at);
             format!(
