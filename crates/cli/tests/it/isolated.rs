@@ -1029,6 +1029,26 @@ inputs: { elsewhere: { default: '' } }
 }
 
 #[test]
+fn trees_lie_nowhere_among_the_files_that_they_are_made_from() {
+    for in_repository in [false, true] {
+        let stage = stage(APART);
+        if in_repository {
+            in_git(&stage);
+        }
+        let before = work(&stage);
+        for place in ["work/trees", "work/a/../b/trees", "work"] {
+            let refused = stage.expect(2, &["run", "flow.yaml", "--isolate", "--trees", place]);
+            assert!(refused.err.contains("each would have all trees before it"), "{refused:?}");
+        }
+        assert!(work(&stage) == before && stage.runs().is_empty(), "in git: {in_repository}");
+        if in_repository {
+            stage.write("work/.gitignore", "trees/\n");
+            stage.expect(0, &["run", "flow.yaml", "--isolate", "--trees", "work/trees"]);
+        }
+    }
+}
+
+#[test]
 fn a_run_without_a_tree_of_its_own_has_a_patch_and_no_branch() {
     let stage = stage(ALL_KINDS);
     for name in ["a", "b"] {

@@ -301,6 +301,12 @@ impl<'s> Git<'s> {
         }
     }
 
+    /// Whether git ignores what will lie at this path of the repository.
+    pub(crate) fn ignores(self, repository: &Repository, path: &Path) -> Result<bool, GitError> {
+        let arguments = [OsStr::new("check-ignore"), OsStr::new("-q"), OsStr::new("--"), path.as_os_str()];
+        Ok(answer(self.run(&repository.top, arguments))?.is_some())
+    }
+
     /// Files that git does not track and that `.worktreeinclude` names, relative to the root of the checkout.
     pub(crate) fn included(self, repository: &Repository) -> Result<Vec<String>, GitError> {
         const LIST: &str = ".worktreeinclude";

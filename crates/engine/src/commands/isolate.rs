@@ -75,6 +75,14 @@ impl Commands {
             ));
         }
         let source = Source { workspace, repository };
+        if let Some(trees) = nested(git, &source, &wanted.trees.join(run.as_str()))? {
+            let root = source.root().display();
+            let message = format!(
+                "`{trees}` lies in `{root}`, whose files each tree takes: each would have all trees before it; nothing was started"
+            );
+            let hint = "`--trees DIR` names a folder elsewhere, or one that git ignores";
+            return Err(Refused::new(Code::RequestInvalid, message, Some(hint)));
+        }
         let place = match made_place(&wanted.trees, run)? {
             Made::New(place) => place,
             // By an engine that went away in the middle of this request: the run has not begun.
@@ -244,6 +252,21 @@ fn remove(git: Git<'_>, repository: &Path, place: &Path, branch: Option<&str>) {
         git.remove_worktree(repository, place, branch).ok();
     }
     fs::remove_dir_all(place).ok();
+}
+
+/// The folder of `place`, if a tree there would be among the files that trees are made from. It need not be there yet.
+fn nested(git: Git<'_>, source: &Source<'_>, place: &Path) -> Result<Option<String>, Refused> {
+    let there = place.ancestors().find_map(|folder| Some((folder, fs::canonicalize(folder).ok()?)));
+    let Some((folder, there)) = there else { return Ok(None) };
+    let place = there.join(place.strip_prefix(folder).unwrap_or(Path::new("")));
+    if !place.starts_with(source.root()) {
+        return Ok(None);
+    }
+    let is_ignored = match source.repository {
+        Some(repository) => git.ignores(repository, &place).map_err(|error| of_git(&error))?,
+        None => false,
+    };
+    Ok((!is_ignored).then(|| text(place.parent().unwrap_or(&place))))
 }
 
 /// The folder for the tree of a run.
