@@ -146,15 +146,21 @@ impl<'r> Comparison<'r> {
         };
         let first = place(self.from);
         let last = place(self.to);
-        let mut states: Vec<(String, bool, Digest)> = Vec::new();
+        let mut states: Vec<(String, When, Digest)> = Vec::new();
         // What the items of a step have left in trees of their own is in no order with what the run's tree was.
         let apart = self.taken.get(first / 2).is_some_and(|it| it.apart);
         for (nth, it) in self.taken.iter().enumerate().filter(|(_, it)| it.apart == apart) {
             let place = nth.saturating_mul(2);
-            let both = [(place, it.before, false), (place.saturating_add(1), it.after, true)];
-            for (place, snapshot, is_after) in both {
-                if let Some(snapshot) = snapshot.filter(|_| (first..=last).contains(&place)) {
-                    states.push((it.attempt.to_string(), is_after, snapshot.digest));
+            // A range that begins with the attempt begins when its files are set back.
+            let set_back_from = it.set_back_from.filter(|_| place != first);
+            let all = [
+                (place, set_back_from, When::BeforeSetBack),
+                (place, it.before.map(|snapshot| snapshot.digest), When::Before),
+                (place.saturating_add(1), it.after.map(|snapshot| snapshot.digest), When::After),
+            ];
+            for (place, digest, when) in all {
+                if let Some(digest) = digest.filter(|_| (first..=last).contains(&place)) {
+                    states.push((it.attempt.to_string(), when, digest));
                 }
             }
         }
@@ -164,22 +170,25 @@ impl<'r> Comparison<'r> {
                 by.entry(difference.path().to_vec()).or_default().push(who.to_owned());
             }
         };
-        let mut last: Option<(String, Digest, Tree)> = None;
-        for (attempt, is_after, digest) in states {
+        let mut last: Option<(String, When, Digest, Tree)> = None;
+        for (attempt, when, digest) in states {
             let tree = match &last {
-                Some((_, known, tree)) if *known == digest => tree.clone(),
+                Some((_, _, known, tree)) if *known == digest => tree.clone(),
                 _ => tree_of(&self.shelf, &digest)?,
             };
-            if let Some((other, _, before)) = &last {
-                let who = match is_after && *other == attempt {
-                    true => attempt.clone(),
-                    false => format!("edited between {other} and {attempt}"),
+            if let Some((other, earlier, _, before)) = &last {
+                let who = match (earlier, when) {
+                    (_, When::After) if *other == attempt => attempt.clone(),
+                    (When::BeforeSetBack, When::Before) if *other == attempt => {
+                        format!("set back for {attempt}")
+                    }
+                    _ => format!("edited between {other} and {attempt}"),
                 };
                 add(before, &tree, &who);
             }
-            last = Some((attempt, digest, tree));
+            last = Some((attempt, when, digest, tree));
         }
-        if let (Some((attempt, _, before)), Point::Now) = (&last, self.to) {
+        if let (Some((attempt, _, _, before)), Point::Now) = (&last, self.to) {
             add(before, &self.after, &format!("edited after {attempt}"));
         }
         Ok(by)
@@ -190,6 +199,17 @@ impl<'r> Comparison<'r> {
         let content = entry.and_then(Entry::content);
         content.map(|(digest, _)| Ok(self.shelf.read(&digest)?)).transpose()
     }
+}
+
+/// When the files of an attempt stood so.
+#[derive(Clone, Copy)]
+enum When {
+    /// Before Envoi set them back for it.
+    BeforeSetBack,
+    /// Before its command.
+    Before,
+    /// After it.
+    After,
 }
 
 /// The list of a snapshot.

@@ -146,6 +146,7 @@ mod tests {
         let snapshot = |text: &str| Snapshot { digest: Digest::of(text.as_bytes()), moving: false };
         let of = |(attempt, before, after): &(&str, Option<&str>, Option<&str>)| Taken {
             attempt: AttemptId::parse(attempt).unwrap(),
+            set_back_from: None,
             before: before.map(snapshot),
             after: after.map(snapshot),
             apart: attempt.starts_with("0."),

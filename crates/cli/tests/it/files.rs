@@ -86,6 +86,28 @@ steps:
 }
 
 #[test]
+fn what_envoi_sets_back_for_a_retry_is_edited_by_nobody() {
+    let stage = stage(
+        "
+flow: files
+workspace: { folder: work, isolate: tree }
+steps:
+  - id: make
+    run: 'echo more >> made.txt; [ $ENVOI_ATTEMPT = make.1.2 ]'
+    retry: { attempts: 2, backoff: 0s..0s }
+    files: restore
+",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    let rows = rows(&stage.expect(0, &["--json", "diff"]).out);
+    assert_eq!(
+        rows[0]["by"],
+        serde_json::json!(["make.1.1", "set back for make.1.2", "make.1.2"]),
+        "{rows:?}"
+    );
+}
+
+#[test]
 fn nothing_is_kept_by_default_and_the_message_says_so() {
     let stage = stage(FLOW);
     stage.expect(0, &["run", "flow.yaml"]);

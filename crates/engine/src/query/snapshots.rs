@@ -34,6 +34,8 @@ pub fn order(layout: &Layout, too_wide: Vec<PathBuf>) -> Order {
 pub struct Taken {
     /// Which.
     pub attempt: AttemptId,
+    /// How the files stood before Envoi set them back for it, if it did.
+    pub set_back_from: Option<Digest>,
     /// Before its command.
     pub before: Option<Snapshot>,
     /// After it.
@@ -104,7 +106,8 @@ fn of(settled: &AttemptSettled, apart: bool) -> Option<Taken> {
     let after = settled.workspace_digest.map(|digest| Snapshot { digest, moving: settled.workspace_moving });
     let before = settled.workspace_before;
     let attempt = settled.attempt.clone();
-    (before.is_some() || after.is_some()).then_some(Taken { attempt, before, after, apart })
+    let set_back_from = settled.set_back.as_ref().map(|set_back| set_back.from);
+    (before.is_some() || after.is_some()).then_some(Taken { attempt, set_back_from, before, after, apart })
 }
 
 /// The last snapshot of the workspace of a run.
