@@ -49,7 +49,9 @@ steps:
         assert!(of("report").is_some_and(|data| data.get("$artifact").is_some()), "{envelope:?}");
     }
     let events = stage.expect(0, &["--json", "show", "--events"]).out;
-    envoi_contract::json::Value::parse_str(&format!("{{\"data\":{{\"page\":{events}}}}}")).unwrap();
+    for event in events.lines() {
+        envoi_contract::json::Value::parse_str(&format!("{{\"events\":[{event}]}}")).unwrap();
+    }
 }
 
 #[test]
