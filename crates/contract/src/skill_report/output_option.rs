@@ -213,7 +213,14 @@ mod tests {
             ("eval 'cd sub; t --output r.json'", &["sub/r.json"], Some("cd sub"), false),
             ("eval cd sub; t --output r.json", &["sub/r.json"], Some("cd sub"), false),
             ("trap 'echo x' ERR; cd sub\nt --output r.json", &["sub/r.json"], Some("cd sub"), false),
+            ("echo x | (cd sub; t --output r.json)", &["sub/r.json"], Some("cd sub"), false),
+            ("echo x |& (cd sub && t --output r.json)", &["sub/r.json"], Some("cd sub"), false),
+            ("x || (cd sub; t --output r.json)", &["sub/r.json"], Some("cd sub"), false),
+            ("out=`cd sub && t --output r.json`", &["sub/r.json"], Some("cd sub"), false),
+            ("echo \"`cd sub; x \\`date\\`; t --output r.json`\"", &["sub/r.json"], Some("cd sub"), false),
             // Not made, or taken back.
+            ("x | (cd sub; make); t --output r.json", &["r.json"], None, false),
+            ("x=`cd sub; pwd`; t --output r.json", &["r.json"], None, false),
             ("(cd sub; make); t --output r.json", &["r.json"], None, false),
             ("cd sub; make; cd ..; t --output r.json", &["r.json"], None, false),
             ("cd sub; make; cd -; t --output r.json", &["r.json"], None, false),
@@ -253,7 +260,18 @@ mod tests {
                 Some("cd sub"),
                 false,
             ),
-            // Nobody knows.
+            ("x | { cd sub; t --output r.json; }", &["sub/r.json", "r.json"], Some("cd sub"), false),
+            (
+                "if x | (cd sub; t --output r.json); then y; fi",
+                &["sub/r.json", "r.json"],
+                Some("cd sub"),
+                false,
+            ),
+            // A function is called elsewhere.
+            ("go() { t --output r.json; }; cd sub; go", &["r.json", "sub/r.json"], Some("cd sub"), false),
+            ("go() { t --output r.json; }; (cd sub; go)", &["r.json", "sub/r.json"], Some("cd sub"), false),
+            ("cd a; go() { t --output r.json; }; go", &["a/r.json", "r.json"], Some("cd a"), false),
+            // The folder is a value, or that of before the script.
             ("cd \"$D\"; t --output r.json", &["r.json"], Some("cd $D"), true),
             ("cd; t --output r.json", &["r.json"], Some("cd"), true),
             ("cd ~/x && t --output r.json", &["r.json"], Some("cd ~/x"), true),

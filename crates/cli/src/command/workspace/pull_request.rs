@@ -2,7 +2,7 @@
 //!
 //! Made of what the run has kept: what its steps came to, the files that it has changed, what it has used. Nothing is sent anywhere. What a step
 //! wrote stands as it is in the first paragraphs alone, because agents write Markdown; everywhere else it is code, so that it is no markup, and
-//! mentions nobody.
+//! `@name` in it notifies no one.
 
 use super::{diff::say_what_is_outside, patch::NOT_OVER};
 use crate::{
@@ -128,7 +128,7 @@ fn changed(files: &[FileDifference]) -> String {
     format!("{head}\n\n| File | | Lines |\n| --- | --- | --- |{}{more}", rows.collect::<String>())
 }
 
-/// As code within a line or a cell: nothing in it is markup, and `@name` mentions nobody.
+/// As code within a line or a cell: nothing in it is markup, and `@name` notifies no one.
 fn code(text: &str) -> String {
     let text = one_line(text);
     let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();

@@ -90,6 +90,10 @@ struct Script {
     before: Joint,
     /// The folder before the first command of `a && b && c`.
     chain: Option<Place>,
+    /// Every folder in which a command of the script has run.
+    seen: Place,
+    /// The values in bodies of functions, as places in [`Walk::found`]: a function may be called in any of these folders.
+    in_bodies: Vec<usize>,
 }
 
 impl Walk {
@@ -108,6 +112,8 @@ impl Walk {
             is_function: false,
             before: Joint::End,
             chain: None,
+            seen: place.clone(),
+            in_bodies: Vec::new(),
         };
         let mut pieces = Shell::new(text).pieces().into_iter().peekable();
         let mut command = Simple::default();
@@ -154,6 +160,8 @@ impl Walk {
                     }
                     self.end(&mut script, &mut command, Joint::End, false);
                     script.outside.push(script.place.clone());
+                    // What stands before the subshell is about the whole of it.
+                    script.before = Joint::End;
                     continue;
                 }
                 Piece::Operator(')') => {
@@ -173,6 +181,11 @@ impl Walk {
             self.end(&mut script, &mut command, joint, joint == Joint::Or && is_left);
         }
         self.end(&mut script, &mut command, Joint::End, false);
+        for nth in script.in_bodies {
+            if let Some(found) = self.found.get_mut(nth) {
+                found.place.or(&script.seen);
+            }
+        }
         *place = script.place;
         self.depth = self.depth.saturating_sub(1);
     }
@@ -189,20 +202,31 @@ impl Walk {
         for inner in words.iter().flat_map(|word| &word.inner) {
             self.script(inner, &mut script.place.clone());
         }
+        let begins_group =
+            words.first().is_some_and(|word| matches!(word.written.as_str(), "{" | "if" | "while" | "until"));
         let words = script.structure(words);
         if joint == Joint::And && script.chain.is_none() {
             script.chain = Some(script.place.clone());
         }
         if !words.is_empty() {
-            let is_apart = before == Joint::Pipe || matches!(joint, Joint::Pipe | Joint::Background);
-            let is_sure = script.maybe == 0 && before != Joint::Or && (joint != Joint::Or || or_leaves);
+            // A group behind a pipe has a folder of its own too, which holds for the rest of the group.
+            let is_apart =
+                before == Joint::Pipe && !begins_group || matches!(joint, Joint::Pipe | Joint::Background);
+            let is_sure = script.maybe == 0
+                && !matches!(before, Joint::Or | Joint::Pipe)
+                && (joint != Joint::Or || or_leaves);
             let mut place = script.place.clone();
+            let first = self.found.len();
             self.command(&words, &documents, &mut place);
+            if script.braces.contains(&true) {
+                script.in_bodies.extend(first..self.found.len());
+            }
             if !is_apart {
                 if !is_sure {
                     place.or(&script.place);
                 }
                 script.place = place;
+                script.seen.or(&script.place);
             }
         }
         if joint != Joint::And

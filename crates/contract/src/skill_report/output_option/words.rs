@@ -64,7 +64,8 @@ impl<'a> Shell<'a> {
                 ';' | '&' | '|' | '(' | ')' | '<' | '>' => self.operator(next),
                 // Only the shell knows what becomes of these. `~` means a folder at the beginning alone.
                 '$' => self.expansion(),
-                '`' | '*' | '?' | '[' | '{' => self.push(next, false),
+                '`' => self.backquoted(),
+                '*' | '?' | '[' | '{' => self.push(next, false),
                 '~' if self.word.is_none() => self.push(next, false),
                 _ => self.push(next, true),
             }
@@ -109,9 +110,34 @@ impl<'a> Shell<'a> {
                     None => self.push(next, true),
                 },
                 '$' if self.rest.peek() == Some(&'(') => self.expansion(),
-                '$' | '`' => self.push(next, false),
+                '`' => self.backquoted(),
+                '$' => self.push(next, false),
                 _ => self.push(next, true),
             }
+        }
+    }
+
+    /// The older form of `$(…)`. A backslash stands before a backquote of an inner one.
+    fn backquoted(&mut self) {
+        self.push('`', false);
+        let mut script = String::new();
+        while let Some(next) = self.rest.next() {
+            self.push(next, false);
+            match next {
+                '`' => break,
+                '\\' => {
+                    let Some(escaped) = self.rest.next() else { break };
+                    self.push(escaped, false);
+                    if !matches!(escaped, '`' | '$' | '\\') {
+                        script.push('\\');
+                    }
+                    script.push(escaped);
+                }
+                _ => script.push(next),
+            }
+        }
+        if let Some(word) = &mut self.word {
+            word.inner.push(script);
         }
     }
 
