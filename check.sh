@@ -89,6 +89,16 @@ contract_stands_alone() {
     cargo check --locked --quiet -p envoi-contract --no-default-features
 }
 
+# All tests. What failed is said once more at the end, where nobody has to look for it.
+tests() {
+    local log=$target/tests.log
+    if cargo test --locked --workspace --no-fail-fast 2>&1 | tee "$log"; then return; fi
+    echo
+    echo "== failed tests"
+    grep -E -A 6 "^test .* \.\.\. FAILED$|panicked at|^error: test failed" "$log" | grep -vE "^ +[0-9]+: |^ +at |\.\.\. ok$" | head -n 200
+    return 1
+}
+
 typescript_examples() {
     examples/node-skill/check.sh
     examples/git-watcher/check.sh
@@ -113,7 +123,7 @@ step "tidy" cargo run --locked --quiet --package xtask -- tidy
 step "contract without std" contract_stands_alone
 # Some tests start the binary: it is there before them.
 step "build" cargo build --locked --quiet --workspace --bins
-step "tests" cargo test --locked --workspace --no-fail-fast
+step "tests" tests
 step "counts of a step" bench/counts.sh
 step "conformance" "$ENVOI" conformance spec/vectors/*.json
 step "examples" examples/check.sh
