@@ -1,7 +1,7 @@
 //! A number as it was written, and exact questions about its value.
 
 use alloc::string::{String, ToString};
-use core::fmt;
+use core::{cmp::Ordering, fmt};
 
 /// The largest integer that a contract reads: 2^53 - 1, the last one that every JSON reader holds exactly.
 pub(crate) const MAX_U53: u64 = (1 << 53) - 1;
@@ -63,6 +63,12 @@ impl Number {
     #[must_use]
     pub fn same_value(&self, other: &Number) -> bool {
         Decimal::of(&self.0) == Decimal::of(&other.0)
+    }
+
+    /// Which of both has the smaller value, whatever their tokens and however many digits they have.
+    #[must_use]
+    pub fn cmp_value(&self, other: &Number) -> Ordering {
+        Decimal::of(&self.0).cmp(&Decimal::of(&other.0))
     }
 
     /// Whether the token is written as an integer, without fraction or exponent.
@@ -151,6 +157,19 @@ impl Decimal {
             return Decimal { negative: false, digits, exponent: 0 };
         }
         Decimal { negative: sign, digits, exponent }
+    }
+
+    /// Which of both is smaller.
+    fn cmp(&self, other: &Decimal) -> Ordering {
+        // -1 for a negative number, 0 for none, 1 for a positive one.
+        let sign = |number: &Decimal| i8::from(!number.digits.is_empty()) - 2 * i8::from(number.negative);
+        let point = |number: &Decimal| i128::from(number.exponent) + i128::from(length(number.digits.len()));
+        let size = point(self).cmp(&point(other)).then_with(|| self.digits.cmp(&other.digits));
+        sign(self).cmp(&sign(other)).then(match (self.digits.is_empty(), self.negative) {
+            (true, _) => Ordering::Equal,
+            (false, false) => size,
+            (false, true) => size.reverse(),
+        })
     }
 
     /// Where the decimal point stands, counted from the first digit.

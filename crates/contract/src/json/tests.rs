@@ -190,6 +190,41 @@ fn a_fraction_of_one_is_judged_by_value() {
 }
 
 #[test]
+fn numbers_are_in_the_order_of_their_values_and_equal_if_these_are() {
+    let in_order: &[&[&str]] = &[
+        &["-1e99999999999999999999"],
+        &["-1e400"],
+        &["-12"],
+        &["-9.5"],
+        &["-1", "-1.0", "-10e-1"],
+        &["-0.1"],
+        &["0", "-0", "0.000", "0e9", "-0e-99999999999999999999"],
+        &["1e-400"],
+        &["0.1", "1e-1"],
+        &["0.11"],
+        &["1", "1.0", "0.1e1"],
+        &["1.0000000000000000000000001"],
+        &["9.5"],
+        &["12"],
+        &["9007199254740992"],
+        &["9007199254740993", "9007199254740993.0"],
+        &["170141183460469231731687303715884105728"],
+        &["170141183460469231731687303715884105728.5"],
+        &["1e400", "10e399"],
+        &["1e99999999999999999999"],
+    ];
+    let all =
+        || in_order.iter().enumerate().flat_map(|(place, line)| line.iter().map(move |one| (place, *one)));
+    for (place, left) in all() {
+        for (other, right) in all() {
+            let number = |text| Number::parse(text).unwrap();
+            assert_eq!(number(left).cmp_value(&number(right)), place.cmp(&other), "{left} {right}");
+            assert_eq!(number(left).same_value(&number(right)), place == other, "{left} {right}");
+        }
+    }
+}
+
+#[test]
 fn values_are_found_again_for_errors() {
     let text = "{\n  \"a\": [1, {\"b/c\": \"x\"}],\n  \"é\": 2, \"~1\": 3}";
     let rows = [

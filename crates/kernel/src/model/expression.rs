@@ -6,12 +6,14 @@
 
 #[cfg(test)]
 mod bounds;
+mod compare;
 mod guard;
 mod language;
 mod meter;
 pub mod names;
 mod number;
 mod ordered;
+mod sorting;
 
 pub use guard::variables;
 pub use language::{filter_names, test_names};
@@ -444,9 +446,9 @@ fn convert(value: &Value) -> minijinja::Value {
         Value::Number(number) => number::value(number),
         Value::String(text) => minijinja::Value::from(text.as_str()),
         Value::Array(items) => items.iter().map(convert).collect::<Vec<_>>().into(),
-        Value::Object(members) => minijinja::Value::from_object(OrderedMap(
-            members.iter().map(|(name, member)| (name.to_owned(), convert(member))).collect(),
-        )),
+        Value::Object(members) => minijinja::Value::from_object(
+            members.iter().map(|(name, member)| (name.to_owned(), convert(member))).collect::<OrderedMap>(),
+        ),
     }
 }
 
@@ -585,8 +587,8 @@ mod tests {
             ("[1, 2.5] == inputs.l", "true"),
             ("inputs.m == {'a': 1}", "true"),
             ("inputs.l | sum", "3.5"),
-            ("inputs.l | max", "2.5"),
-            ("(inputs.l + [2]) | sort | last", "2.5"),
+            ("inputs.l | max", "2.50"),
+            ("(inputs.l + [2]) | sort | last", "2.50"),
             ("inputs.l | select('gt', 2) | list", "[2.50]"),
             ("inputs.half | int", "2"),
             ("inputs.half | round", "2.0"),
@@ -604,16 +606,174 @@ mod tests {
             assert_eq!(value.compact(), expected, "{source}");
         }
         for (source, shown) in [
-            ("inputs.far > 1", "1e400"),
+            ("inputs.far + 1", "1e400"),
+            ("[inputs.far] | sum", "1e400"),
+            ("-inputs.far", "1e400"),
             ("inputs.huge + 1", "1111111111111111111111111111111111111111…"),
-            ("inputs.huge == 1", "1111111111111111111111111111111111111111…"),
-            ("[inputs.far] | max", "1e400"),
+            ("170141183460469231731687303715884105728 + 1", "170141183460469231731687303715884105728"),
+            ("1 - 170141183460469231731687303715884105728", "170141183460469231731687303715884105728"),
         ] {
             let error = scope.evaluate(source).unwrap_err().to_string();
-            let expected = format!("the number {shown} is too large to be calculated with or compared");
+            let expected = format!("the number {shown} is too large to be calculated with");
             assert!(error.contains(&expected), "{source}: {error}");
         }
         assert!(!scope.holds("inputs.zero").unwrap());
+    }
+
+    /// Each of them is smaller than the next one; what stands in one line is equal.
+    const IN_ORDER: &[&[&str]] = &[
+        &["inputs.none", "none"],
+        &["inputs.no", "false"],
+        &["inputs.yes", "true", "not false"],
+        &["inputs.minus_far"],
+        &["-2.5", "inputs.minus_half"],
+        &["inputs.zero", "0", "0.0", "-inputs.zero"],
+        &["inputs.tiny"],
+        &["1", "1.0", "inputs.one", "inputs.one_exact", "inputs.one * 1"],
+        &["inputs.more_than_one"],
+        &["9007199254740992", "9007199254740992.0", "inputs.even * 1"],
+        &["9007199254740993", "inputs.odd"],
+        &["9223372036854775807"],
+        &["9223372036854775808", "inputs.next"],
+        &["170141183460469231731687303715884105727"],
+        &["170141183460469231731687303715884105728", "inputs.large", "inputs.large_exact"],
+        &["inputs.large_and_a_bit"],
+        &["inputs.huge"],
+        &["inputs.far"],
+        &["''"],
+        &["'1'", "inputs.text"],
+        &["'a'"],
+        &["[]"],
+        &["[true]"],
+        &["[1, 2]", "inputs.list"],
+        &["[1, '2']"],
+        &["[2]"],
+        &["{}"],
+        &["{'a': 1}", "inputs.map"],
+        &["{'a': 1, 'b': none}", "inputs.pair"],
+        &["{'a': 1, 'b': 2}"],
+    ];
+
+    #[test]
+    fn equality_order_and_all_that_chooses_by_them_agree() {
+        let scope = || {
+            scope(&format!(
+                r#"{{"inputs":{{"none":null,"no":false,"yes":true,"minus_far":-1e400,"minus_half":-2.50,"zero":0.00,
+                   "tiny":1e-400,"one":1.0,"one_exact":1.0000000000000000000000,"more_than_one":1.0000000000000000000001,
+                   "even":9007199254740992.0,"odd":9007199254740993.0,"next":9223372036854775808.0,
+                   "large":170141183460469231731687303715884105728,
+                   "large_exact":1.70141183460469231731687303715884105728e38,"large_and_a_bit":170141183460469231731687303715884105728.5,"huge":{},"far":1e400,"text":"1",
+                   "list":[1.0,2.00],"map":{{"a":1.0}},"pair":{{"b":null,"a":1.0}}}}}}"#,
+                "1".repeat(60)
+            ))
+        };
+        let all = || {
+            IN_ORDER.iter().enumerate().flat_map(|(place, line)| line.iter().map(move |one| (place, *one)))
+        };
+        for (place, left) in all() {
+            for (other, right) in all() {
+                let (less, equal) = (place < other, place == other);
+                let all_rows = [
+                    (format!("({left}) == ({right})"), equal),
+                    (format!("({left}) < ({right})"), less),
+                    (format!("({left}) > ({right})"), !less && !equal),
+                    (format!("({left}) in [({right})]"), equal),
+                    (format!("([({left}), ({right})] | unique | length) == 1"), equal),
+                    (format!("({left}) != ({right})"), !equal),
+                    (format!("({left}) <= ({right})"), less || equal),
+                    (format!("({left}) >= ({right})"), !less),
+                    (format!("({left}) <= ({right}) < {{'x': 0, 'y': 0, 'z': 0}} > 1"), less || equal),
+                    (format!("({left}) not in [({right})]"), !equal),
+                    (format!("1 < 2 in [({left}) == ({right}), 2]"), true),
+                    (format!("({left}) is eq(({right})) and not ({left}) is ne(({right}))"), equal),
+                    (format!("({left}) is lt(({right})) and not ({left}) is ge(({right}))"), less),
+                    (format!("({left}) is gt(({right})) and not ({left}) is le(({right}))"), !less && !equal),
+                    (format!("({left}) is in([({right})])"), equal),
+                    (format!("([({left}), ({right})] | min) == ({left})"), less || equal),
+                    (format!("([({left}), ({right})] | max) == ({right})"), less || equal),
+                    (format!("([({left}), ({right})] | sort | first) == ({left})"), less || equal),
+                    (
+                        format!("([({left}), ({right})] | sort(reverse=true) | last) == ({left})"),
+                        less || equal,
+                    ),
+                    (
+                        format!(
+                            "({{'x': ({left}), 'y': ({right})}} | dictsort(by='value') | first | first) == 'x'"
+                        ),
+                        less || equal,
+                    ),
+                ];
+                let scope = scope();
+                // All of it for what stands side by side. Some at once: each expression is read anew.
+                let rows =
+                    all_rows.get(..if place.abs_diff(other) > 1 { 5 } else { all_rows.len() }).unwrap();
+                for some in rows.chunks(5) {
+                    let (sources, holds): (Vec<_>, Vec<_>) =
+                        some.iter().map(|(source, holds)| (source.as_str(), holds.to_string())).unzip();
+                    let source = format!("[{}]", sources.join(", "));
+                    let found = scope.evaluate(&source).unwrap_or_else(|error| panic!("{error}"));
+                    assert_eq!(found.compact(), format!("[{}]", holds.join(",")), "{source}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_from_a_list_keeps_its_digits_and_the_options_of_a_filter_hold() {
+        let scope = scope(
+            r#"{"inputs":{"l":[1.0,1,2.50,true,1e400],"t":["b","A","a","B"],
+               "p":[{"n":2.0,"s":"x"},{"n":1,"s":"Y"},{"n":2,"s":"X"},{}]}}"#,
+        );
+        for (source, expected) in [
+            ("inputs.l | unique", "[1.0,2.50,true,1e400]"),
+            ("inputs.l | sort", "[true,1.0,1,2.50,1e400]"),
+            ("inputs.l | sort(reverse=true)", "[1e400,2.50,1.0,1,true]"),
+            ("inputs.l | max", "1e400"),
+            ("inputs.l | min", "true"),
+            ("[2, 2.0, 1.0, 1] | min", "1.0"),
+            ("[2, 2.0, 1.0, 1] | max", "2.0"),
+            ("inputs.t | sort", r#"["A","a","b","B"]"#),
+            ("inputs.t | sort(case_sensitive=true)", r#"["A","B","a","b"]"#),
+            ("inputs.t | unique", r#"["b","A"]"#),
+            ("inputs.t | unique(case_sensitive=true)", r#"["b","A","a","B"]"#),
+            ("inputs.t | min ~ inputs.t | max(case_sensitive=true)", r#""Ab""#),
+            (
+                "inputs.p | sort(attribute='n') | map(attribute='s') | map('default', '-') | list",
+                r#"["-","Y","x","X"]"#,
+            ),
+            ("inputs.p[:3] | sort(attribute='n, s') | map(attribute='s') | list", r#"["Y","x","X"]"#),
+            ("inputs.p[:3] | sort(attribute='s, n', reverse=true) | map(attribute='n') | list", "[1,2.0,2]"),
+            ("inputs.p[:3] | unique(attribute='n') | map(attribute='s') | list", r#"["x","Y"]"#),
+            ("(inputs.p[:3] | max(attribute='n')).s ~ (inputs.p[:3] | min(attribute='n')).s", r#""XY""#),
+            ("{'b': 1, 'A': 2} | dictsort", r#"[["A",2],["b",1]]"#),
+            ("{'b': 1, 'A': 2} | dictsort(by='value')", r#"[["b",1],["A",2]]"#),
+            ("{'b': 1, 'A': 2} | dictsort(reverse=true)", r#"[["b",1],["A",2]]"#),
+            ("[] | max is undefined", "true"),
+            ("'ab' in 'xaby' and 'a' in {'a': 1} and 'b' not in {'a': 1} and 2.5 in inputs.l", "true"),
+            ("1 < 2.5 in inputs.l", "true"),
+            ("inputs.l is sequence and inputs.l[4] is number and inputs.l[4] is float", "true"),
+            ("170141183460469231731687303715884105728 is integer", "true"),
+        ] {
+            let value = scope.evaluate(source).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(value.compact(), expected, "{source}");
+        }
+        for source in [
+            "1 in 5",
+            "1 < 2 in 5",
+            "inputs.nope in [1]",
+            "1 in inputs.nope",
+            "inputs.nope | sort",
+            "inputs.nope | unique",
+            "5 | min",
+            "inputs.t | sort(by='a')",
+            "inputs.t | max(none=1)",
+            "(1e308 * 10) > 1",
+            "1 < (1e308 * 10)",
+            "['x'] | map('int') | sort",
+            "['x'] | map('int') == [1]",
+        ] {
+            assert!(scope.evaluate(source).is_err(), "{source}");
+        }
     }
 
     #[test]

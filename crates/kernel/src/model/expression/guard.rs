@@ -4,6 +4,7 @@
 //! where both sides are written out, and knows no bound but its own. What a comparison, an `in` or an `[n]` looks through is paid by a call
 //! around that side.
 
+use super::number::is_too_large;
 use minijinja::{
     AutoEscape, Environment, Error, Value,
     machinery::{
@@ -25,9 +26,11 @@ pub(super) const TIMES: &str = "*";
 pub(super) const TILDE: &str = "~";
 /// `a[b:c:d]`
 pub(super) const PART: &str = "[:]";
-/// What stands behind `==`, `<`, `in` and the like.
+/// What stands behind `==`, `<`, `in` and the like. It is looked through.
 pub(super) const LOOKED_THROUGH: &str = "==";
-/// A side of a comparison that is not paid, or a side of `-`, `/` and the like.
+/// What stands before them. A comparison looks at no more of it than of the other.
+pub(super) const COMPARED: &str = "=";
+/// A side of `-`, `/` and the like.
 pub(super) const NUMBER: &str = "0";
 /// What an `[n]` is read of.
 pub(super) const READ_OF: &str = "[]";
@@ -169,9 +172,8 @@ fn binary<'s>(operator: &Spanned<BinOp<'s>>) -> Expr<'s> {
         | BinOpKind::Gt
         | BinOpKind::Gte
         | BinOpKind::In) => {
-            // A comparison looks at no more of one side than of the other.
-            let left = number(left, operator.span());
-            let right = looked_through(right, operator.span());
+            let left = call(COMPARED, vec![left], operator.span());
+            let right = call(LOOKED_THROUGH, vec![right], operator.span());
             return Expr::BinOp(Spanned::new(BinOp { op, left, right }, operator.span()));
         }
         op @ (BinOpKind::Sub | BinOpKind::Div | BinOpKind::FloorDiv | BinOpKind::Rem | BinOpKind::Pow) => {
@@ -190,26 +192,18 @@ fn call<'s>(name: &'static str, operands: Vec<Expr<'s>>, span: minijinja::machin
     Expr::Call(Spanned::new(Call { expr, args }, span))
 }
 
-/// What is written out is as short as the expression.
-fn looked_through<'s>(side: Expr<'s>, span: minijinja::machinery::Span) -> Expr<'s> {
-    match side {
-        Expr::Const(_) => side,
-        other => call(LOOKED_THROUGH, vec![other], span),
-    }
-}
-
-/// What is written out is a number already.
+/// What is written out is a number already, if it is not too large.
 fn number<'s>(side: Expr<'s>, span: minijinja::machinery::Span) -> Expr<'s> {
     match side {
-        Expr::Const(_) => side,
+        Expr::Const(constant) if !is_too_large(&constant.value) => Expr::Const(constant),
         other => call(NUMBER, vec![other], span),
     }
 }
 
 fn comparison<'s>(compare: &Spanned<Compare<'s>>) -> Expr<'s> {
-    let side = |side| looked_through(guarded(side), compare.span());
+    let side = |side| call(LOOKED_THROUGH, vec![guarded(side)], compare.span());
     let ops = compare.ops.iter().map(|next| CompareOp { op: next.op, expr: side(&next.expr) }).collect();
-    let expr = number(guarded(&compare.expr), compare.span());
+    let expr = call(COMPARED, vec![guarded(&compare.expr)], compare.span());
     Expr::Compare(Spanned::new(Compare { expr, ops }, compare.span()))
 }
 

@@ -3,9 +3,11 @@
 //! Owns which of them exist (`docs/expressions.md` lists the same) and that none makes a value before the [`Meter`] has let it.
 
 use super::{
+    compare,
     meter::{CALL_BYTES, ITEM_BYTES, Meter, length},
-    number,
+    number, sorting,
 };
+use core::cmp::Ordering;
 use minijinja::{
     Environment, Error, ErrorKind, State, UndefinedBehavior, Value, filters, tests,
     value::{Rest, ValueKind, ValueOrKwargs},
@@ -54,7 +56,7 @@ fn filters() -> Vec<Row> {
         ("count", of.clone(), Cost::Places),
         ("d", Value::from_function(filters::default), Cost::Nothing),
         ("default", Value::from_function(filters::default), Cost::Nothing),
-        ("dictsort", Value::from_function(filters::dictsort), Cost::Whole),
+        ("dictsort", Value::from_function(sorting::dictsort), Cost::Whole),
         ("first", Value::from_function(filters::first), Cost::Nothing),
         ("float", Value::from_function(filters::float), Cost::Whole),
         ("int", Value::from_function(filters::int), Cost::Whole),
@@ -66,8 +68,8 @@ fn filters() -> Vec<Row> {
         ("list", Value::from_function(filters::list), Cost::Of(list)),
         ("lower", Value::from_function(filters::lower), Cost::Whole),
         ("map", Value::from_function(filters::map), Cost::Places),
-        ("max", Value::from_function(filters::max), Cost::Whole),
-        ("min", Value::from_function(filters::min), Cost::Whole),
+        ("max", Value::from_function(sorting::max), Cost::Whole),
+        ("min", Value::from_function(sorting::min), Cost::Whole),
         ("reject", Value::from_function(filters::reject), Cost::Places),
         ("rejectattr", Value::from_function(filters::rejectattr), Cost::Places),
         ("replace", Value::from_function(filters::replace), Cost::Of(replace)),
@@ -75,13 +77,13 @@ fn filters() -> Vec<Row> {
         ("round", Value::from_function(filters::round), Cost::Nothing),
         ("select", Value::from_function(filters::select), Cost::Places),
         ("selectattr", Value::from_function(filters::selectattr), Cost::Places),
-        ("sort", Value::from_function(filters::sort), Cost::Whole),
+        ("sort", Value::from_function(sorting::sort), Cost::Whole),
         ("split", Value::from_function(filters::split), Cost::Of(split)),
         ("string", Value::from_function(filters::string), Cost::Whole),
         ("sum", Value::from_function(filters::sum), Cost::Of(sum)),
         ("title", Value::from_function(filters::title), Cost::Of(letters)),
         ("trim", Value::from_function(filters::trim), Cost::Of(trim)),
-        ("unique", Value::from_function(filters::unique), Cost::Of(unique)),
+        ("unique", Value::from_function(sorting::unique), Cost::Of(unique)),
         ("upper", Value::from_function(filters::upper), Cost::Whole),
     ]
 }
@@ -92,25 +94,40 @@ fn tests() -> Vec<Row> {
         ("defined", Value::from_function(tests::is_defined), Cost::Nothing),
         ("divisibleby", Value::from_function(tests::is_divisibleby), Cost::Nothing),
         ("endingwith", Value::from_function(tests::is_endingwith), Cost::Whole),
-        ("eq", Value::from_function(tests::is_eq), Cost::Arguments),
+        ("eq", compared(Ordering::is_eq), Cost::Arguments),
         ("even", Value::from_function(tests::is_even), Cost::Nothing),
-        ("float", Value::from_function(tests::is_float), Cost::Nothing),
-        ("ge", Value::from_function(tests::is_ge), Cost::Arguments),
-        ("gt", Value::from_function(tests::is_gt), Cost::Arguments),
-        ("in", Value::from_function(tests::is_in), Cost::Arguments),
-        ("integer", Value::from_function(tests::is_integer), Cost::Nothing),
-        ("le", Value::from_function(tests::is_le), Cost::Arguments),
-        ("lt", Value::from_function(tests::is_lt), Cost::Arguments),
+        ("float", Value::from_function(is_float), Cost::Nothing),
+        ("ge", compared(Ordering::is_ge), Cost::Arguments),
+        ("gt", compared(Ordering::is_gt), Cost::Arguments),
+        ("in", Value::from_function(is_in), Cost::Arguments),
+        ("integer", Value::from_function(number::is_integer), Cost::Nothing),
+        ("le", compared(Ordering::is_le), Cost::Arguments),
+        ("lt", compared(Ordering::is_lt), Cost::Arguments),
         ("mapping", Value::from_function(tests::is_mapping), Cost::Nothing),
-        ("ne", Value::from_function(tests::is_ne), Cost::Arguments),
+        ("ne", compared(Ordering::is_ne), Cost::Arguments),
         ("none", Value::from_function(tests::is_none), Cost::Nothing),
-        ("number", Value::from_function(tests::is_number), Cost::Nothing),
+        ("number", Value::from_function(number::is_number), Cost::Nothing),
         ("odd", Value::from_function(tests::is_odd), Cost::Nothing),
         ("sequence", Value::from_function(tests::is_sequence), Cost::Nothing),
         ("startingwith", Value::from_function(tests::is_startingwith), Cost::Whole),
         ("string", Value::from_function(tests::is_string), Cost::Nothing),
         ("undefined", Value::from_function(tests::is_undefined), Cost::Nothing),
     ]
+}
+
+fn compared(holds: fn(Ordering) -> bool) -> Value {
+    Value::from_function(move |value: &Value, other: &Value| holds(compare::order(value, other)))
+}
+
+fn is_in(value: &Value, container: &Value) -> Result<bool, Error> {
+    match container.is_undefined() {
+        true => Err(Error::from(ErrorKind::UndefinedError)),
+        false => Ok(compare::contains(container, value)),
+    }
+}
+
+fn is_float(value: &Value) -> bool {
+    number::is_number(value) && !number::is_integer(value)
 }
 
 /// The names of all filters.
@@ -149,7 +166,7 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
         environment.add_filter(name, paid(meter, function, cost, CALCULATES.contains(&name)));
     }
     for (name, function, cost) in tests() {
-        environment.add_test(name, paid(meter, function, cost, !TAKES_AS_IT_IS.contains(&name)));
+        environment.add_test(name, paid(meter, function, cost, CALCULATING_TESTS.contains(&name)));
     }
     let paying = meter.clone();
     environment.add_function("range", move |lower: i64, upper: Option<i64>, step: Option<i64>| {
@@ -157,7 +174,11 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
     });
     let looked_through = as_it_is(meter, |meter, value| meter.take_whole(value).map(drop));
     environment.add_function(super::guard::LOOKED_THROUGH, move |arguments: Rest<ValueOrKwargs>| {
-        number::taken(looked_through(arguments)?)
+        compare::side(looked_through(arguments)?)
+    });
+    let compared = as_it_is(meter, |_, _| Ok(()));
+    environment.add_function(super::guard::COMPARED, move |arguments: Rest<ValueOrKwargs>| {
+        compare::side(compared(arguments)?)
     });
     let as_number = as_it_is(meter, |_, _| Ok(()));
     environment.add_function(super::guard::NUMBER, move |arguments: Rest<ValueOrKwargs>| {
@@ -175,7 +196,7 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
                     // Of lists and texts it makes a longer one, with what is in them as it is written.
                     super::guard::PLUS | super::guard::TIMES => {
                         let operand = |operand: Value| match operand.kind() {
-                            ValueKind::Plain => number::taken(operand),
+                            ValueKind::Number | ValueKind::Plain => number::taken(operand),
                             _ => Ok(operand),
                         };
                         operands.into_iter().map(operand).collect::<Result<Vec<_>, Error>>()?
@@ -190,11 +211,11 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
     environment
 }
 
-/// Filters that calculate or compare.
-const CALCULATES: [&str; 9] = ["abs", "bool", "float", "int", "max", "min", "round", "sort", "sum"];
+/// Filters that calculate.
+const CALCULATES: [&str; 5] = ["abs", "float", "int", "round", "sum"];
 
-/// Tests that ask only whether there is a value.
-const TAKES_AS_IT_IS: [&str; 3] = ["defined", "none", "undefined"];
+/// Tests that calculate, or take the text of a number.
+const CALCULATING_TESTS: [&str; 5] = ["divisibleby", "endingwith", "even", "odd", "startingwith"];
 
 fn paid(
     meter: &Meter,

@@ -104,13 +104,13 @@ impl Meter {
             ValueKind::String => bytes = bytes.saturating_add(length(value.as_str().unwrap_or_default())),
             ValueKind::Number => finite(value)?,
             ValueKind::Seq | ValueKind::Iterable => {
-                for item in value.try_iter()? {
-                    bytes = self.measure(&item, bytes)?;
+                for item in value.try_iter()?.checked() {
+                    bytes = self.measure(&item?, bytes)?;
                 }
             }
             ValueKind::Map => match value.downcast_object_ref::<OrderedMap>() {
                 Some(map) => {
-                    for (name, member) in &map.0 {
+                    for (name, member) in map.members() {
                         bytes = self.measure(member, bytes.saturating_add(length(name)))?;
                     }
                 }

@@ -1,15 +1,16 @@
 //! Numbers that keep the digits with which they were written, and count as numbers all the same.
 //!
-//! `2.50`, `1e3` and integers of more than 64 bits are handed on as they are written. To calculate with one, to compare it or to test it,
-//! its value is taken instead: [`taken`].
+//! `2.50`, `1e3` and integers of more than 64 bits are handed on as they are written. To calculate with one, its value is taken
+//! instead ([`taken`]), which has bounds. Two are compared with all their digits ([`order`]).
 
 use super::ordered::OrderedMap;
+use core::cmp::Ordering;
 use envoi_contract::json::Number;
 use minijinja::{
     Error, ErrorKind, Value,
     value::{Object, ObjectRepr, ValueKind},
 };
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 /// A number that prints the token it was read from, which its value alone would not.
 #[derive(Debug)]
@@ -21,8 +22,7 @@ impl Object for Written {
     }
 
     fn is_true(self: &Arc<Self>) -> bool {
-        // A number that is too large to be calculated with is not 0, and one that is too small is.
-        self.0.as_str().parse::<f64>().is_ok_and(|number| number != 0.0)
+        !self.0.same_value(&Number::from(0_u64))
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,6 +42,54 @@ pub(super) fn value(number: &Number) -> Value {
     }
 }
 
+/// Whether it is a number that keeps its digits.
+pub(super) fn is_written(value: &Value) -> bool {
+    value.downcast_object_ref::<Written>().is_some()
+}
+
+/// Whether it is a number, whatever its digits.
+pub(super) fn is_number(value: &Value) -> bool {
+    value.is_number() || is_written(value)
+}
+
+/// Whether it is a number without a point and an exponent.
+pub(super) fn is_integer(value: &Value) -> bool {
+    match value.downcast_object_ref::<Written>() {
+        Some(written) => written.0.is_integer_token(),
+        None => value.is_integer(),
+    }
+}
+
+/// Which of two numbers is smaller, by all their digits.
+pub(super) fn order(left: &Value, right: &Value) -> Ordering {
+    if let (Some(left), Some(right)) = (small_integer(left), small_integer(right)) {
+        return left.cmp(&right);
+    }
+    match (token(left), token(right)) {
+        (Some(left), Some(right)) => left.cmp_value(&right),
+        (left_token, right_token) => {
+            // Infinite, or none.
+            let float = |value: &Value, token: Option<_>| match token {
+                Some(_) => 0.0,
+                None => f64::try_from(value.clone()).unwrap_or(f64::NAN),
+            };
+            float(left, left_token).total_cmp(&float(right, right_token))
+        }
+    }
+}
+
+fn small_integer(value: &Value) -> Option<i64> {
+    value.is_integer().then(|| i64::try_from(value.clone()).ok()).flatten()
+}
+
+/// The digits of a number. `None`: JSON cannot write it.
+fn token(value: &Value) -> Option<Cow<'_, Number>> {
+    match value.downcast_object_ref::<Written>() {
+        Some(written) => Some(Cow::Borrowed(&written.0)),
+        None => Number::parse(&value.to_string()).map(Cow::Owned),
+    }
+}
+
 /// The same value with numbers that can be calculated with, also in lists and mappings.
 ///
 /// # Errors
@@ -49,6 +97,9 @@ pub(super) fn value(number: &Number) -> Value {
 pub(super) fn taken(value: Value) -> Result<Value, Error> {
     if let Some(written) = value.downcast_object_ref::<Written>() {
         return calculable(written.0.as_str());
+    }
+    if is_too_large(&value) {
+        return calculable(&value.to_string());
     }
     if !has_written(&value) {
         return Ok(value);
@@ -59,7 +110,7 @@ pub(super) fn taken(value: Value) -> Result<Value, Error> {
             for key in value.try_iter()? {
                 members.push((key.to_string(), taken(value.get_item(&key)?)?));
             }
-            Ok(Value::from_object(OrderedMap(members.into_iter().collect())))
+            Ok(Value::from_object(OrderedMap::from_iter(members)))
         }
         _ => Ok(value.try_iter()?.map(taken).collect::<Result<Vec<Value>, Error>>()?.into()),
     }
@@ -74,16 +125,21 @@ fn has_written(value: &Value) -> bool {
         ValueKind::Map => value.try_iter().is_ok_and(|mut keys| {
             keys.any(|key| value.get_item(&key).is_ok_and(|member| has_written(&member)))
         }),
-        ValueKind::Plain => value.downcast_object_ref::<Written>().is_some(),
+        ValueKind::Plain => is_written(value),
         _ => false,
     }
+}
+
+/// Whether it is an integer that is written out in an expression and that no calculation takes.
+pub(super) fn is_too_large(value: &Value) -> bool {
+    value.is_integer() && i128::try_from(value.clone()).is_err()
 }
 
 fn calculable(token: &str) -> Result<Value, Error> {
     let too_large = || {
         let shown: String = token.chars().take(MOST_SHOWN).collect();
         let dots = if shown.len() < token.len() { "…" } else { "" };
-        let message = format!("the number {shown}{dots} is too large to be calculated with or compared");
+        let message = format!("the number {shown}{dots} is too large to be calculated with");
         Error::new(ErrorKind::InvalidOperation, message)
     };
     let is_integer = token.strip_prefix('-').unwrap_or(token).bytes().all(|byte| byte.is_ascii_digit());
