@@ -32,6 +32,13 @@ fn saturate(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
+/// What is expected behind a document.
+pub(super) const END_WORDS: &str = "the end of the document";
+/// What is expected of one that has too many bytes.
+pub(super) const MAX_BYTES_WORDS: &str = "a document of at most 16 MiB";
+/// What is expected of one that has too many levels.
+pub(super) const MAX_DEPTH_WORDS: &str = "at most 127 levels of nesting";
+
 /// Bytes that are not one strict JSON document.
 ///
 /// To cure it, change the document: JSON, or rule 0 of the contracts, does not allow what stands at that place.
@@ -47,6 +54,20 @@ pub struct Error {
     pub expected: String,
     /// What stands there, shortened.
     pub found: String,
+}
+
+impl Error {
+    /// Whether the document was refused for its size or its levels, and not for what stands in it.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        [MAX_BYTES_WORDS, MAX_DEPTH_WORDS].contains(&self.expected.as_str())
+    }
+
+    /// Whether a whole document stands before the place.
+    #[must_use]
+    pub fn is_behind_a_document(&self) -> bool {
+        self.expected == END_WORDS
+    }
 }
 
 impl fmt::Display for Error {

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::error::{Error, Position};
+use super::error::{END_WORDS, Error, MAX_BYTES_WORDS, MAX_DEPTH_WORDS, Position};
 use super::members::FEW_MEMBERS;
 use super::number::{self, Number};
 use super::scan::plain_length;
@@ -26,7 +26,7 @@ pub const MAX_PART_DEPTH: usize = 100;
 pub(super) fn document(bytes: &[u8]) -> Result<Value, Error> {
     if bytes.len() > MAX_BYTES {
         let found = format!("{} bytes", bytes.len());
-        return Err((*Fault::new(0, "a document of at most 16 MiB", found)).at(bytes));
+        return Err((*Fault::new(0, MAX_BYTES_WORDS, found)).at(bytes));
     }
     let text = core::str::from_utf8(bytes).map_err(|cause| {
         let offset = cause.valid_up_to();
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         self.skip_space();
         match self.peek() {
             None => Ok(value),
-            Some(_) => Err(self.fault("the end of the document")),
+            Some(_) => Err(self.fault(END_WORDS)),
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
 
     fn nested(&mut self, read: fn(&mut Reader<'a>) -> Reading<Value>) -> Reading<Value> {
         if self.depth == MAX_DEPTH {
-            return Err(Fault::new(self.at, "at most 127 levels of nesting", "a level more"));
+            return Err(Fault::new(self.at, MAX_DEPTH_WORDS, "a level more"));
         }
         self.depth += 1;
         self.at += 1;

@@ -6,7 +6,7 @@
 use crate::syntax::suggestion::did_you_mean;
 use crate::values::json_schema::{Mismatch, Schema, shown};
 use core::fmt;
-use envoi_contract::json::{MAX_PART_DEPTH, Object, Value};
+use envoi_contract::json::{self, MAX_PART_DEPTH, Object, Value};
 use envoi_kernel::flow::{Flow, InputDecl, InputMisfit};
 
 /// The most bytes that the inputs of a run have together, as compact JSON.
@@ -146,7 +146,8 @@ fn check(decl: &InputDecl, value: &Value) -> Vec<InputError> {
 /// The value of `--input name=text`.
 ///
 /// For a schema of `type: string` it is the text itself. For any other it is read as JSON; the text is taken as it is where the
-/// schema accepts that string, and the text is no JSON or the schema refuses what it says.
+/// schema accepts that string, and the text is no JSON or the schema refuses what it says. A text that is plainly meant as JSON and cannot
+/// be read as such is an error, and no string.
 ///
 /// # Errors
 /// [`InputError::NotJson`]. Whether the value fits is for [`resolve`].
@@ -158,12 +159,69 @@ pub fn parse_argument(decl: &InputDecl, text: &str) -> Result<Value, InputError>
     match Value::parse_str(text) {
         Ok(value) if check(decl, &value).is_empty() || !check(decl, &string).is_empty() => Ok(value),
         Ok(_) => Ok(string),
-        Err(_) if check(decl, &string).is_empty() => Ok(string),
-        Err(error) => Err(InputError::NotJson {
-            name: decl.name.clone(),
-            reason: format!("`{}` ({error})", shown(&string).trim_matches('"')),
-        }),
+        Err(error) => {
+            let may_be_text = check(decl, &string).is_empty();
+            if may_be_text && !(has_members(&decl.schema) && is_meant_as_json(text, &error)) {
+                return Ok(string);
+            }
+            let as_text = if may_be_text {
+                "; as a text it needs `type: string`, or is given as a JSON string"
+            } else {
+                ""
+            };
+            let given = shown(&string).replace("\\\"", "\"");
+            let reason = format!("`{}` ({error}){as_text}", given.trim_matches('"'));
+            Err(InputError::NotJson { name: decl.name.clone(), reason })
+        }
     }
+}
+
+/// Whether a value of this schema may be an object or a list.
+fn has_members(schema: &Value) -> bool {
+    let is_one = |name: &Value| matches!(name.as_str(), Some("object" | "array"));
+    schema
+        .get("type")
+        .is_none_or(|types| is_one(types) || types.as_array().is_some_and(|all| all.iter().any(is_one)))
+}
+
+/// Whether a text that cannot be read as JSON was meant as such. It has too many levels; or it begins as an object with a member, or as a
+/// list with more than one item, and ends with the same kind of bracket. `[draft] write this`, `[draft]`, `{name}` and a document with
+/// more behind it are texts.
+fn is_meant_as_json(text: &str, error: &json::Error) -> bool {
+    let text = text.trim();
+    let is_closed = |open, close| text.starts_with(open) && text.ends_with(close);
+    error.is_limit()
+        || !error.is_behind_a_document()
+            && (is_closed('{', '}') || is_closed('[', ']'))
+            && begins_as_json(text)
+}
+
+fn begins_as_json(text: &str) -> bool {
+    let inner = text.trim_start_matches(|letter: char| letter == '[' || letter.is_whitespace());
+    if let Some(members) = inner.strip_prefix('{') {
+        return first_of(members).is_some_and(|(name, rest)| name.starts_with('"') && rest.starts_with(':'));
+    }
+    let first = first_of(inner);
+    first.is_some_and(|(item, rest)| Value::parse_str(item).is_ok() && rest.starts_with(','))
+}
+
+/// The string, number or word at the beginning, and what stands behind it without white space.
+fn first_of(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let end = match text.strip_prefix('"') {
+        Some(inside) => {
+            let mut escaped = false;
+            let closes = |letter: char| {
+                let closes = letter == '"' && !escaped;
+                escaped = letter == '\\' && !escaped;
+                closes
+            };
+            inside.find(closes)?.checked_add(2)?
+        }
+        None => text.find(|letter: char| letter.is_whitespace() || ",]}:".contains(letter))?,
+    };
+    let (first, rest) = text.split_at_checked(end)?;
+    Some((first, rest.trim_start()))
 }
 
 #[cfg(test)]

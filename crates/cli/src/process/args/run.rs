@@ -10,7 +10,7 @@ pub(crate) struct RunArgs {
     /// The flow file; at a server also a flow that is registered there, by its id or digest
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) flow: PathBuf,
-    /// An input: text for inputs of type string, JSON for others
+    /// An input: text for inputs of type string, for others JSON, or a text that is not meant as JSON
     #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
     pub(crate) inputs: Vec<String>,
     /// Inputs as a JSON object in a file

@@ -75,3 +75,73 @@ fn an_argument_is_text_for_a_string_and_json_for_anything_else() {
         assert_eq!(read.as_deref(), value, "{name}={text}");
     }
 }
+
+fn read(name: &str, text: &str) -> Result<Value, InputError> {
+    let flow = flow(
+        "{ any: {}, s: { type: string }, list: { type: [array, string] }, maybe: { type: [string, \"null\"] } }",
+    );
+    parse_argument(flow.inputs.iter().find(|decl| decl.name == name).unwrap(), text)
+}
+
+#[test]
+fn what_is_plainly_meant_as_json_is_no_text() {
+    for text in [
+        r#"{"a": 1,}"#,
+        r#" { "a\"b" : one } "#,
+        r#"{"a": 1, "a": 2}"#,
+        "[1, 2,]",
+        r#"["a,]", b]"#,
+        r#"[{"a": 1}, {"a": }]"#,
+        "[[true, false], [null, None]]",
+    ] {
+        for name in ["any", "list"] {
+            let error = read(name, text).unwrap_err().to_string();
+            assert!(error.contains(" is not JSON: ") && error.contains("line 1, column "), "{error}");
+        }
+        for name in ["s", "maybe"] {
+            assert_eq!(read(name, text), Ok(Value::from(text)));
+        }
+    }
+    assert_eq!(
+        read("any", r#"{"a": 1,}"#).unwrap_err().to_string(),
+        "input `any` is not JSON: `{\"a\": 1,}` (line 1, column 9: expected a member name in quotes, found `}`); as a text it needs \
+         `type: string`, or is given as a JSON string"
+    );
+    for text in [
+        "[draft] write this",
+        "[draft]",
+        "[draft, for Ada]",
+        "[2026-11-30]",
+        "[1st, 2nd]",
+        "[see the notes, and [1]]",
+        "[1] and [2]",
+        "[1, 2] and [3, 4]",
+        "[1, 2] are two",
+        "{name}",
+        "{{ name }}",
+        "{a: 1}",
+        r#"{"a": 1} {"a": 2}"#,
+        r#"{"a": ID} is the form"#,
+        r#"["open, and never closed]"#,
+        "[",
+        "{",
+        "\"",
+        "[]]",
+        "[1 ",
+    ] {
+        assert_eq!(read("any", text), Ok(Value::from(text)));
+    }
+}
+
+#[test]
+fn an_argument_with_too_many_levels_is_no_text() {
+    let levels = |count: usize| format!("{}{}", "[".repeat(count), "]".repeat(count));
+    assert_eq!(read("any", &levels(127)).unwrap().depth(), 127);
+    for text in [levels(128), levels(5000), "[".repeat(128), format!("{}1", r#"{"a":"#.repeat(128))] {
+        let error = read("any", &text).unwrap_err().to_string();
+        let reason = ": expected at most 127 levels of nesting, found a level more); as a text";
+        assert!(error.starts_with("input `any` is not JSON: `") && error.contains(reason), "{error}");
+        assert!(error.len() < 1000, "{error}");
+        assert_eq!(read("s", &text), Ok(Value::from(text.as_str())));
+    }
+}
