@@ -132,7 +132,8 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 #[test]
 fn the_try_of_a_command_is_counted_before_it_begins() {
     let stage = Stage::new();
-    stage.over("a", &["echo $ENVOI_NOTICE_ID >> told; while [ -e told ] && [ ! -e go ]; do sleep 0.01; done"]);
+    stage
+        .over("a", &["echo $ENVOI_NOTICE_ID >> told; while [ -e told ] && [ ! -e go ]; do sleep 0.01; done"]);
     let dispatcher = stage.dispatcher();
     wait_until("the command", || !stage.read("told").is_empty());
     // An engine that ended now would leave this.
