@@ -80,7 +80,7 @@ pub use parse::outputs;
 pub use syntax::{
     diagnostic::{Colour, Diagnostic, Label, LineColumn, Located, Report, Span},
     document::MAX_BYTES,
-    read::parse_duration,
+    read::{parse_duration, written_duration},
 };
 pub use values::{answers, env_file, inputs};
 

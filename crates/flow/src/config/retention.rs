@@ -58,7 +58,7 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Retention {
     Retention {
         all: rule(&fields, problems),
         max_bytes: fields.get("max_size").and_then(|node| size(node, "`max_size`", problems)),
-        trash_ms: fields.get("trash").and_then(|node| read::duration(node, "`trash`", problems)),
+        trash_ms: fields.get("trash").and_then(|node| read::duration_or_zero(node, "`trash`", problems)),
         archive: archive.map(str::to_owned),
         tenants,
     }
@@ -123,6 +123,9 @@ mod tests {
             }
         );
         assert_eq!(config::load("config.yaml", "").unwrap().retention, Retention::default());
+        // As `envoi gc --trash 0s`.
+        let none = config::load("config.yaml", "retention: { trash: 0s }").unwrap().retention;
+        assert_eq!(none.trash_ms, Some(0));
     }
 
     #[test]
@@ -130,6 +133,9 @@ mod tests {
         let wrong = [
             "{ older: 30 }",
             "{ older: 30days }",
+            "{ older: 0s }",
+            "{ trash: 0 }",
+            "{ trash: -1s }",
             "{ keep_last: -1 }",
             "{ keep_last: many }",
             "{ max_size: 5GB }",

@@ -258,6 +258,14 @@ pub(crate) fn duration(node: &Node, name: &str, problems: &mut Problems) -> Opti
     }
 }
 
+/// Like [`duration`]; `0s` is one as well.
+pub(crate) fn duration_or_zero(node: &Node, name: &str, problems: &mut Problems) -> Option<u64> {
+    match parse_duration(as_token(node).unwrap_or_default()) {
+        Some(0) => Some(0),
+        _ => duration(node, name, problems),
+    }
+}
+
 /// What a duration looks like.
 pub(crate) const DURATION: &str = "a duration such as `500ms`, `10s`, `30m`, `2h` or `1d`";
 
@@ -280,6 +288,23 @@ pub fn parse_duration(text: &str) -> Option<u64> {
         return None;
     }
     digits.parse::<u64>().ok()?.checked_mul(unit).filter(|millis| *millis <= MAX_DURATION_MS)
+}
+
+/// A duration as [`parse_duration`] reads it, in the largest unit that leaves no rest.
+///
+/// ```
+/// assert_eq!(envoi_flow::written_duration(5_400_000), "90m");
+/// assert_eq!(envoi_flow::written_duration(1), "1ms");
+/// ```
+#[must_use]
+pub fn written_duration(millis: u64) -> String {
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    let whole = |unit: u64| millis.checked_div(unit).filter(|count| count.checked_mul(unit) == Some(millis));
+    if millis == 0 {
+        return "0s".to_owned();
+    }
+    let found = units.into_iter().find_map(|(unit, name)| Some(format!("{}{name}", whole(unit)?)));
+    found.unwrap_or_else(|| format!("{millis}ms"))
 }
 
 /// A list of strings, each of them not blank.
@@ -325,6 +350,14 @@ mod tests {
         ] {
             assert_eq!(parse_duration(text), millis, "{text}");
         }
+    }
+
+    #[test]
+    fn a_duration_is_written_as_it_is_read() {
+        for text in ["0s", "1ms", "999ms", "1500ms", "1s", "90s", "1m", "90m", "1h", "36h", "1d", "30d"] {
+            assert_eq!(parse_duration(text).map(written_duration).as_deref(), Some(text));
+        }
+        assert_eq!(written_duration(u64::MAX), "18446744073709551615ms");
     }
 
     #[test]
