@@ -7,6 +7,7 @@
 )]
 
 mod folder;
+mod folder_modes;
 mod kills;
 mod merges;
 mod restores;
