@@ -7,8 +7,9 @@ use crate::{
 };
 use envoi_api::file::FileDifference;
 use envoi_changes::{Comparison, Folder};
-use envoi_engine::snapshots;
-use envoi_kernel::{Event, Record};
+use envoi_engine::snapshots::{self, Taken};
+use envoi_journal::{Reader, Store};
+use envoi_kernel::{Event, Record, ids::RunId};
 use envoi_tree::Stop;
 use std::path::Path;
 
@@ -31,11 +32,7 @@ pub(crate) fn diff(
     let id = select::run_or_newest(&reader, run).map_err(|failure| run_comes_first(failure, run, range))?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let taken = snapshots::taken(&records);
-    let workspace = reader.run(&id).map_err(Failure::store)?.workspace;
-    let shelf = snapshots::contents(store.layout()).shelf().map_err(Failure::store)?;
-    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
-    let folder = Folder { workspace: Path::new(&workspace), order: &order };
-    let compared = Comparison::of(shelf, &taken, range, Some(folder))?;
+    let compared = compare(&store, &reader, &id, &taken, range)?;
     let found = compared.differences(view.path);
     say_what_is_outside(&records);
     if home.json || view.stat {
@@ -48,6 +45,21 @@ pub(crate) fn diff(
         text.push_str(&compared.text(difference)?);
     }
     print(&diff::lines(&text))
+}
+
+/// Two states of the workspace of a run: see [`Comparison::of`].
+pub(super) fn compare<'r>(
+    store: &Store,
+    reader: &Reader,
+    id: &RunId,
+    taken: &'r [Taken],
+    range: Option<&str>,
+) -> Result<Comparison<'r>, Failure> {
+    let workspace = reader.run(id).map_err(Failure::store)?.workspace;
+    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
+    let shelf = order.contents.shelf().map_err(Failure::store)?;
+    let folder = Folder { workspace: Path::new(&workspace), order: &order };
+    Ok(Comparison::of(shelf, taken, range, Some(folder))?)
 }
 
 /// What was meant if states were given in the place of the run.

@@ -4,22 +4,24 @@
 //! wrote stands as it is in the first paragraphs alone, because agents write Markdown; everywhere else it is code, so that it is no markup, and
 //! `@name` in it notifies no one.
 
-use super::{diff::say_what_is_outside, patch::NOT_OVER};
+use super::{
+    diff::{compare, say_what_is_outside},
+    patch::NOT_OVER,
+};
 use crate::{
     command::show::accounts,
-    process::{environment, failure::Failure, interrupts, messages, output},
+    process::{failure::Failure, interrupts, messages, output},
     store::{home::Home, select},
     text::diff::printable,
 };
 use envoi_api::{file::FileDifference, output::PullRequest, step::StepRow, step::StepRows};
-use envoi_changes::{Comparison, Folder};
 use envoi_engine::snapshots;
 use envoi_kernel::{
     Event, Record, Run, Status,
     flow::StepKind,
     ids::{AttemptId, RunId, VisitId},
 };
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
 
 /// Files that are named; the text says how many more there are.
 const MOST_FILES: usize = 100;
@@ -36,11 +38,7 @@ pub(crate) fn pull_request(home: &Home, run: Option<&str>, title: Option<String>
     let mut rows = StepRows::default();
     records.iter().for_each(|record| rows.take(record));
     let taken = snapshots::taken(&records);
-    let workspace = reader.run(&id).map_err(Failure::store)?.workspace;
-    let shelf = snapshots::contents(store.layout()).shelf().map_err(Failure::store)?;
-    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
-    let folder = Folder { workspace: Path::new(&workspace), order: &order };
-    let compared = Comparison::of(shelf, &taken, None, Some(folder))?;
+    let compared = compare(&store, &reader, &id, &taken, None)?;
     let by = compared.authors()?;
     let files = compared.differences(None);
     let files: Vec<FileDifference> =
