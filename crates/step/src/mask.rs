@@ -155,9 +155,10 @@ impl Secrets {
                 look
             }
             Then::Cut => Look { longest: None, undecided: true },
-            Then::LineEnd(end) => {
-                if self.index.may_begin_with(letters.with_next_line(bytes, end), before) {
-                    begun.push(Begun::new(*letters, before, end));
+            Then::Gap(gap) => {
+                let bits = letters.with_next_line(bytes, gap);
+                if bits.is_some_and(|bits| self.index.may_begin_with(bits, before)) {
+                    begun.push(Begun::new(*letters, before, gap));
                 }
                 Look::default()
             }
@@ -246,7 +247,8 @@ impl<'a> Masker<'a> {
     fn scan<'b>(&mut self, bytes: &'b [u8], out: &mut Vec<u8>, last: bool) -> &'b [u8] {
         let mut rest = bytes;
         loop {
-            let next_line = self.begun.iter_mut().filter_map(|begun| begun.ahead(rest)).min();
+            self.begun.retain_mut(|begun| begun.read(rest));
+            let next_line = self.begun.iter().filter_map(|begun| begun.ahead(rest)).min();
             let next = self.secrets.index.next(rest, next_line.unwrap_or(usize::MAX));
             let Some(skip) = next.into_iter().chain(next_line).min() else { break };
             let (plain, from_here) = rest.split_at(skip);

@@ -14,7 +14,7 @@ use super::spelling::{Reading, TooFew, readings};
 /// at the end of any line, and the line would be held back until the next one comes. See [`Begun`].
 const FIRST_LETTERS: usize = 4;
 
-/// The longest white space at which base64 goes on in the next line.
+/// The longest white space with a line end behind which base64 goes on.
 const LONGEST_GAP: usize = 64;
 
 /// The bits of each letter that may belong to a byte before the secret.
@@ -53,7 +53,11 @@ impl Bits {
                     bits.add(sextet);
                     rest = after;
                 }
-                None if matches!(byte, b'\n' | b'\r') => rest = without_gap(after),
+                None if is_white(*byte) => match without_gap(rest) {
+                    Ok(Some(next)) => rest = next,
+                    Ok(None) => return None,
+                    Err(TooFew) => break,
+                },
                 None => return may_go_on(*byte, after).then_some(bits),
             }
         }
@@ -75,19 +79,29 @@ impl Bits {
     }
 }
 
-/// `bytes` without the white space before them, as far as none is escaped.
-fn without_gap(bytes: &[u8]) -> &[u8] {
-    let is_white = |byte: &u8| matches!(byte, b'\n' | b'\r' | b' ' | b'\t');
-    let end = bytes.iter().take(LONGEST_GAP).position(|byte| !is_white(byte));
-    bytes.get(end.unwrap_or(LONGEST_GAP)..).unwrap_or_default()
+fn is_white(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | b' ' | b'\t')
 }
 
-/// Whether what begins with `sign`, which is no letter, may be an escaped letter or a line end.
+/// `bytes` without the white space that they begin with, as far as none is escaped; none if there is no line end in it.
+fn without_gap(bytes: &[u8]) -> Result<Option<&[u8]>, TooFew> {
+    let end = bytes.iter().take(LONGEST_GAP).position(|byte| !is_white(*byte)).unwrap_or(LONGEST_GAP);
+    let (gap, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
+    if gap.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        return Ok(Some(rest));
+    }
+    match rest.first() {
+        Some(b'\\' | b'%') | None => Err(TooFew),
+        Some(_) => Ok(None),
+    }
+}
+
+/// Whether what begins with `sign`, which is no letter, may be an escaped letter or white space.
 fn may_go_on(sign: u8, after: &[u8]) -> bool {
     match sign {
         b'%' => after.first().is_none_or(u8::is_ascii_hexdigit),
         b'\\' => match after.iter().find(|byte| **byte != b'\\') {
-            None | Some(b'%' | b'u' | b'U' | b'x' | b'0'..=b'7' | b'n' | b'r') => true,
+            None | Some(b'%' | b'u' | b'U' | b'x' | b'0'..=b'7' | b'n' | b'r' | b't') => true,
             Some(sign) => sign.is_ascii_punctuation() && value_of(*sign).is_some(),
         },
         _ => false,
@@ -109,8 +123,8 @@ pub(super) struct FirstLetters {
 pub(super) enum Then {
     /// Perhaps more of them.
     More,
-    /// White space that begins with a line end. The place after that.
-    LineEnd(usize),
+    /// White space. Its place.
+    Gap(usize),
     /// The bytes are cut off here.
     Cut,
     /// Something else.
@@ -127,10 +141,13 @@ impl FirstLetters {
         usize::try_from(self.bits.letters).unwrap_or(0)
     }
 
-    /// With those of the next line of `bytes`, as far as it is there. `line_end`: where the end of the line before ends.
-    pub(super) fn with_next_line(&self, bytes: &[u8], line_end: usize) -> Bits {
-        let next_line = after_gap(bytes, line_end).ok().and_then(|place| bytes.get(place..));
-        next_line.map_or(self.bits, |next_line| self.with_those_of(next_line).bits)
+    /// With those of the next line of `bytes`, as far as it is there. `gap`: the place of what follows these. None if that has no line end.
+    pub(super) fn with_next_line(&self, bytes: &[u8], gap: usize) -> Option<Bits> {
+        let next_line = match after_gap(bytes, gap) {
+            Ok(place) => bytes.get(place?..),
+            Err(TooFew) => None,
+        };
+        Some(next_line.map_or(self.bits, |next_line| self.with_those_of(next_line).bits))
     }
 
     /// These and those that follow in `bytes`.
@@ -174,30 +191,37 @@ struct Gap {
     ahead: usize,
     /// How many more characters it may have.
     left: usize,
+    has_line_end: bool,
     is_over: bool,
 }
 
 impl Begun {
-    /// Where the line ends with these letters, and its end ends at `line_end`.
-    pub(super) fn new(letters: FirstLetters, before: u8, line_end: usize) -> Self {
-        let gap = Gap { ahead: line_end, left: LONGEST_GAP.saturating_sub(1), is_over: false };
+    /// Where these letters are followed by white space, which begins at `gap`.
+    pub(super) fn new(letters: FirstLetters, before: u8, gap: usize) -> Self {
+        let gap = Gap { ahead: gap, left: LONGEST_GAP, has_line_end: false, is_over: false };
         Self { letters: FirstLetters { ends: [0; FIRST_LETTERS], ..letters }, before, gap }
     }
 
-    /// How far ahead the next line begins, or ends what is to be seen of the white space before it. None if all of `bytes` belongs to it.
-    pub(super) fn ahead(&mut self, bytes: &[u8]) -> Option<usize> {
+    /// Reads on in the white space. Whether there may be a next line behind it.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> bool {
         let gap = &mut self.gap;
         while !gap.is_over {
-            match white_space(bytes, gap.ahead, true) {
-                Ok(Some(end)) if gap.left > 0 => {
+            match white_space(bytes, gap.ahead) {
+                Ok(Some(White { is_line_end, end })) if gap.left > 0 => {
                     gap.ahead = end;
                     gap.left = gap.left.saturating_sub(1);
+                    gap.has_line_end |= is_line_end;
                 }
                 Ok(_) => gap.is_over = true,
                 Err(TooFew) => break,
             }
         }
-        Some(gap.ahead).filter(|ahead| *ahead < bytes.len())
+        gap.has_line_end || !gap.is_over
+    }
+
+    /// How far ahead the next line begins, or ends what is to be seen of the white space before it. None if all of these `bytes` belongs to it.
+    pub(super) fn ahead(&self, bytes: &[u8]) -> Option<usize> {
+        Some(self.gap.ahead).filter(|ahead| *ahead < bytes.len())
     }
 
     /// Whether the next line begins at this place, or the white space before it is cut off here.
@@ -276,9 +300,10 @@ impl<'a> Content<'a> {
     pub(super) fn read(&mut self, most: usize) {
         while self.read.bytes.len() < most && self.then == Then::More {
             let next = match letter(self.source, self.at) {
-                Letter::None(Then::LineEnd(end)) if self.letters >= FIRST_LETTERS => {
-                    match after_gap(self.source, end) {
-                        Ok(next) => letter(self.source, next),
+                Letter::None(Then::Gap(gap)) if self.letters >= FIRST_LETTERS => {
+                    match after_gap(self.source, gap) {
+                        Ok(Some(next)) => letter(self.source, next),
+                        Ok(None) => Letter::None(Then::End),
                         Err(TooFew) => Letter::None(Then::Cut),
                     }
                 }
@@ -327,7 +352,10 @@ fn letter(bytes: &[u8], at: usize) -> Letter {
     if let Some(sextet) = value_of(first) {
         return Letter::Is { sextet, end: at.saturating_add(1) };
     }
-    if !matches!(first, b'\\' | b'%' | b'\n' | b'\r') {
+    if is_white(first) {
+        return Letter::None(Then::Gap(at));
+    }
+    if !matches!(first, b'\\' | b'%') {
         return Letter::None(Then::End);
     }
     let mut found = None;
@@ -335,36 +363,48 @@ fn letter(bytes: &[u8], at: usize) -> Letter {
         let sextet = reading.ascii().and_then(value_of);
         found = sextet.map(|sextet| Letter::Is { sextet, end }).or(found.take());
     });
-    found.unwrap_or_else(|| match white_space(bytes, at, false) {
+    found.unwrap_or_else(|| match white_space(bytes, at) {
         _ if looked.is_err() => Letter::None(Then::Cut),
-        Ok(Some(end)) => Letter::None(Then::LineEnd(end)),
+        Ok(Some(_)) => Letter::None(Then::Gap(at)),
         Ok(None) => Letter::None(Then::End),
         Err(TooFew) => Letter::None(Then::Cut),
     })
 }
 
-/// The place after the rest of the white space whose line end ends at `at`.
-fn after_gap(bytes: &[u8], at: usize) -> Result<usize, TooFew> {
-    let mut place = at;
-    for _ in 1..LONGEST_GAP {
-        match white_space(bytes, place, true)? {
-            Some(end) => place = end,
+/// The place after the white space at `at`; none if there is no line end in it.
+fn after_gap(bytes: &[u8], at: usize) -> Result<Option<usize>, TooFew> {
+    let (mut place, mut has_line_end) = (at, false);
+    for _ in 0..LONGEST_GAP {
+        match white_space(bytes, place)? {
+            Some(White { is_line_end, end }) => {
+                place = end;
+                has_line_end |= is_line_end;
+            }
             None => break,
         }
     }
-    Ok(place)
+    Ok(has_line_end.then_some(place))
 }
 
-/// The place after a line end, or after any white space `inside` of a gap; none if something else stands there.
-fn white_space(bytes: &[u8], at: usize, inside: bool) -> Result<Option<usize>, TooFew> {
-    let mut after = None;
+/// One character of white space, escaped or not.
+struct White {
+    is_line_end: bool,
+    /// The place after it.
+    end: usize,
+}
+
+/// The white space at a place; none if something else stands there.
+fn white_space(bytes: &[u8], at: usize) -> Result<Option<White>, TooFew> {
+    let mut white = None;
     readings(bytes, at, |reading, end| match reading {
-        Reading::Byte(b'\n' | b'\r') | Reading::Char('\n' | '\r') => after = Some(end),
+        Reading::Byte(b'\n' | b'\r') | Reading::Char('\n' | '\r') => {
+            white = Some(White { is_line_end: true, end });
+        }
         // Not every space: `+` stands for one in a form, and is a letter here.
-        Reading::Byte(b' ' | b'\t') if inside => after = Some(end),
+        Reading::Byte(b' ' | b'\t') => white = Some(White { is_line_end: false, end }),
         _ => {}
     })?;
-    Ok(after)
+    Ok(white)
 }
 
 /// What a letter of base64 stands for, in the standard alphabet and in that of URLs.

@@ -296,7 +296,7 @@ fn stops(pairs: &Pairs, mut all: Vec<u16>, firsts: &BTreeSet<u8>) -> (Pairs, Vec
         let seconds =
             letters.iter().filter(|(low, _)| begin_one(u16::from(*high) << 6 | u16::from(*low), 12));
         // The next letter may be escaped, or stand in another line.
-        let seconds = seconds.map(|(_, second)| *second).chain(*b"\\%\n\r");
+        let seconds = seconds.map(|(_, second)| *second).chain(*b"\\%\n\r \t");
         all.extend(seconds.map(|second| u16::from_be_bytes([*first, second])));
     }
     let escaped: BTreeSet<u8> =

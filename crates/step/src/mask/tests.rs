@@ -144,6 +144,10 @@ fn nothing_is_held_back_that_cannot_become_a_secret() {
         let line = [b"a line ", &[end; 3][..], b"\n"].concat();
         masker.push(&line, &mut out);
         assert_eq!(out, line, "a line is there when it ends, though base64 may go on in the next");
+        out.clear();
+        let prompt = [b"a line ", &[end; 3][..], b" "].concat();
+        masker.push(&prompt, &mut out);
+        assert_eq!(out, prompt, "so is a question behind which the cursor stands");
     }
 }
 
@@ -297,6 +301,25 @@ fn a_document_in_base64_hides_no_secret() {
 }
 
 #[test]
+fn base64_goes_on_where_blanks_stand_before_the_line_end() {
+    let secret = "a&b<c> é/\"d'=+!(1)*~?12";
+    for line_end in [" \n", "\t\r\n", "  \t \n\n \t", "\\t\\n", "%20%0D%0A"] {
+        for before in 0..3 {
+            for width in 5..20 {
+                let (whole, left) = in_base64(secret, before, 2, width, STANDARD);
+                let [whole, left] = [whole, left].map(|text| text.replace('\n', line_end));
+                for size in [1, 3, 1000] {
+                    let masked = masked_in_pieces_of(size, &[secret], &whole);
+                    let is_masked =
+                        masked == left || masked.replace("0A***", "0***") == left.replace("0A***", "0***");
+                    assert!(is_masked, "{line_end:?}, {before}, {width}, {size}: {masked}, and not {left}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn each_line_of_a_long_secret_is_masked_in_base64() {
     let lines: Vec<String> = (0..300).map(|nth| format!("line {nth} of it")).collect();
     let secret = lines.join("\n");
@@ -360,6 +383,13 @@ fn base64_goes_on_behind_an_indentation_and_where_a_line_ends_early() {
         ("aHV%0D%0AudGVyMg==", "aHV%0D%0A***=="),
         (r"aHV\n\u0075dGVyMg==", r"aHV\n***=="),
         ("a\nH\nVudGVyMg==", "a\nH\n***=="),
+        ("aHV \t\nudGVyMg==", "aHV \t\n***=="),
+        ("aHV \\t\\nudGVyMg==", "aHV \\t\\n***=="),
+        ("aHVudG \nVyMg==", "***=="),
+        ("aHVudG\t\r\nVyMg==", "***=="),
+        ("aHVudG%20%0AVyMg==", "***=="),
+        ("aHVudG VyMg==", "aHVudG VyMg=="),
+        ("aHV udGVyMg==", "aHV udGVyMg=="),
         ("aHV\n.udGVyMg==", "aHV\n.udGVyMg=="),
         ("aHV\n", "aHV\n"),
         (r"aHV\", r"aHV\"),
