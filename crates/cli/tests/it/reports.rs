@@ -188,7 +188,8 @@ fn a_report_behind_the_output_option_counts_in_a_script_too() {
     }
 }
 
-/// A report in a folder that the command enters counts. Where nobody knows the folder, the attempt says that there is none.
+/// A report in a folder that the command enters counts, also where only the shell knows that folder. One outside of the workspace is
+/// not searched, and the attempt says that there is none.
 #[test]
 fn a_report_in_a_folder_that_a_script_enters_counts_and_one_that_is_not_found_is_named() {
     let write = r#"import sys; open(sys.argv[-1], "w").write("{\"ok\": false, \"generatedAt\": \"t\", \"skillName\": \"w\"}")"#;
@@ -204,10 +205,24 @@ fn a_report_in_a_folder_that_a_script_enters_counts_and_one_that_is_not_found_is
     assert!((checked.out.clone() + &checked.err).contains(warned), "{checked:?}");
     let done = stage.expect(1, &["run", "flow.yaml"]);
     assert!(done.err.contains("SKILL_REPORTED_FAILURE"), "{done:?}");
-    let stage = stage_of("D=sub; cd \"$D\"; python3 ../write.py --output r.json");
+    for run in [
+        "D=sub; cd \"$D\"; python3 ../write.py --output r.json",
+        "in_sub() { (cd sub; \"$@\"); }; in_sub python3 ../write.py --output r.json",
+    ] {
+        let stage = stage_of(run);
+        let done = stage.expect(1, &["run", "flow.yaml"]);
+        assert!(done.err.contains("SKILL_REPORTED_FAILURE"), "{run}: {done:?}");
+        let shown = stage.expect(0, &["show", &stage.run_id()]).out;
+        assert!(shown.contains("the report at `sub/r.json` counts (`--output r.json`)"), "{run}: {shown}");
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let enter =
+        format!("O={}; cd \"$O\"; python3 \"$OLDPWD/write.py\" --output r.json", outside.path().display());
+    let stage = stage_of(&enter);
     let checked = stage.expect(0, &["check", "flow.yaml"]);
     assert!((checked.out.clone() + &checked.err).contains("which may lead to another folder"), "{checked:?}");
     stage.expect(0, &["run", "flow.yaml"]);
+    assert!(outside.path().join("r.json").exists());
     let shown = stage.expect(0, &["show", &stage.run_id()]).out;
     assert!(shown.contains("no report was found at `r.json` (`--output r.json`)"), "{shown}");
 }

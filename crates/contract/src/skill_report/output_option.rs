@@ -29,7 +29,7 @@ pub struct OutputOption {
     pub change: Option<String>,
     /// Whether the path may begin in a folder that is not known.
     pub is_unknown: bool,
-    /// Whether the option stands in the text of a program that is no shell, which is not looked at.
+    /// Whether the option stands in a text that is not followed, because another program reads it than a shell that is started here.
     pub is_hidden: bool,
 }
 
@@ -37,7 +37,8 @@ impl OutputOption {
     /// Of several the last one counts, as most programs read it. If that is not literal, none does: an earlier one would be
     /// the file of some other command.
     fn of(walk: Walk) -> OutputOption {
-        let Walk { mut found, is_hidden, .. } = walk;
+        let is_hidden = walk.has_missed_some();
+        let mut found = walk.found;
         let nothing = OutputOption { is_hidden, ..OutputOption::default() };
         let Some(Found { value: last, place }) = found.pop() else { return nothing };
         let before = found.into_iter().map(|found| found.value);
@@ -68,11 +69,13 @@ impl OutputOption {
     /// Whether the value looks like the path of a file, and not like the name of a format (`--output json`) or a stream.
     #[must_use]
     pub fn names_a_file(&self) -> bool {
-        let is_file = |path: &String| {
-            path.contains(['/', '.']) && !path.contains(['{', '=']) && !path.starts_with("/dev/")
-        };
-        self.path.as_ref().is_some_and(is_file)
+        self.path.as_deref().is_some_and(is_path_of_a_file)
     }
+}
+
+/// Whether it looks like the path of a file. `-` and the names of formats do not, nor does what stands for many things.
+fn is_path_of_a_file(path: &str) -> bool {
+    path.contains(['/', '.']) && !path.contains(['{', '=']) && !path.starts_with("/dev/")
 }
 
 /// The values in a command that is a list. In a list that starts a shell with `-c`, the script is looked at too; the arguments
@@ -218,7 +221,15 @@ mod tests {
             ("x || (cd sub; t --output r.json)", &["sub/r.json"], Some("cd sub"), false),
             ("out=`cd sub && t --output r.json`", &["sub/r.json"], Some("cd sub"), false),
             ("echo \"`cd sub; x \\`date\\`; t --output r.json`\"", &["sub/r.json"], Some("cd sub"), false),
+            ("trap 'cd sub; t --output r.json' EXIT", &["sub/r.json"], Some("cd sub"), false),
+            ("env -S 'sh -c \"cd sub; t --output r.json\"'", &["sub/r.json"], Some("cd sub"), false),
+            ("echo x | xargs sh -c 'cd sub; t --output r.json'", &["sub/r.json"], Some("cd sub"), false),
+            ("echo 'cd sub; t --output r.json' | sh", &["sub/r.json"], Some("cd sub"), false),
+            ("printf '%s\\n' 'cd sub' 't --output r.json' | bash -s", &["sub/r.json"], Some("cd sub"), false),
+            ("printf 'cd sub\\nt --output r.json\\n' | sh -e", &["sub/r.json"], Some("cd sub"), false),
             // Not made, or taken back.
+            ("echo 'cd sub' | cat; t --output r.json", &["r.json"], None, false),
+            ("trap 'cd sub' EXIT; t --output r.json", &["r.json"], None, false),
             ("x | (cd sub; make); t --output r.json", &["r.json"], None, false),
             ("x=`cd sub; pwd`; t --output r.json", &["r.json"], None, false),
             ("(cd sub; make); t --output r.json", &["r.json"], None, false),
@@ -294,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_in_the_text_of_a_program_that_is_no_shell_is_hidden() {
+    fn an_option_in_a_text_that_is_not_followed_is_hidden() {
         for (script, is_hidden) in [
             (
                 "python3 -c 'import subprocess; subprocess.run([\"t\", \"--output\", \"r.json\"], cwd=\"sub\")'",
@@ -306,6 +317,12 @@ mod tests {
             ("python3 w.py --output r.json", false),
             ("git commit -m 'the option --output'", false),
             ("sh -c 't --output r.json'", false),
+            ("make -f - <<E\nall:\n\tcd sub && t --output r.json\nE\n", true),
+            ("cat > go.sh <<E\ncd sub; t --output r.json\nE\nsh go.sh", true),
+            ("./in-sub 't --output=r.json'", true),
+            ("./in-sub 'kubectl get pods --output json'", false),
+            ("echo 'cd sub; t --output r.json' | sh", false),
+            ("# ./in-sub 't --output r.json'", false),
         ] {
             assert_eq!(of_script(script).is_hidden, is_hidden, "{script}");
         }

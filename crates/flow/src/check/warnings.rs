@@ -260,7 +260,7 @@ fn of_output_option(option: &OutputOption) -> Vec<String> {
     }
     if option.is_hidden {
         found.push(
-            "`--output` in the text of a program that is no shell is not looked at for a report; let the command write \
+            "`--output` in a text that only another program reads is not looked at for a report; let the command write \
              to `$ENVOI_REPORT`"
                 .to_owned(),
         );
@@ -481,7 +481,7 @@ mod tests {
             (
                 "[python3, -c, 'run([\"w\", \"--output\", \"r.json\"])']",
                 Some(
-                    "`--output` in the text of a program that is no shell is not looked at for a report; let",
+                    "`--output` in a text that only another program reads is not looked at for a report; let",
                 ),
             ),
         ] {

@@ -17,7 +17,10 @@ use crate::attempt::spec::{Command, Spec};
 use crate::mask::{Masker, Secrets};
 use crate::{
     disk::{pieces, plain},
-    output::text,
+    output::{
+        misplaced::{self, Misplaced},
+        text,
+    },
 };
 
 /// No document of the contracts may be larger (CONTRACTS §0). A larger file behind `--output` is some other output.
@@ -80,6 +83,8 @@ pub(crate) struct Collected {
     pub(crate) unreadable: Option<String>,
     /// Masking has changed more of it than the content of strings.
     pub(crate) reshaped: bool,
+    /// It was found elsewhere in the workspace than where the command names it.
+    pub(crate) misplaced: Option<Misplaced>,
 }
 
 /// Brings the report, if there is one, to its place in the attempt's folder, masked and on disk.
@@ -87,6 +92,7 @@ pub(crate) struct Collected {
 /// One that is too large is cut to one byte over the limit, so that it is still there and still too large for its reader.
 /// A file that is not regular is not opened. Its kind is reported, because nothing in that place is ignored.
 pub(crate) fn collect(
+    spec: &Spec,
     dir: &AttemptDir,
     candidates: &[Candidate],
     secrets: &Secrets,
@@ -105,7 +111,7 @@ pub(crate) fn collect(
         let now = stamp(path).filter(|now| Some(now) != before.as_ref())?;
         Some((path, now))
     });
-    let Some((path, written)) = written else { return Ok(Collected::default()) };
+    let Some((path, written)) = written else { return collect_misplaced(spec, dir, secrets) };
     if written.bytes > LARGEST_REPORT_BYTES {
         // Not copied: most programs that write so much behind `--output` do not mean a report.
         let unreadable = Some(format!("a file of {} bytes", written.bytes));
@@ -118,13 +124,36 @@ pub(crate) fn collect(
     }
 }
 
+/// Searches for the report that the command names and that is not where it names it.
+fn collect_misplaced(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> io::Result<Collected> {
+    let option = named(spec);
+    let path = option.path.as_ref().filter(|_| option.names_a_file());
+    let Some(misplaced) = path.and_then(|path| misplaced::find(spec, dir, path)) else {
+        return Ok(Collected::default());
+    };
+    let taken = take_report(&spec.workspace.join(&misplaced.path), &dir.report(), secrets)?;
+    Ok(Collected { misplaced: Some(misplaced), ..taken })
+}
+
 /// What a person should know where a command that succeeded has left no report, although it seems to name one: a report that lies
 /// elsewhere may say that the work failed.
-pub(crate) fn notice(spec: &Spec, candidates: &[Candidate]) -> Option<String> {
+pub(crate) fn notice(spec: &Spec, candidates: &[Candidate], collected: &Collected) -> Option<String> {
     let option = named(spec);
+    if let Some(misplaced) = &collected.misplaced {
+        let notice = misplaced.notice(option.path.as_deref().unwrap_or_default());
+        return Some(format!("{notice}; the sure way: {SURE_WAY}"));
+    }
+    if collected.file.is_some() || collected.unreadable.is_some() {
+        return None;
+    }
     let Some(path) = option.path.as_ref().filter(|_| option.names_a_file()) else {
+        if let Some(value) = option.ignored.last().filter(|_| option.path.is_none()) {
+            return Some(format!(
+                "no report was looked for at `--output {value}`, which only the shell knows: {SURE_WAY}"
+            ));
+        }
         return option.is_hidden.then(|| {
-            format!("`--output` stands in the text of a program that is no shell, and no report was looked for there: {SURE_WAY}")
+            format!("`--output` stands in a text that only another program reads, and no report was looked for there: {SURE_WAY}")
         });
     };
     let found: Vec<(&Path, Found)> =

@@ -90,7 +90,7 @@ impl Attempt {
 
     fn exit(&self, ended: &Ended, before: Option<&Before>, looked: Option<&Looked<'_>>) -> io::Result<Exit> {
         let collected = match before {
-            Some(before) => report::collect(&self.dir, &before.candidates, &self.secrets)?,
+            Some(before) => report::collect(&self.spec, &self.dir, &before.candidates, &self.secrets)?,
             None => Collected::default(),
         };
         let data = match before {
@@ -112,7 +112,8 @@ impl Attempt {
             notes.extend(looked.notes);
             closed = looked.closed;
         }
-        let handed = self.files(before, self.succeeded(&ended.outcome))?;
+        let found = collected.misplaced.as_ref().map(|misplaced| misplaced.path.as_str());
+        let handed = self.files(before, found, self.succeeded(&ended.outcome))?;
         let stdout = stream(&self.dir.stdout(), &ended.stdout, stdout_bytes)?;
         let (text, text_cut) = self.text(&stdout.file, &ended.stdout, &mut notes)?;
         let (snapshot_after, after) =
@@ -293,9 +294,10 @@ impl Attempt {
         matches!(outcome, Outcome::Exited { code } if *code == 0 || self.spec.success_codes.contains(code))
     }
 
-    fn files(&self, before: Option<&Before>, succeeded: bool) -> io::Result<Handed> {
+    /// `report`: where that was found, if it was searched.
+    fn files(&self, before: Option<&Before>, report: Option<&str>, succeeded: bool) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
-        let watched = before.watched().map_err(io::Error::other)?.without(&self.secrets);
+        let watched = before.watched_and(report).map_err(io::Error::other)?.without(&self.secrets);
         let found = watched.find();
         let work = slow::announce(&self.dir, Doing::Keeping, found.names.len(), || watched.size_of(&found));
         let mut copies = Copies::new();
@@ -444,9 +446,8 @@ impl Attempt {
         if report.reshaped {
             all.push(RESHAPED.to_owned());
         }
-        let has_left_nothing = report.file.is_none() && report.unreadable.is_none();
-        if let Some(before) = before.filter(|_| has_left_nothing && self.succeeded(&ended.outcome)) {
-            all.extend(report::notice(&self.spec, &before.candidates));
+        if let Some(before) = before.filter(|_| self.succeeded(&ended.outcome)) {
+            all.extend(report::notice(&self.spec, &before.candidates, report));
         }
         if before.is_some_and(|before| before.earlier_is_unknown) {
             all.push("what the attempt that it verifies has changed is not known".to_owned());

@@ -179,7 +179,12 @@ impl Before {
 
     /// What is looked at before and after.
     pub(crate) fn watched(&self) -> Result<Watched<'_>, PatternError> {
-        let patterns = patterns(&self.artifacts, self.named());
+        self.watched_and(None)
+    }
+
+    /// That, and a file that has turned out to belong to it.
+    pub(crate) fn watched_and(&self, also: Option<&str>) -> Result<Watched<'_>, PatternError> {
+        let patterns = patterns(&self.artifacts, self.named().chain(also));
         Watched::new(&self.workspace, &patterns, &self.never)
     }
 

@@ -189,7 +189,10 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
     // The command, the artifacts of a report that is found, and what is said.
     type Row<'a> = (Command, Option<&'a [&'a str]>, Option<&'a str>);
     let missed = "no report was found at `r.json` (`--output r.json`)";
-    let rows: [Row<'_>; 24] = [
+    let searched = "the report at `sub/r.json` counts (`--output r.json`)";
+    let shell_alone = "no report was looked for at `--output $PWD/r.json`, which only the shell knows";
+    let hidden = "`--output` stands in a text that only another program reads";
+    let rows: [Row<'_>; 33] = [
         (shell("cd sub; ../t --output r.json"), Some(&["sub/r.json"]), None),
         (shell("cd sub && ../t --output=r.json"), Some(&["sub/r.json"]), None),
         (shell("(cd sub; ../t --output o/r.json)"), Some(&["sub/o/r.json"]), None),
@@ -210,25 +213,56 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
         // It counts, and what is behind a link is no artifact.
         (shell("cd link; ../t --output r.json"), Some(&[]), None),
         (shell("(cd sub; true); ./t --output r.json"), Some(&["r.json"]), None),
-        // The folder is not known.
+        // The folder is not known, or the text says less than happens: the workspace is searched.
+        (shell("D=sub; cd \"$D\"; ../t --output r.json"), Some(&["sub/r.json"]), Some(searched)),
         (
-            shell("D=sub; cd \"$D\"; ../t --output r.json"),
+            shell("for d in sub; do (cd $d && ../t --output o/r.json); done"),
+            Some(&["sub/o/r.json"]),
+            Some("the report at `sub/o/r.json` counts (`--output o/r.json`)"),
+        ),
+        (exec(&["python3", "-c", elsewhere, "--output", "r.json"]), Some(&["sub/r.json"]), Some(searched)),
+        (shell("echo 'cd sub' > cds; . ./cds; ../t --output r.json"), Some(&["sub/r.json"]), Some(searched)),
+        (
+            shell("in_sub() { (cd sub; \"$@\"); }; in_sub ../t --output r.json"),
+            Some(&["sub/r.json"]),
+            Some(searched),
+        ),
+        (
+            shell("mkdir sub/deep; ln -s sub/deep l; cd -P l/..; ../t --output r.json"),
+            Some(&["sub/r.json"]),
+            Some(searched),
+        ),
+        (
+            shell(
+                "for i in 1 2; do ./sub/../t --output r.json; rm r.json; cd sub; ../t --output r.json; break; done",
+            ),
+            Some(&["sub/r.json"]),
+            None,
+        ),
+        (shell("ln -s sub/r.json r.json; ./t --output r.json"), Some(&["sub/r.json"]), Some(searched)),
+        (
+            shell(
+                "echo '{\"ok\":0}' > sub/r.json; mkdir -p .git/a; D=.git/a; ./t --output $D/r.json; true --output r.json",
+            ),
+            None,
+            Some(missed),
+        ),
+        (
+            shell(
+                "mkdir a b; D=a; cd $D; ../t --output r.json; cd ../b; ../t --output r.json; touch -d 2001-01-01 r.json",
+            ),
+            Some(&["a/r.json"]),
+            Some("the report at `a/r.json` counts (`--output r.json`), and one that is older does not"),
+        ),
+        (
+            shell("D=/tmp; cd \"$D\"; true --output r.json"),
             None,
             Some("(it is not known where `cd $D` leads)"),
         ),
-        (shell("for d in sub; do (cd $d && ../t --output r.json); done"), None, Some(missed)),
-        (exec(&["python3", "-c", elsewhere, "--output", "r.json"]), None, Some(missed)),
-        (
-            exec(&["python3", "-c", elsewhere]),
-            None,
-            Some("`--output` stands in the text of a program that is no shell"),
-        ),
-        (shell(&python), None, Some("`--output` stands in the text of a program that is no shell")),
-        (
-            shell("ln -s sub/r.json r.json; ./t --output r.json"),
-            None,
-            Some("`r.json` (`--output r.json`) is a symbolic link"),
-        ),
+        (shell("../t --output \"$PWD/r.json\" || ./t --output \"$PWD/r.json\""), None, Some(shell_alone)),
+        (exec(&["python3", "-c", elsewhere]), None, Some(hidden)),
+        (shell(&python), None, Some(hidden)),
+        (shell("echo 'cd sub; ../t --output r.json' > go; sh go"), None, Some(hidden)),
         // Nothing is to be said.
         (shell("true --output json"), None, None),
         (shell("true --output /dev/null"), None, None),

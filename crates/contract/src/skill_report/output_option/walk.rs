@@ -21,9 +21,9 @@ const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 const MOST_NESTED: usize = 8;
 
 /// Programs that run another one, in the same folder.
-const TRANSPARENT: [&str; 12] = [
+const TRANSPARENT: [&str; 13] = [
     "command", "builtin", "exec", "nohup", "nice", "ionice", "setsid", "stdbuf", "sudo", "time", "timeout",
-    "xvfb-run",
+    "xargs", "xvfb-run",
 ];
 
 /// Programs that are given a program text by `-c`, `-e` or a here-document.
@@ -51,7 +51,9 @@ pub(super) struct Found {
 pub(super) struct Walk {
     pub(super) found: Vec<Found>,
     /// Whether the option stands in the text of a program that is not a shell.
-    pub(super) is_hidden: bool,
+    is_hidden: bool,
+    /// The values that stand in words and documents that hold more than them, whatever program reads those.
+    mentioned: Vec<String>,
     depth: usize,
     /// Where the arguments behind a script are first used.
     passed: Option<Place>,
@@ -71,6 +73,7 @@ enum Joint {
 #[derive(Debug, Default)]
 struct Simple {
     words: Vec<Word>,
+    /// What it reads, as far as that stands in the script.
     documents: Vec<String>,
 }
 
@@ -94,6 +97,8 @@ struct Script {
     seen: Place,
     /// The values in bodies of functions, as places in [`Walk::found`]: a function may be called in any of these folders.
     in_bodies: Vec<usize>,
+    /// What the command before a pipe prints, if it is one that prints its words.
+    printed: Option<String>,
 }
 
 impl Walk {
@@ -114,21 +119,25 @@ impl Walk {
             chain: None,
             seen: place.clone(),
             in_bodies: Vec::new(),
+            printed: None,
         };
         let mut pieces = Shell::new(text).pieces().into_iter().peekable();
         let mut command = Simple::default();
         while let Some(piece) = pieces.next() {
             let joint = match piece {
                 Piece::Word(word) => {
+                    self.mentioned.extend(mentioned(&word.written));
                     command.words.push(word);
                     continue;
                 }
                 Piece::Document(text) => {
+                    self.mentioned.extend(mentioned(&text));
                     command.documents.push(text);
                     continue;
                 }
                 Piece::HereString => {
                     if let Some(Piece::Word(word)) = pieces.next_if(|next| matches!(next, Piece::Word(_))) {
+                        self.mentioned.extend(mentioned(&word.written));
                         command.documents.push(word.written);
                     }
                     continue;
@@ -192,7 +201,7 @@ impl Walk {
 
     /// A command ends here. `or_leaves`: where it fails, the script ends.
     fn end(&mut self, script: &mut Script, command: &mut Simple, joint: Joint, or_leaves: bool) {
-        let Simple { words, documents } = core::mem::take(command);
+        let Simple { words, mut documents } = core::mem::take(command);
         let goes_on = matches!(script.before, Joint::And | Joint::Or | Joint::Pipe);
         if words.is_empty() && documents.is_empty() && joint == Joint::End && goes_on {
             // A new line behind `&&`.
@@ -205,6 +214,10 @@ impl Walk {
         let begins_group =
             words.first().is_some_and(|word| matches!(word.written.as_str(), "{" | "if" | "while" | "until"));
         let words = script.structure(words);
+        documents.extend(script.printed.take().filter(|_| before == Joint::Pipe));
+        if joint == Joint::Pipe {
+            script.printed = printed(&words);
+        }
         if joint == Joint::And && script.chain.is_none() {
             script.chain = Some(script.place.clone());
         }
@@ -251,6 +264,11 @@ impl Walk {
             "cd" | "chdir" => place.enter(operand(arguments), written()),
             "pushd" => place.push(operand(arguments), written()),
             "popd" => place.pop(written()),
+            "trap" => {
+                if let Some(word) = arguments.first() {
+                    self.script(&word.written, &mut place.clone());
+                }
+            }
             "eval" => {
                 let text: Vec<&str> = arguments.iter().map(|word| word.written.as_str()).collect();
                 self.script(&text.join(" "), place);
@@ -309,6 +327,12 @@ impl Walk {
                     rest = behind.get(1..).unwrap_or_default();
                 }
                 "-u" | "--unset" => rest = behind.get(1..).unwrap_or_default(),
+                "-S" | "--split-string" => {
+                    if let Some(text) = behind.first() {
+                        self.script(&text.written, place);
+                    }
+                    return;
+                }
                 option => match attached(word, &["-C", "--chdir"]) {
                     Some(folder) => place.enter(Some(&folder), format!("env {option}")),
                     None if option.starts_with('-') || is_assignment(word) => {}
@@ -362,6 +386,12 @@ impl Walk {
             };
             self.found.extend(value.map(|value| Found { value, place: place.clone() }));
         }
+    }
+
+    /// Whether the option stands where it was not looked at.
+    pub(super) fn has_missed_some(&self) -> bool {
+        let is_found = |value: &String| self.found.iter().any(|found| found.value.written.contains(value));
+        self.is_hidden || !self.mentioned.iter().all(is_found)
     }
 
     /// The values in a command that is a list.
@@ -425,6 +455,26 @@ fn names_the_option(text: &str) -> bool {
     let is_it =
         |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '-' | '_'));
     text.split(OPTION).skip(1).any(is_it)
+}
+
+/// What `echo` or `printf` prints, so far that its lines can be read as a script.
+fn printed(words: &[Word]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    if !matches!(program.literal.as_deref(), Some("echo" | "printf")) {
+        return None;
+    }
+    let lines: Vec<String> = arguments.iter().map(|word| word.written.replace("\\n", "\n")).collect();
+    Some(lines.join(if program.written == "echo" { " " } else { "\n" }))
+}
+
+/// The values behind the option in a text, whatever program reads it: as far as they look like the path of a file.
+fn mentioned(text: &str) -> Vec<String> {
+    let ends = |next: char| next.is_whitespace() || "\"'`;|&()<>,\\".contains(next);
+    let value = |rest: &str| {
+        let rest = rest.strip_prefix([' ', '\t', '='])?.trim_start();
+        rest.split(ends).next().filter(|value| super::is_path_of_a_file(value)).map(str::to_owned)
+    };
+    text.split(OPTION).skip(1).filter_map(value).collect()
 }
 
 /// `NAME=VALUE`.
