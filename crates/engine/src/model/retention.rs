@@ -4,7 +4,8 @@
 //! to attempts of the runs before them. Rules are looked at over all runs each time. Reads nothing and deletes nothing. What is asked of a
 //! collection, and what it reports, stands here too.
 
-use envoi_contract::time::{Timestamp, duration};
+use envoi_contract::time::Timestamp;
+use envoi_flow::written_duration;
 use envoi_kernel::ids::{FlowId, RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,7 +249,7 @@ fn by_age(family: &[&Member], rules: &Rules, now: Timestamp) -> Option<String> {
                 if u64::try_from(over_ms).unwrap_or(0) < older {
                     return None;
                 }
-                format!("over for longer than {}", duration(older))
+                format!("over for longer than {}", written_duration(older))
             }
             (None, Some(last)) => format!("not among the last {last} of its flow"),
             (None, None) => return None,
@@ -471,6 +472,18 @@ mod tests {
     fn rules(older_days: Option<u64>, keep_last: Option<u32>) -> Rules {
         let all = Rule { older_ms: older_days.map(|days| days * DAY), keep_last };
         Rules { all, ..Rules::default() }
+    }
+
+    #[test]
+    fn the_reason_names_the_age_as_it_is_written() {
+        let member = member("a fix 40");
+        let family = [&member];
+        for (older_ms, age) in [(0, "0s"), (1, "1ms"), (1_500, "1500ms"), (90_000, "90s"), (30 * DAY, "30d")]
+        {
+            let all = Rule { older_ms: Some(older_ms), keep_last: None };
+            let why = by_age(&family, &Rules { all, ..Rules::default() }, now());
+            assert_eq!(why, Some(format!("over for longer than {age}")));
+        }
     }
 
     #[test]
