@@ -29,7 +29,7 @@ use envoi_engine::{
 use envoi_journal::{InboxPage, InboxRow, ReadError};
 use envoi_kernel::{
     Run,
-    event::{Blob, Choice, InterruptRaised},
+    event::{About, Blob, Choice, InterruptRaised},
     files::MOST_LISTED,
     ids::InterruptId,
     input::Answer,
@@ -183,11 +183,21 @@ fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Resu
         let found = CHOICES.into_iter().find(|choice| choice.word() == word);
         return found.ok_or_else(|| Problem::bad_request(format!("`{word}` is no choice")));
     }
-    let takes_words = raised.is_none_or(|raised| run.accepts(raised).contains(&Choice::Respond));
-    match takes_words {
-        true => Ok(Choice::Respond),
-        false => Err(answer_invalid("this question takes a decision: say which as `choice`")),
-    }
+    let Some(raised) = raised else { return Ok(Choice::Respond) };
+    let is_filled_in = members.get("data").is_some_and(|data| *data != Value::Null) && has_form(run, raised);
+    implied(&run.accepts(raised), is_filled_in)
+        .ok_or_else(|| answer_invalid("this question takes a decision: say which as `choice`"))
+}
+
+fn has_form(run: &Run, raised: &InterruptRaised) -> bool {
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
+    raised.about == About::Ask && asks.is_some_and(|plan| plan.schema.is_some())
+}
+
+/// The decision of an answer that states none: where words are an answer it is one, and a form that is filled in is a yes.
+fn implied(accepts: &[Choice], is_filled_in: bool) -> Option<Choice> {
+    let of_form: &[Choice] = if is_filled_in { &[Choice::Approve, Choice::Proceed] } else { &[] };
+    core::iter::once(&Choice::Respond).chain(of_form).copied().find(|choice| accepts.contains(choice))
 }
 
 fn answer_invalid(detail: impl Into<String>) -> Problem {
@@ -250,4 +260,28 @@ fn resolved(
         (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);
     }
     Ok(references)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_that_is_filled_in_needs_no_choice() {
+        for (accepts, is_filled_in, expected) in [
+            (&[Choice::Approve, Choice::Deny][..], true, Some(Choice::Approve)),
+            (&[Choice::Approve, Choice::Deny], false, None),
+            (&[Choice::Proceed, Choice::Stop], true, Some(Choice::Proceed)),
+            (&[Choice::Respond, Choice::Deny], true, Some(Choice::Respond)),
+            (&[Choice::Respond, Choice::Deny], false, Some(Choice::Respond)),
+            (&[Choice::Approve, Choice::Respond, Choice::Deny], true, Some(Choice::Respond)),
+            // A file in conflict, an attempt in doubt, a bound: these are decisions.
+            (&[Choice::Ours, Choice::Theirs], true, None),
+            (&[Choice::Rerun, Choice::Fail], true, None),
+            (&[Choice::Raise, Choice::Stop], true, None),
+            (&[], true, None),
+        ] {
+            assert_eq!(implied(accepts, is_filled_in), expected, "{accepts:?} {is_filled_in}");
+        }
+    }
 }
