@@ -188,10 +188,11 @@ impl Before {
         Watched::new(&self.workspace, &patterns, &self.never)
     }
 
-    /// Whether it says anything that [`Before::read`] needs.
+    /// Whether it says anything that [`Before::read`] needs, or its time is needed: see `output/misplaced.rs`.
     pub(crate) fn is_of_use(&self) -> bool {
         !self.artifacts.is_empty()
             || self.named.is_some()
+            || !self.candidates.is_empty()
             || self.snapshot.is_some()
             || self.set_back.is_some()
             || !self.displaced.is_nothing()
