@@ -185,7 +185,6 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
     }
     let Look { mut intake, cache, entries, seen, known, .. } = look;
     let tree = Tree::new(entries).map_err(|error| failed(io::Error::other(error)))?;
-    let tree = tree.with_folders(|path| walk::folder_mode(folder, path));
     let digest = intake.take(&tree.encode()).map_err(in_store)?;
     let new_bytes = intake.bytes();
     intake.finish().map_err(in_store)?;

@@ -31,6 +31,5 @@ pub use model::{
 };
 pub use restore::{
     Comes, InConflict, Late, Later, Merged, NotMerged, NotRestored, Restored, Stood, change, has_markers,
-    lay, lay_conflicts, lay_over, merge, restore, restore_again, stand, with_ignored, without, write_into,
-    written_since,
+    lay, lay_conflicts, lay_over, merge, restore, stand, with_ignored, without, write_into, written_since,
 };

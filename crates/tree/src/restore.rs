@@ -102,7 +102,7 @@ pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRe
     let kept = keep::keep_with(folder, order, Some(target))?;
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
     let rules = Rules::of(target, &shelf)?;
-    Plan::new(folder, &place, [&kept.tree, &kept.tree, target], &rules)?;
+    Plan::new(folder, &place, &kept.tree, target, &rules)?;
     Ok(Stood { kept, found })
 }
 
@@ -111,28 +111,6 @@ pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRe
 /// # Errors
 /// See [`NotRestored`].
 pub fn restore(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, NotRestored> {
-    restore_from(folder, order, target, None)
-}
-
-/// As [`restore`], after an earlier try that was killed: `from` is what stood there before that.
-///
-/// # Errors
-/// See [`NotRestored`].
-pub fn restore_again(
-    folder: &Path,
-    order: &Order,
-    from: &Tree,
-    target: &Tree,
-) -> Result<Restored, NotRestored> {
-    restore_from(folder, order, target, Some(from))
-}
-
-fn restore_from(
-    folder: &Path,
-    order: &Order,
-    target: &Tree,
-    from: Option<&Tree>,
-) -> Result<Restored, NotRestored> {
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
     for entry in target.entries() {
         // Before anything is laid aside: a snapshot that is not whole is not begun with.
@@ -143,7 +121,7 @@ fn restore_from(
     let Stood { kept, found } = stand(folder, order, target)?;
     let rules = Rules::of(target, &shelf)?;
     let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
-    let plan = Plan::new(folder, &place, [from.unwrap_or(&kept.tree), &kept.tree, target], &rules)?;
+    let plan = Plan::new(folder, &place, &kept.tree, target, &rules)?;
     let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;
     let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
     restored.late = found.into_iter().chain(late).collect();
@@ -162,7 +140,7 @@ pub fn change(folder: &Path, order: &Order, from: &Tree, to: &Tree) -> Result<Re
     let (target, newer) = bring::overlay(&kept.tree, from, to)?;
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
     let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
-    let plan = Plan::new(folder, &place, [from, &kept.tree, &target], &Rules::default())?;
+    let plan = Plan::new(folder, &place, &kept.tree, &target, &Rules::default())?;
     let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;
     let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
     restored.late = found.into_iter().chain(late).collect();
@@ -186,7 +164,7 @@ pub fn lay_over(
     let now = keep::keep_with(folder, order, Some(files))?;
     let there = now.tree.entries().iter().filter(|entry| files.get(&entry.path).is_some()).cloned().collect();
     let from = Tree::new(there).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })?;
-    if from.entries() == files.entries() {
+    if from == *files {
         // Nothing comes, but what an earlier change has put aside may have been written to since.
         let place = aside::place_if_there(folder, order).map_err(|source| staged(folder, source))?;
         if let Some(place) = place {
@@ -209,8 +187,7 @@ pub fn lay_over(
         return Err(NotRestored::Changed { paths: shown(&newer) });
     }
     announce(&kept, late).map_err(|source| staged(folder, source))?;
-    let plan = Plan::new(folder, &place, [&kept.tree, &kept.tree, &target], &Rules::default())?;
-    let plan = plan.without_modes();
+    let plan = Plan::new(folder, &place, &kept.tree, &target, &Rules::default())?;
     let restored = place::carry_out(folder, &place, &shelf, &plan)?;
     late.extend(aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?);
     match restored.left.is_empty() {
@@ -259,13 +236,10 @@ pub fn write_into(folder: &Path, order: &Order, target: &Tree) -> Result<Restore
     if fs::read_dir(folder).map_err(|source| staged(folder, source))?.next().is_some() {
         return Err(NotRestored::InTheWay { paths: vec![format!("`{}` is not empty", folder.display())] });
     }
-    let laid = lay(folder, order, target)?;
-    place::close(folder, target)?;
-    Ok(laid)
+    lay(folder, order, target)
 }
 
-/// Writes the files of `target` into a folder in which none of them is: one that is being made. What is there is not overwritten. Its owner
-/// may write to all folders in it, so that it can be removed.
+/// Writes the files of `target` into a folder in which none of them is: one that is being made. What is there is not overwritten.
 ///
 /// # Errors
 /// [`NotRestored::Content`], [`NotRestored::Incomplete`].

@@ -114,5 +114,5 @@ pub(super) fn with(tree: &Tree, edited: &Edited<'_>) -> Result<Tree, MergeError>
     let stays = |entry: &&Entry| !edited.iter().any(|(path, _)| path.as_bytes() == entry.path);
     let others = tree.entries().iter().filter(stays).cloned();
     let comes = edited.iter().filter_map(|(_, entry)| entry.clone());
-    Ok(Tree::new(others.chain(comes).collect())?.with_folders_of(tree))
+    Ok(Tree::new(others.chain(comes).collect())?)
 }

@@ -185,8 +185,7 @@ impl Commands {
                 let (workspace, _alone) = self.check_rest(&run, caller)?;
                 self.hold_for_restore(id, caller)?;
                 let stood = envoi_tree::stand(&workspace, &order, &target).map_err(failed)?;
-                let restored = envoi_tree::restore_again(&workspace, &order, &from, &target);
-                let mut restored = restored.map_err(failed)?;
+                let mut restored = envoi_tree::restore(&workspace, &order, &target).map_err(failed)?;
                 // The snapshot to go back to was taken before the first try, and does not have it.
                 let written = envoi_tree::written_since(&stood.kept.tree, &from, &target);
                 restored.late.extend(stood.found.into_iter().chain(written));
@@ -266,9 +265,7 @@ fn begun(
     let stood = envoi_tree::stand(workspace, order, target).map_err(|error| refused(&error, names))?;
     let from = stood.kept.digest;
     let found = late(&stood.found, names);
-    // The mode of a folder that stands there is no reason.
-    let differs = stood.kept.tree.entries() != target.entries();
-    Ok(differs.then_some(FilesRestoring { from, to, folder: None, undoes: false, by, why, found }))
+    Ok((from != to).then_some(FilesRestoring { from, to, folder: None, undoes: false, by, why, found }))
 }
 
 /// The snapshot that a fork goes back to, if that is wanted.

@@ -52,22 +52,21 @@ pub(super) fn set_back(
     let begun = Before::read(dir).ok().and_then(|before| before.set_back).filter(|begun| begun.to == *to);
     let stood = envoi_tree::stand(&spec.workspace, order, &target);
     let stood = stood.map_err(|error| masked(&error))?;
-    // The mode of a folder that stands there is no reason.
-    if begun.is_none() && stood.kept.tree.entries() == target.entries() {
+    let now = stood.kept.digest.to_string();
+    if begun.is_none() && now == *to {
         return Ok(None);
     }
-    let now = stood.kept.digest.to_string();
     // What an earlier supervisor had half set back is not what stood there.
     let mut set_back =
         begun.clone().unwrap_or(SetBack { from: now, to: to.clone(), late: Vec::new(), left: Vec::new() });
     set_back.late.extend(late(&stood.found, secrets));
-    let from = tree(order, &set_back.from)?;
     if begun.is_some() {
+        let from = tree(order, &set_back.from)?;
         let written = envoi_tree::written_since(&stood.kept.tree, &from, &target);
         set_back.late.extend(late(&written, secrets));
     }
     Before::announce(spec, dir, &set_back).map_err(NotSetBack::Announced)?;
-    let restored = envoi_tree::restore_again(&spec.workspace, order, &from, &target);
+    let restored = envoi_tree::restore(&spec.workspace, order, &target);
     let restored = restored.map_err(|error| masked(&error))?;
     set_back.late.extend(late(&restored.late, secrets));
     let left = restored.left.iter().take(MOST_LEFT);

@@ -1,13 +1,13 @@
 //! What the system says of a file, as far as it shows whether the content is still the same.
 
-use crate::model::list::{FOLDER_BITS, MODE_BITS};
+use crate::model::list::MODE_BITS;
 use std::{fs::Metadata, os::unix::fs::MetadataExt as _};
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) kind: Kind,
-    /// The nine permission bits, of a folder also the three above them.
+    /// The nine permission bits.
     pub(crate) mode: u32,
     pub(crate) size: u64,
     pub(crate) inode: u64,
@@ -39,7 +39,7 @@ impl Stat {
         let nanos = |value: i64| u32::try_from(value).unwrap_or(0);
         Self {
             kind,
-            mode: found.mode() & if kind == Kind::EmptyFolder { FOLDER_BITS } else { MODE_BITS },
+            mode: found.mode() & MODE_BITS,
             size: found.size(),
             inode: found.ino(),
             modified: (found.mtime(), nanos(found.mtime_nsec())),

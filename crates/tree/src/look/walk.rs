@@ -9,7 +9,7 @@ use crate::{
         stat::{Kind, Stat},
     },
     model::{
-        list::{Entry, FOLDER_BITS, Tree, What, ancestors, is_never},
+        list::{Entry, Tree, What, ancestors, is_never},
         stop::Stop,
     },
 };
@@ -84,12 +84,6 @@ pub(crate) fn full(root: &Path, path: &[u8]) -> PathBuf {
         true => root.to_owned(),
         false => root.join(OsStr::from_bytes(path)),
     }
-}
-
-/// The mode of a folder. `None`: none stands there.
-pub(crate) fn folder_mode(root: &Path, path: &[u8]) -> Option<u32> {
-    let found = fs::symlink_metadata(full(root, path)).ok()?;
-    found.is_dir().then_some(found.mode() & FOLDER_BITS)
 }
 
 /// A path below another one.
@@ -239,18 +233,11 @@ impl Walk<'_> {
         is_entered
     }
 
-    /// Empty folders directly in one whose files git has listed, and in those that hold nothing but folders; and the folder itself, if all
-    /// files that git knows in it are gone. One that cannot be read is an error: without its files the snapshot would say that they were
-    /// deleted.
+    /// Empty folders directly in one whose files git has listed, and in those that hold nothing but folders. One that cannot be read is
+    /// an error: without its files the snapshot would say that they were deleted.
     fn find_empty(&mut self, folder: &[u8]) -> Result<(), WalkError> {
         // What kind each entry is stands in the list of the folder: its files were looked at before.
-        let entries = self.entries(folder)?;
-        if entries.is_empty()
-            && let Some(found) = self.stat(folder).filter(|_| !folder.is_empty())
-        {
-            return self.take(folder.to_vec(), Some(Stat::with(&found, Kind::EmptyFolder)));
-        }
-        for (name, is_folder) in entries {
+        for (name, is_folder) in self.entries(folder)? {
             let path = below(folder, &name);
             if !is_folder || self.folders.contains_key(&path) || is_never(&name) {
                 continue;
@@ -401,12 +388,10 @@ pub(crate) fn add_in_the_way(
     if found.len() > most { Err(WalkError::TooMany) } else { Ok(()) }
 }
 
-/// All of a folder that is to make room. What no snapshot keeps is refused elsewhere.
+/// Every file of a folder that is to make room. What no snapshot keeps is refused elsewhere.
 fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result<(), WalkError> {
     let failed = |source| WalkError::Io { path: full(root, folder), source };
-    let mut is_empty = true;
     for entry in fs::read_dir(full(root, folder)).map_err(failed)? {
-        is_empty = false;
         let name = entry.map_err(failed)?.file_name();
         if is_never(name.as_bytes()) {
             continue;
@@ -427,9 +412,6 @@ fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result
         if found.len() > most {
             return Err(WalkError::TooMany);
         }
-    }
-    if is_empty && let Ok(there) = fs::symlink_metadata(full(root, folder)) {
-        found.entry(folder.to_vec()).or_insert(Stat::with(&there, Kind::EmptyFolder));
     }
     Ok(())
 }

@@ -7,36 +7,24 @@
 //! 040755 - 0<TAB>empty<NUL>
 //! 100644 large@1700000000.000000000 99999999999<TAB>video.mov<NUL>
 //! 040000 unlisted 0<TAB>shut<NUL>
-//! 040700 + 0<TAB>src<NUL>
 //! ```
 //!
-//! Sorted by the bytes of the path. A link has its target as content. A folder is an entry only if it is empty. A file that is too large
+//! Sorted by the bytes of the path. A link has its target as content. A folder is listed only if it is empty. A file that is too large
 //! or cannot be read is listed with its size and the time of its last change, and is not kept. A folder that cannot be listed is `unlisted`:
-//! nothing is known of what is below it. After the entries come the folders that entries lie in, with `+`, if their mode is not 755.
+//! nothing is known of what is below it.
 
 use envoi_contract::digest::Digest;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 const HEADER: &[u8] = b"envoi-tree 1\n";
 
-/// The permission bits of a file that a list keeps.
+/// The permission bits that a list keeps.
 pub(crate) const MODE_BITS: u32 = 0o777;
-
-/// The bits of a folder: what is made in it may get its group, or may be removed by its owner alone.
-pub(crate) const FOLDER_BITS: u32 = 0o7777;
-
-/// The set-group-ID bit: what is made in such a folder gets its group, and a folder that bit too.
-pub(crate) const HANDS_ON_GROUP: u32 = 0o2000;
-
-/// The mode of a folder that has entries below it, unless the list says another one.
-pub(crate) const PLAIN_FOLDER: u32 = 0o755;
 
 /// The list of a folder: sorted, without two entries of one path, and without an entry below another one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tree {
     entries: Vec<Entry>,
-    /// The modes of folders with entries below them, without those that are plain.
-    folders: BTreeMap<Vec<u8>, u32>,
 }
 
 /// A line of the list.
@@ -44,7 +32,7 @@ pub struct Tree {
 pub struct Entry {
     /// Relative to the folder, with `/`; any bytes but NUL.
     pub path: Vec<u8>,
-    /// The nine permission bits, of a folder also the three above them; 0 for a link.
+    /// The nine permission bits; 0 for a link.
     pub mode: u32,
     /// What stands there.
     pub what: What,
@@ -228,32 +216,16 @@ impl Tree {
     pub fn parse(bytes: &[u8]) -> Result<Self, ListError> {
         let body = bytes.strip_prefix(HEADER).ok_or(ListError::Header)?;
         let mut entries = Vec::new();
-        let mut folders = Vec::new();
         let mut lines = body.split(|byte| *byte == 0);
         // What follows the last NUL.
         let rest = lines.next_back().unwrap_or_default();
         for (nth, line) in lines.enumerate() {
-            match read_folder(line) {
-                Some(folder) => folders.push(folder),
-                None if folders.is_empty() => {
-                    entries.push(Entry::read(line).ok_or(ListError::Entry { nth })?);
-                }
-                None => return Err(ListError::Entry { nth }),
-            }
+            entries.push(Entry::read(line).ok_or(ListError::Entry { nth })?);
         }
-        if !rest.is_empty() {
-            return Err(ListError::Entry { nth: entries.len().saturating_add(folders.len()) });
+        match rest.is_empty() {
+            true => Self::checked(entries),
+            false => Err(ListError::Entry { nth: entries.len() }),
         }
-        let mut tree = Self::checked(entries)?;
-        for (nth, (path, mode)) in (tree.entries.len()..).zip(folders) {
-            let follows = tree.folders.last_key_value().is_none_or(|(last, _)| *last < path);
-            if !follows || !tree.has_below(&path) {
-                let path = String::from_utf8_lossy(&path).into_owned();
-                return Err(ListError::Order { nth, path });
-            }
-            tree.folders.insert(path, mode);
-        }
-        Ok(tree)
     }
 
     fn checked(entries: Vec<Entry>) -> Result<Self, ListError> {
@@ -270,16 +242,7 @@ impl Tree {
             }
             last = Some(entry);
         }
-        Ok(Self { entries, folders: BTreeMap::new() })
-    }
-
-    /// The same entries, and of each folder that they lie in the mode that `mode` says.
-    #[must_use]
-    pub(crate) fn with_folders(mut self, mode: impl Fn(&[u8]) -> Option<u32>) -> Self {
-        let filled = self.filled().into_iter();
-        let modes = filled.filter_map(|path| Some((path.to_vec(), mode(path)? & FOLDER_BITS)));
-        self.folders = modes.filter(|(_, mode)| *mode != PLAIN_FOLDER).collect();
-        self
+        Ok(Self { entries })
     }
 
     /// The entries, by the bytes of their paths.
@@ -304,33 +267,6 @@ impl Tree {
         self.entries.get(place).is_some_and(|entry| entry.path.starts_with(&prefix))
     }
 
-    /// The same entries, in folders with the modes that they have in another list.
-    #[must_use]
-    pub fn with_folders_of(self, other: &Self) -> Self {
-        self.with_folders(|path| other.folder_mode(path))
-    }
-
-    /// The folders that entries lie in.
-    pub(crate) fn filled(&self) -> BTreeSet<&[u8]> {
-        self.entries.iter().flat_map(|entry| ancestors(&entry.path)).collect()
-    }
-
-    /// The mode of a folder, empty or not. `None`: no folder stands there, or nothing is known of it.
-    #[must_use]
-    pub(crate) fn folder_mode(&self, path: &[u8]) -> Option<u32> {
-        match self.get(path) {
-            Some(Entry { what: What::EmptyFolder, mode, .. }) => Some(*mode),
-            Some(_) => None,
-            None => self.has_below(path).then(|| self.folders.get(path).copied().unwrap_or(PLAIN_FOLDER)),
-        }
-    }
-
-    /// Whether the folder around this path is one that hands on its group, as the list says.
-    pub(crate) fn is_handed_a_group(&self, path: &[u8]) -> bool {
-        let around = ancestors(path).next().and_then(|around| self.folder_mode(around));
-        around.is_some_and(|mode| mode & HANDS_ON_GROUP != 0)
-    }
-
     /// Whether nothing is known of this path, because a folder above it could not be listed.
     #[must_use]
     pub fn hides(&self, path: &[u8]) -> bool {
@@ -342,30 +278,8 @@ impl Tree {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = HEADER.to_vec();
         self.entries.iter().for_each(|entry| entry.write(&mut bytes));
-        for (path, mode) in &self.folders {
-            write_folder(path, *mode, &mut bytes);
-        }
         bytes
     }
-}
-
-fn write_folder(path: &[u8], mode: u32, to: &mut Vec<u8>) {
-    to.extend_from_slice(format!("040{mode:03o} + 0\t").as_bytes());
-    to.extend_from_slice(path);
-    to.push(0);
-}
-
-/// The path and the mode of a folder that has entries below it. `None`: the line is another one.
-fn read_folder(line: &[u8]) -> Option<(Vec<u8>, u32)> {
-    let tab = line.iter().position(|byte| *byte == b'\t')?;
-    let (head, path) = line.split_at_checked(tab)?;
-    let path = path.get(1..)?.to_vec();
-    let bits = core::str::from_utf8(head).ok()?.strip_prefix("040")?.strip_suffix(" + 0")?;
-    let mode = u32::from_str_radix(bits, 8).ok()?;
-    let mut again = Vec::new();
-    write_folder(&path, mode, &mut again);
-    let is_mode = mode & !FOLDER_BITS == 0 && mode != PLAIN_FOLDER;
-    (is_mode && again.strip_suffix(&[0]) == Some(line)).then_some((path, mode))
 }
 
 /// The folders above a path, the nearest first.
@@ -421,31 +335,6 @@ mod tests {
         let text = tree.encode();
         let begin = "envoi-tree 1\n100644 sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0\tA\0";
         assert!(text.starts_with(begin.as_bytes()));
-    }
-
-    #[test]
-    fn folders_that_are_not_plain_stand_at_the_end_of_the_list() {
-        let mode = |path: &[u8]| Some(if path == b"a/b" { 0o2775 } else { PLAIN_FOLDER });
-        let tree = Tree::new(vec![file("a/b/c", "1"), file("d", "2")]).unwrap();
-        let without = tree.encode();
-        let tree = tree.with_folders(mode);
-        assert_eq!(tree.encode(), [without.as_slice(), b"0402775 + 0\ta/b\0"].concat());
-        assert_eq!(Tree::parse(&tree.encode()).unwrap(), tree);
-        let modes = [&b"a"[..], b"a/b", b"a/b/c", b"d", b"e"].map(|path| tree.folder_mode(path));
-        assert_eq!(modes, [Some(0o755), Some(0o2775), None, None, None]);
-        for wrong in [
-            "0402775 + 0\td\0",
-            "0402775 + 0\te\0",
-            "040755 + 0\ta\0",
-            "0400700 + 0\ta\0",
-            "04017777 + 0\ta\0",
-            "040700 + 0\ta/b\0040700 + 0\ta\0",
-            "040700 + 0\ta\0040700 + 0\ta\0",
-            "040700 + 0\ta\0100644 unreadable@1.000000000 0\tz\0",
-        ] {
-            let list = [without.as_slice(), wrong.as_bytes()].concat();
-            assert!(Tree::parse(&list).is_err(), "{wrong:?}");
-        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
     model::{
         compare::{Difference, differences},
         conflict::{Conflict, Why},
-        list::{Entry, HANDS_ON_GROUP, ListError, Tree, What, ancestors},
+        list::{Entry, ListError, Tree, What, ancestors},
         merge::{self, Side},
     },
 };
@@ -87,8 +87,6 @@ pub fn merge(
             Err(Why::NotKept)
         } else if stands == difference.before {
             Ok(difference.after.cloned())
-        } else if let Some(folder) = of_empty_folder(&base, stands, difference.after) {
-            Ok(Some(folder))
         } else {
             of_file(&difference, stands, prefer, &shelf, &mut intake)?.ok_or(Why::Changed)
         };
@@ -118,25 +116,7 @@ pub fn merge(
         let conflicts = conflicts.into_iter().map(|(path, why)| Conflict { path, why }).collect();
         return Err(NotMerged::Conflict { conflicts });
     }
-    for (path, entry) in &mut entries {
-        // Its last file goes. The mode is that of the folder that stands, unless it was changed too.
-        if let (What::EmptyFolder, true) = (entry.what, ours.has_below(path))
-            && base.folder_mode(path) == Some(entry.mode)
-        {
-            entry.mode = ours.folder_mode(path).unwrap_or(entry.mode);
-        }
-    }
     let tree = Tree::new(entries.into_values().collect())?;
-    // A folder that stands there keeps its mode, unless it is an empty one that is filled.
-    let tree = tree.with_folders(|path| match ours.has_below(path) {
-        true => ours.folder_mode(path),
-        false => {
-            let mode = folder_mode([&base, ours, theirs].map(|tree| tree.folder_mode(path)))?;
-            let is_handed = ours.is_handed_a_group(path) && !theirs.is_handed_a_group(path);
-            let comes_into_it = ours.folder_mode(path).is_none() && is_handed;
-            Some(if comes_into_it { mode | HANDS_ON_GROUP } else { mode })
-        }
-    });
     let digest = intake.take(&tree.encode())?;
     intake.finish()?;
     Ok(Merged { digest, tree })
@@ -145,27 +125,7 @@ pub fn merge(
 /// A list without the folders that could not be listed.
 fn known(tree: &Tree) -> Result<Tree, ListError> {
     let entries = tree.entries().iter().filter(|entry| !entry.is_unlisted());
-    Ok(Tree::new(entries.cloned().collect())?.with_folders_of(tree))
-}
-
-/// The mode of a folder, from what it was, what it is where the changes come to, and what it is there where they come from.
-fn folder_mode(modes: [Option<u32>; 3]) -> Option<u32> {
-    match modes {
-        [before, None, after] => after.or(before),
-        [before, now, Some(after)] if before == now => Some(after),
-        [_, now, _] => now,
-    }
-}
-
-/// A folder that is empty on both sides, and of which at most one has changed the mode.
-fn of_empty_folder(base: &Tree, stands: Option<&Entry>, comes: Option<&Entry>) -> Option<Entry> {
-    let is_empty = |entry: &&Entry| entry.what == What::EmptyFolder;
-    let (ours, theirs) = (stands.filter(is_empty)?, comes.filter(is_empty)?);
-    match base.folder_mode(&ours.path)? {
-        before if before == theirs.mode => Some(ours.clone()),
-        before if before == ours.mode => Some(theirs.clone()),
-        _ => None,
-    }
+    Tree::new(entries.cloned().collect())
 }
 
 /// A path that both sides changed. The outer `None` is a conflict.
@@ -227,14 +187,8 @@ pub(crate) fn overlay(stands: &Tree, from: &Tree, to: &Tree) -> Result<(Tree, Ve
         }
     }
     drop_filled(&mut entries);
-    let mode = |path: &[u8]| match [from, stands, to].map(|tree| tree.folder_mode(path)) {
-        // It came with an earlier try, which may have ended before it had its mode.
-        [None, Some(_), Some(after)] => Some(after),
-        modes => folder_mode(modes),
-    };
     let tree = Tree::new(entries.into_values().collect());
-    tree.map(|tree| (tree.with_folders(mode), newer))
-        .map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })
+    tree.map(|tree| (tree, newer)).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })
 }
 
 /// A folder that was empty and has something in it now is no entry of its own.

@@ -62,8 +62,7 @@ pub fn with_ignored(
     let paths = stay.iter().map(|entry| walk::full(Path::new(""), &entry.path)).collect();
     let refused =
         |error| ContentError::Io { place: "the list of the files".into(), source: io::Error::other(error) };
-    let mode = |path: &[u8]| after.folder_mode(path).or_else(|| before.folder_mode(path));
-    tree.map(|tree| (tree.with_folders(mode), paths)).map_err(refused)
+    tree.map(|tree| (tree, paths)).map_err(refused)
 }
 
 /// Whether something of the kind of this entry is there.

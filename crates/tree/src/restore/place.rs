@@ -4,18 +4,16 @@ use super::{
     NotRestored, Restored,
     aside::{BEING_WRITTEN, PATHS},
     incomplete,
-    plan::{FILLED, Plan, over},
+    plan::Plan,
     staged,
 };
 use crate::{
     disk::contents::Shelf,
     look::walk,
-    model::list::{Entry, FOLDER_BITS, MODE_BITS, PLAIN_FOLDER, Tree, What, ancestors},
+    model::list::{Entry, Tree, What},
 };
 use rustix::{
-    fs::{
-        AtFlags, CWD, Mode, OFlags, RenameFlags, fgetxattr, linkat, mkdirat, openat, renameat, renameat_with,
-    },
+    fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat, renameat_with},
     io::Errno,
 };
 use std::{
@@ -47,12 +45,11 @@ pub(crate) fn carry_out(
     let left = plan.left.iter().map(|path| path.to_vec()).collect();
     let changed = (plan.come.len().saturating_add(plan.empty.len()), plan.gone.len());
     let restored = Restored { left, changed, ..Restored::default() };
-    let is_the_same = plan.gone.is_empty() && plan.come.is_empty() && plan.empty.is_empty();
-    if is_the_same && plan.emptied.is_empty() && plan.modes.is_empty() {
+    if plan.gone.is_empty() && plan.come.is_empty() && plan.empty.is_empty() && plan.emptied.is_empty() {
         return Ok(restored);
     }
     let stage = stage(place, shelf, plan)?;
-    let moved = Moved { folder, stage: &stage, target: plan.target };
+    let moved = Moved { folder, stage: &stage };
     moved.all(plan)?;
     envoi_durable::sync_file_system(folder).map_err(|source| incomplete(folder, source))?;
     Ok(restored)
@@ -127,8 +124,6 @@ fn write(
 struct Moved<'m> {
     folder: &'m Path,
     stage: &'m Path,
-    /// See [`Plan::target`].
-    target: Option<&'m Tree>,
 }
 
 impl Moved<'_> {
@@ -154,23 +149,7 @@ impl Moved<'_> {
         for entry in &plan.empty {
             self.make_empty(entry).map_err(|source| failed(&entry.path, source))?;
         }
-        // Last: what is to come into a folder may not be able to come any more.
-        for (path, mode) in &plan.modes {
-            match self.set_mode(path, *mode) {
-                // Taken away since.
-                Err(error) if is_expected(&error) => {}
-                set => set.map_err(|source| failed(path, source))?,
-            }
-        }
         Ok(())
-    }
-
-    fn set_mode(&self, path: &[u8], mode: u32) -> io::Result<()> {
-        let parent = self.parent(path, false)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        change_mode(&File::from(openat(&parent, name(path), flags, Mode::empty())?), |old| {
-            over(old, mode, self.target, path)
-        })
     }
 
     /// The folder of a path, reached without following a link.
@@ -178,32 +157,18 @@ impl Moved<'_> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut at =
             openat(CWD, self.folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let mut above: Vec<&[u8]> = ancestors(path).collect();
-        above.reverse();
-        for folder in above {
-            let made = if make { self.make(&at, folder)? } else { None };
-            at = openat(&at, name(folder), flags, Mode::empty())?;
-            if let Some(mode) = made {
-                let file = File::from(at);
-                change_mode(&file, |old| over(old, mode, self.target, folder))?;
-                at = file.into();
+        let above =
+            path.iter().rposition(|byte| *byte == b'/').and_then(|end| path.get(..end)).unwrap_or_default();
+        for name in above.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            if make {
+                match mkdirat(&at, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
             }
+            at = openat(&at, name, flags, Mode::empty())?;
         }
         Ok(at)
-    }
-
-    /// Makes a folder, unless it is there. It is at no moment open to more users than it is to be. What is returned is the mode that it is
-    /// to have while it is filled.
-    fn make(&self, parent: &OwnedFd, path: &[u8]) -> io::Result<Option<u32>> {
-        let known = self.target.and_then(|target| target.folder_mode(path));
-        // The folder around it may say who else may come into a new one.
-        let mode = known.filter(|mode| *mode != PLAIN_FOLDER || !hands_on_rights(parent));
-        let first = mode.map_or(0o777, |mode| mode & MODE_BITS | FILLED);
-        match mkdirat(parent, name(path), Mode::from_raw_mode(first)) {
-            Ok(()) => Ok(mode.map(|mode| mode | FILLED)),
-            Err(Errno::EXIST) => Ok(None),
-            Err(errno) => Err(errno.into()),
-        }
     }
 
     /// What is gone already is as it should be.
@@ -277,39 +242,15 @@ impl Moved<'_> {
             Err(errno) => return Err(errno.into()),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = File::from(openat(&parent, name(&entry.path), flags, Mode::empty())?);
-        change_mode(&made, |old| over(old, entry.mode, self.target, &entry.path))
+        File::from(openat(&parent, name(&entry.path), flags, Mode::empty())?)
+            .set_permissions(Permissions::from_mode(entry.mode))
     }
 }
 
-/// Whether it has an access control list for what is made in it.
-fn hands_on_rights(folder: &OwnedFd) -> bool {
-    let mut none: [u8; 0] = [];
-    fgetxattr(folder, "system.posix_acl_default", &mut none[..]).is_ok_and(|length| length > 0)
-}
-
-fn change_mode(folder: &File, new: impl Fn(u32) -> u32) -> io::Result<()> {
-    let old = folder.metadata()?.permissions().mode() & FOLDER_BITS;
-    match new(old) {
-        new if new == old => Ok(()),
-        new => folder.set_permissions(Permissions::from_mode(new)),
-    }
-}
-
-/// Folders get the modes that the list says, also those in which nothing can be made then.
-pub(crate) fn close(folder: &Path, target: &Tree) -> Result<(), NotRestored> {
-    let own = Moved { folder, stage: folder, target: Some(target) };
-    let modes = target.filled().into_iter().rev().filter_map(|path| Some((path, target.folder_mode(path)?)));
-    for (path, mode) in modes.filter(|(_, mode)| mode & FILLED != FILLED) {
-        own.set_mode(path, mode).map_err(|source| incomplete(&walk::full(folder, path), source))?;
-    }
-    Ok(())
-}
-
-/// The files of a snapshot in a folder that has nothing in it. The owner may write to all folders.
+/// The files of a snapshot in a folder that has nothing in it.
 pub(crate) fn write_new(folder: &Path, shelf: &Shelf, target: &Tree) -> Result<Restored, NotRestored> {
     let mut restored = Restored::default();
-    let own = Moved { folder, stage: folder, target: Some(target) };
+    let own = Moved { folder, stage: folder };
     for entry in target.entries() {
         let at = walk::full(folder, &entry.path);
         let failed = |source| incomplete(&at, source);

@@ -3,7 +3,7 @@
 use super::{NotRestored, rules::Rules};
 use crate::{
     look::walk,
-    model::list::{Entry, HANDS_ON_GROUP, Tree, What, ancestors, is_never},
+    model::list::{Entry, Tree, What, ancestors, is_never},
 };
 use rustix::fs::{Access, access};
 use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt as _, path::Path};
@@ -23,33 +23,16 @@ pub(crate) struct Plan<'t> {
     pub(crate) emptied: Vec<&'t [u8]>,
     /// Paths that stay as they are.
     pub(crate) left: Vec<&'t [u8]>,
-    /// Folders that get a mode when everything has come, the deepest first.
-    pub(crate) modes: Vec<(&'t [u8], u32)>,
-    /// Has the modes of folders that are made. `None`: they are not known.
-    pub(crate) target: Option<&'t Tree>,
-}
-
-/// What its owner has to be allowed while a folder is filled.
-pub(crate) const FILLED: u32 = 0o700;
-
-/// What a folder that stands with a mode gets for the mode in a list. A list that does not know of a group that is handed on takes it from
-/// no folder.
-pub(crate) fn over(stands: u32, mode: u32, target: Option<&Tree>, path: &[u8]) -> u32 {
-    match target.is_some_and(|target| target.is_handed_a_group(path)) {
-        true => mode,
-        false => mode | stands & HANDS_ON_GROUP,
-    }
 }
 
 impl<'t> Plan<'t> {
-    /// `first` is what stood there before the first try.
-    ///
     /// # Errors
     /// [`NotRestored::InTheWay`].
     pub(crate) fn new(
         folder: &Path,
         place: &Path,
-        [first, stands, target]: [&'t Tree; 3],
+        stands: &'t Tree,
+        target: &'t Tree,
         rules: &Rules,
     ) -> Result<Self, NotRestored> {
         let mut plan = Self {
@@ -59,8 +42,6 @@ impl<'t> Plan<'t> {
             empty: Vec::new(),
             emptied: Vec::new(),
             left: Vec::new(),
-            modes: modes(folder, first, target),
-            target: Some(target),
         };
         let mut ways = Vec::new();
         for entry in target.entries() {
@@ -106,11 +87,6 @@ impl<'t> Plan<'t> {
             true => Ok(plan),
             false => Err(NotRestored::InTheWay { paths: ways }),
         }
-    }
-
-    /// The same, where nothing is known of the folders in which the files lay.
-    pub(crate) fn without_modes(self) -> Self {
-        Self { modes: Vec::new(), target: None, ..self }
     }
 
     fn add(&mut self, entry: &'t Entry, stands: &'t Tree, folder: &Path, ways: &mut Vec<String>) {
@@ -182,27 +158,6 @@ impl<'t> Plan<'t> {
             }
         }
     }
-}
-
-/// A folder that stands there keeps its mode, but for one that was empty, and one that an earlier try has made and not yet closed. One that
-/// is made has its mode from the beginning, unless nothing could come into it then.
-fn modes<'t>(folder: &Path, first: &Tree, target: &'t Tree) -> Vec<(&'t [u8], u32)> {
-    let mode = |path: &'t [u8]| {
-        let mode = target.folder_mode(path)?;
-        let is_shut = mode & FILLED != FILLED;
-        let Some(stands) = walk::folder_mode(folder, path) else { return is_shut.then_some((path, mode)) };
-        let wanted = over(stands, mode, Some(target), path);
-        let is_to_change = match first.get(path) {
-            Some(Entry { what: What::EmptyFolder, .. }) => wanted != stands,
-            Some(entry) if entry.is_unlisted() => false,
-            _ => {
-                let is_made = !first.has_below(path) && !first.hides(path);
-                is_made && is_shut && wanted | FILLED == stands
-            }
-        };
-        is_to_change.then_some((path, mode))
-    };
-    target.filled().into_iter().rev().filter_map(mode).collect()
 }
 
 /// The nearest folder above a path that is there, relative to the folder; empty: that folder itself.

@@ -8,7 +8,6 @@ use std::{
     os::unix::{
         ffi::OsStrExt,
         fs::{PermissionsExt, symlink},
-        process::CommandExt,
     },
     path::{Path, PathBuf},
     process::Command,
@@ -126,26 +125,6 @@ impl Place {
         let (digest, _) = tree.get(path.as_ref()).unwrap().content().unwrap();
         self.order.contents.shelf().unwrap().read(&digest).unwrap()
     }
-}
-
-/// An administrator may write everywhere. If one runs this test, an ordinary user runs it again, and this says so.
-pub(crate) fn again_as_an_ordinary_user(name: &str) -> bool {
-    if !rustix::process::geteuid().is_root() {
-        return false;
-    }
-    // A copy, because another user may not come to where this program lies.
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let program = folder.path().join("tests");
-    // Made by another process: a program that this one writes may be busy while a thread of it starts a child.
-    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
-    assert!(copied.success());
-    let mut again = Command::new(&program);
-    again.env("TMPDIR", folder.path()).current_dir(folder.path()).uid(65534).gid(65534);
-    let done = again.args([name, "--exact"]).output().unwrap();
-    let said = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success() && said.contains("1 passed"), "{done:?}");
-    true
 }
 
 fn shown(entry: &Entry) -> String {

@@ -7,7 +7,6 @@
 )]
 
 mod folder;
-mod folder_modes;
 mod kills;
 mod merges;
 mod restores;
