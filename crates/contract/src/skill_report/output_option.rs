@@ -319,10 +319,11 @@ mod tests {
             ("sh -c 't --output r.json'", false),
             ("make -f - <<E\nall:\n\tcd sub && t --output r.json\nE\n", true),
             ("cat > go.sh <<E\ncd sub; t --output r.json\nE\nsh go.sh", true),
-            ("./in-sub 't --output=r.json'", true),
-            ("./in-sub 'kubectl get pods --output json'", false),
+            ("echo 'cd sub; t --output=r.json' > go.sh; sh go.sh", true),
+            ("echo 'kubectl get pods --output json' > go.sh; sh go.sh", false),
+            ("agent -p 'call t --output r.json'", false),
             ("echo 'cd sub; t --output r.json' | sh", false),
-            ("# ./in-sub 't --output r.json'", false),
+            ("# echo 't --output r.json' > go.sh", false),
         ] {
             assert_eq!(of_script(script).is_hidden, is_hidden, "{script}");
         }

@@ -1,19 +1,21 @@
 //! The report that a command has left elsewhere than where the text of the command says.
 //!
 //! Where `--output r.json` begins may be known to the shell alone: a script that is read in, a function that enters a folder, the links on the
-//! way. So where nothing was found, the workspace is searched. Only a file counts whose path ends as the option says, which was
+//! way. So where nothing was found, the folder of the command is searched. Only a file counts whose path ends as the option says, which was
 //! written while the attempt ran, and which is a report by the strict reading (CONTRACTS 4): what else is called so is somebody else's.
+//! Beside other steps in the workspace nothing counts: it could be theirs.
 
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use envoi_contract::skill_report::SkillReport;
 
 use crate::attempt::dir::AttemptDir;
 use crate::attempt::spec::Spec;
+use crate::control::presence;
 use crate::disk::plain;
 use crate::output::report::LARGEST_REPORT_BYTES;
 use crate::workspace::artifacts::Watched;
@@ -23,7 +25,7 @@ use crate::workspace::artifacts::Watched;
 pub(crate) struct Misplaced {
     /// Relative to the workspace.
     pub(crate) path: String,
-    /// How many older ones the attempt has written.
+    /// How many more were written while the attempt ran.
     pub(crate) others: usize,
 }
 
@@ -32,45 +34,53 @@ impl Misplaced {
     pub(crate) fn notice(&self, option: &str) -> String {
         let others = match self.others {
             0 => String::new(),
-            1 => ", and one that is older does not".to_owned(),
-            others => format!(", and {others} that are older do not"),
+            1 => ", and one more does not".to_owned(),
+            others => format!(", and {others} more do not"),
         };
         format!("the report at `{}` counts (`--output {option}`){others}", self.path)
     }
 }
 
-/// The newest report in the workspace that the attempt has written at a path that ends like `option`, which is relative.
-pub(crate) fn find(spec: &Spec, dir: &AttemptDir, option: &str) -> Option<Misplaced> {
+/// The report in the folder of the command, or below it, that was written while the attempt ran, at a path that ends like `option`, which is
+/// relative. `looked_at`: where that was looked for already. Of several it is not known which one is meant: one that says failure counts, else
+/// the newest.
+pub(crate) fn find(spec: &Spec, dir: &AttemptDir, option: &str, looked_at: &[&Path]) -> Option<Misplaced> {
     let tail = tail(Path::new(option))?;
+    if presence::is_beside_others(&spec.workspace) {
+        return None;
+    }
     // Written just before the command, by the clock that the files of the workspace have too.
-    let since = changed_at(&fs::symlink_metadata(dir.before()).ok()?);
-    let pattern = format!("**/{}", globset::escape(tail.to_str()?));
+    let since = times(&fs::symlink_metadata(dir.before()).ok()?)?;
+    let inside = spec.cwd.strip_prefix(&spec.workspace).ok()?.to_str()?;
+    let folder = if inside.is_empty() { String::new() } else { format!("{}/", globset::escape(inside)) };
+    let pattern = format!("{folder}**/{}", globset::escape(tail.to_str()?));
     let found = Watched::new(&spec.workspace, &[pattern], &spec.never).ok()?.find();
-    let mut reports: Vec<(SystemTime, String)> = Vec::new();
+    let mut reports: Vec<(bool, SystemTime, String)> = Vec::new();
     for name in found.names {
         let path = spec.workspace.join(&name);
-        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
-        let is_new = changed_at(&metadata) >= since && metadata.len() <= LARGEST_REPORT_BYTES;
-        if is_new && is_report(&path) {
-            reports.push((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), name));
-        }
+        let Some(written) = fs::symlink_metadata(&path).ok().as_ref().and_then(times) else { continue };
+        let is_new = written.0 >= since.0 && written.1 >= since.0 && !looked_at.contains(&path.as_path());
+        let Some(report) = Some(path).filter(|_| is_new).and_then(|path| report_at(&path)) else { continue };
+        let says_failure = !report.ok || report.stated_error().is_some();
+        reports.push((says_failure, written.1, name));
     }
     let others = reports.len().checked_sub(1)?;
-    let (_, path) = reports.into_iter().max()?;
+    let (_, _, path) = reports.into_iter().max()?;
     Some(Misplaced { path, others })
 }
 
-/// Changed in any way: a time of modification can be set.
-fn changed_at(metadata: &fs::Metadata) -> (i64, i64) {
-    (metadata.ctime(), metadata.ctime_nsec())
+/// When it was last changed in any way, and when its content was. A file that is made executable, or copied with its times, has not been
+/// written.
+fn times(metadata: &fs::Metadata) -> Option<(SystemTime, SystemTime)> {
+    let (seconds, nanos) = (metadata.ctime(), metadata.ctime_nsec());
+    let changed = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
+    Some((SystemTime::UNIX_EPOCH + changed, metadata.modified().ok()?))
 }
 
-fn is_report(path: &Path) -> bool {
-    let bytes = plain::open(path).and_then(|file| {
-        let mut bytes = Vec::new();
-        file.take(LARGEST_REPORT_BYTES).read_to_end(&mut bytes).map(|_| bytes)
-    });
-    bytes.is_ok_and(|bytes| SkillReport::decode(&bytes).is_ok())
+fn report_at(path: &Path) -> Option<SkillReport> {
+    let mut bytes = Vec::new();
+    plain::open(path).ok()?.take(LARGEST_REPORT_BYTES).read_to_end(&mut bytes).ok()?;
+    SkillReport::decode(&bytes).ok()
 }
 
 /// The names behind the last `..`; none if the path is absolute or names no file.

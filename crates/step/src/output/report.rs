@@ -111,7 +111,7 @@ pub(crate) fn collect(
         let now = stamp(path).filter(|now| Some(now) != before.as_ref())?;
         Some((path, now))
     });
-    let Some((path, written)) = written else { return collect_misplaced(spec, dir, secrets) };
+    let Some((path, written)) = written else { return collect_misplaced(spec, dir, candidates, secrets) };
     if written.bytes > LARGEST_REPORT_BYTES {
         // Not copied: most programs that write so much behind `--output` do not mean a report.
         let unreadable = Some(format!("a file of {} bytes", written.bytes));
@@ -125,10 +125,16 @@ pub(crate) fn collect(
 }
 
 /// Searches for the report that the command names and that is not where it names it.
-fn collect_misplaced(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> io::Result<Collected> {
+fn collect_misplaced(
+    spec: &Spec,
+    dir: &AttemptDir,
+    candidates: &[Candidate],
+    secrets: &Secrets,
+) -> io::Result<Collected> {
     let option = named(spec);
     let path = option.path.as_ref().filter(|_| option.names_a_file());
-    let Some(misplaced) = path.and_then(|path| misplaced::find(spec, dir, path)) else {
+    let looked_at: Vec<&Path> = candidates.iter().map(|candidate| candidate.path.as_path()).collect();
+    let Some(misplaced) = path.and_then(|path| misplaced::find(spec, dir, path, &looked_at)) else {
         return Ok(Collected::default());
     };
     let taken = take_report(&spec.workspace.join(&misplaced.path), &dir.report(), secrets)?;

@@ -192,7 +192,7 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
     let searched = "the report at `sub/r.json` counts (`--output r.json`)";
     let shell_alone = "no report was looked for at `--output $PWD/r.json`, which only the shell knows";
     let hidden = "`--output` stands in a text that only another program reads";
-    let rows: [Row<'_>; 33] = [
+    let rows: [Row<'_>; 34] = [
         (shell("cd sub; ../t --output r.json"), Some(&["sub/r.json"]), None),
         (shell("cd sub && ../t --output=r.json"), Some(&["sub/r.json"]), None),
         (shell("(cd sub; ../t --output o/r.json)"), Some(&["sub/o/r.json"]), None),
@@ -249,10 +249,16 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
         ),
         (
             shell(
-                "mkdir a b; D=a; cd $D; ../t --output r.json; cd ../b; ../t --output r.json; touch -d 2001-01-01 r.json",
+                "mkdir a b; D=a; cd $D; ../t --output r.json; cd ../b; sed s/false/true/ ../a/r.json > r.json; true --output r.json",
             ),
             Some(&["a/r.json"]),
-            Some("the report at `a/r.json` counts (`--output r.json`), and one that is older does not"),
+            Some("the report at `a/r.json` counts (`--output r.json`), and one more does not"),
+        ),
+        // A file of before is no report because its mode changes.
+        (
+            shell("chmod 600 sub/old.json; D=sub; cd $D; true --output old.json"),
+            None,
+            Some("no report was found at `old.json`"),
         ),
         (
             shell("D=/tmp; cd \"$D\"; true --output r.json"),
@@ -272,6 +278,8 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
         let stage = Stage::new();
         fs::create_dir(stage.workspace().join("sub")).unwrap();
         std::os::unix::fs::symlink("sub", stage.workspace().join("link")).unwrap();
+        let old = r#"{"ok":false,"generatedAt":"t","skillName":"t"}"#;
+        fs::write(stage.workspace().join("sub/old.json"), old).unwrap();
         let tool = stage.workspace().join("t");
         fs::write(&tool, TOOL).unwrap();
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();

@@ -52,7 +52,7 @@ pub(super) struct Walk {
     pub(super) found: Vec<Found>,
     /// Whether the option stands in the text of a program that is not a shell.
     is_hidden: bool,
-    /// The values that stand in words and documents that hold more than them, whatever program reads those.
+    /// The values that stand in documents and in what is printed, whatever program reads that.
     mentioned: Vec<String>,
     depth: usize,
     /// Where the arguments behind a script are first used.
@@ -126,7 +126,6 @@ impl Walk {
         while let Some(piece) = pieces.next() {
             let joint = match piece {
                 Piece::Word(word) => {
-                    self.mentioned.extend(mentioned(&word.written));
                     command.words.push(word);
                     continue;
                 }
@@ -215,9 +214,9 @@ impl Walk {
             words.first().is_some_and(|word| matches!(word.written.as_str(), "{" | "if" | "while" | "until"));
         let words = script.structure(words);
         documents.extend(script.printed.take().filter(|_| before == Joint::Pipe));
-        if joint == Joint::Pipe {
-            script.printed = printed(&words);
-        }
+        let printed = printed(&words);
+        self.mentioned.extend(printed.iter().flat_map(|text| mentioned(text)));
+        script.printed = printed.filter(|_| joint == Joint::Pipe);
         if joint == Joint::And && script.chain.is_none() {
             script.chain = Some(script.place.clone());
         }
