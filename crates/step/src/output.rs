@@ -3,7 +3,6 @@
 pub(crate) mod ansi;
 pub(crate) mod cleaning;
 pub(crate) mod closed;
-pub(crate) mod misplaced;
 pub(crate) mod report;
 pub(crate) mod run_base;
 pub(crate) mod strays;

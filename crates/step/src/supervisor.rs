@@ -4,6 +4,7 @@
 //! output is the lock and is never written to, standard error is `supervisor.log`.
 
 mod cache;
+mod misplaced;
 mod run;
 mod set_back;
 mod settle;

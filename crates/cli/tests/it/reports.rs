@@ -226,3 +226,27 @@ fn a_report_in_a_folder_that_a_script_enters_counts_and_one_that_is_not_found_is
     let shown = stage.expect(0, &["show", &stage.run_id()]).out;
     assert!(shown.contains("no report was found at `r.json` (`--output r.json`)"), "{shown}");
 }
+
+/// What is found in a workspace where another step works may be that step's.
+#[test]
+fn no_report_is_searched_beside_another_step() {
+    let write = r#"import sys; open(sys.argv[-1], "w").write("{\"ok\": false, \"generatedAt\": \"t\", \"skillName\": \"w\"}")"#;
+    let flow = "flow: beside
+steps:
+  - id: other
+    needs: []
+    run: touch began; while [ ! -e go ]; do sleep 0.02; done
+  - id: write
+    needs: []
+    run: while [ ! -e began ]; do sleep 0.02; done; D=sub; cd \"$D\"; python3 ../write.py --output r.json
+  - id: open
+    needs: [write]
+    run: touch go
+";
+    let stage = Stage::with_flow(flow);
+    stage.write("write.py", write);
+    std::fs::create_dir(stage.path("sub")).unwrap();
+    stage.expect(0, &["run", "flow.yaml"]);
+    let shown = stage.expect(0, &["show", &stage.run_id()]).out;
+    assert!(shown.contains("no report was found at `r.json` (`--output r.json`)"), "{shown}");
+}

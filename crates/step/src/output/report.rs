@@ -17,10 +17,7 @@ use crate::attempt::spec::{Command, Spec};
 use crate::mask::{Masker, Secrets};
 use crate::{
     disk::{pieces, plain},
-    output::{
-        misplaced::{self, Misplaced},
-        text,
-    },
+    output::text,
 };
 
 /// No document of the contracts may be larger (CONTRACTS §0). A larger file behind `--output` is some other output.
@@ -30,7 +27,7 @@ pub(crate) const LARGEST_REPORT_BYTES: u64 = envoi_contract::json::MAX_BYTES as 
 const CUT_AT_BYTES: u64 = LARGEST_REPORT_BYTES + 1;
 
 /// How a report is found wherever the command runs.
-const SURE_WAY: &str = "let the command write its report to `$ENVOI_REPORT`";
+pub(crate) const SURE_WAY: &str = "let the command write its report to `$ENVOI_REPORT`";
 
 /// What distinguishes a file that was written anew from one that an earlier visit has left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +43,7 @@ pub(crate) struct Stamp {
 /// A path at which the file that the command names by `--output` may be, and its state before the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// None if that was no regular file.
     pub(crate) stamp: Option<Stamp>,
 }
@@ -83,8 +80,13 @@ pub(crate) struct Collected {
     pub(crate) unreadable: Option<String>,
     /// Masking has changed more of it than the content of strings.
     pub(crate) reshaped: bool,
-    /// It was found elsewhere in the workspace than where the command names it.
-    pub(crate) misplaced: Option<Misplaced>,
+}
+
+impl Collected {
+    /// Whether nothing stood there.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.file.is_none() && self.unreadable.is_none()
+    }
 }
 
 /// Brings the report, if there is one, to its place in the attempt's folder, masked and on disk.
@@ -92,7 +94,6 @@ pub(crate) struct Collected {
 /// One that is too large is cut to one byte over the limit, so that it is still there and still too large for its reader.
 /// A file that is not regular is not opened. Its kind is reported, because nothing in that place is ignored.
 pub(crate) fn collect(
-    spec: &Spec,
     dir: &AttemptDir,
     candidates: &[Candidate],
     secrets: &Secrets,
@@ -111,7 +112,7 @@ pub(crate) fn collect(
         let now = stamp(path).filter(|now| Some(now) != before.as_ref())?;
         Some((path, now))
     });
-    let Some((path, written)) = written else { return collect_misplaced(spec, dir, candidates, secrets) };
+    let Some((path, written)) = written else { return Ok(Collected::default()) };
     if written.bytes > LARGEST_REPORT_BYTES {
         // Not copied: most programs that write so much behind `--output` do not mean a report.
         let unreadable = Some(format!("a file of {} bytes", written.bytes));
@@ -124,34 +125,21 @@ pub(crate) fn collect(
     }
 }
 
-/// Searches for the report that the command names and that is not where it names it.
-fn collect_misplaced(
-    spec: &Spec,
-    dir: &AttemptDir,
-    candidates: &[Candidate],
-    secrets: &Secrets,
-) -> io::Result<Collected> {
+/// The same for a report that lies elsewhere than where the command names it.
+pub(crate) fn collect_from(path: &Path, dir: &AttemptDir, secrets: &Secrets) -> io::Result<Collected> {
+    take_report(path, &dir.report(), secrets)
+}
+
+/// The path after `--output`, if it is one that is looked at and it looks like that of a file.
+pub(crate) fn named_file(spec: &Spec) -> Option<String> {
     let option = named(spec);
-    let path = option.path.as_ref().filter(|_| option.names_a_file());
-    let looked_at: Vec<&Path> = candidates.iter().map(|candidate| candidate.path.as_path()).collect();
-    let Some(misplaced) = path.and_then(|path| misplaced::find(spec, dir, path, &looked_at)) else {
-        return Ok(Collected::default());
-    };
-    let taken = take_report(&spec.workspace.join(&misplaced.path), &dir.report(), secrets)?;
-    Ok(Collected { misplaced: Some(misplaced), ..taken })
+    if option.names_a_file() { option.path } else { None }
 }
 
 /// What a person should know where a command that succeeded has left no report, although it seems to name one: a report that lies
 /// elsewhere may say that the work failed.
-pub(crate) fn notice(spec: &Spec, candidates: &[Candidate], collected: &Collected) -> Option<String> {
+pub(crate) fn notice(spec: &Spec, candidates: &[Candidate]) -> Option<String> {
     let option = named(spec);
-    if let Some(misplaced) = &collected.misplaced {
-        let notice = misplaced.notice(option.path.as_deref().unwrap_or_default());
-        return Some(format!("{notice}; the sure way: {SURE_WAY}"));
-    }
-    if collected.file.is_some() || collected.unreadable.is_some() {
-        return None;
-    }
     let Some(path) = option.path.as_ref().filter(|_| option.names_a_file()) else {
         if let Some(value) = option.ignored.last().filter(|_| option.path.is_none()) {
             return Some(format!(

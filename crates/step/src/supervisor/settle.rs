@@ -13,6 +13,7 @@ use super::cache::{Left, Looked};
 use super::run::Ended;
 use super::{
     Attempt,
+    misplaced::{self, Misplaced},
     snapshot::{self, Taken},
     tidy,
 };
@@ -90,8 +91,13 @@ impl Attempt {
 
     fn exit(&self, ended: &Ended, before: Option<&Before>, looked: Option<&Looked<'_>>) -> io::Result<Exit> {
         let collected = match before {
-            Some(before) => report::collect(&self.spec, &self.dir, &before.candidates, &self.secrets)?,
+            Some(before) => report::collect(&self.dir, &before.candidates, &self.secrets)?,
             None => Collected::default(),
+        };
+        let is_missed = collected.is_nothing() && self.succeeded(&ended.outcome);
+        let (collected, misplaced) = match before.filter(|_| is_missed) {
+            Some(before) => self.search(before)?,
+            None => (collected, None),
         };
         let data = match before {
             Some(_) => report::collect_data(&self.dir, &self.secrets)?,
@@ -105,6 +111,7 @@ impl Attempt {
         };
         // Before the artifacts are copied: what stands in the place of the copies is not theirs.
         let mut notes = strays::mask(&self.dir, &self.secrets, Moment::Settling(&written));
+        notes.extend(misplaced.as_ref().map(Misplaced::notice));
         let mut closed = Vec::new();
         if ended.ran {
             let since = Since::began(ended.started_at_ms, ended.duration_ms);
@@ -112,7 +119,7 @@ impl Attempt {
             notes.extend(looked.notes);
             closed = looked.closed;
         }
-        let found = collected.misplaced.as_ref().map(|misplaced| misplaced.path.as_str());
+        let found = misplaced.as_ref().map(|misplaced| misplaced.path.as_str());
         let handed = self.files(before, found, self.succeeded(&ended.outcome))?;
         let stdout = stream(&self.dir.stdout(), &ended.stdout, stdout_bytes)?;
         let (text, text_cut) = self.text(&stdout.file, &ended.stdout, &mut notes)?;
@@ -166,6 +173,15 @@ impl Attempt {
             set_back: self.set_back(before),
             cache,
         })
+    }
+
+    /// Searches for the report that the command names and that is not where it names it.
+    fn search(&self, before: &Before) -> io::Result<(Collected, Option<Misplaced>)> {
+        let Some(found) = misplaced::find(&self.spec, &self.dir, &before.candidates) else {
+            return Ok((Collected::default(), None));
+        };
+        let path = self.spec.workspace.join(&found.path);
+        Ok((report::collect_from(&path, &self.dir, &self.secrets)?, Some(found)))
     }
 
     /// How the files were set back; also where that failed, and the command was not started.
@@ -446,8 +462,8 @@ impl Attempt {
         if report.reshaped {
             all.push(RESHAPED.to_owned());
         }
-        if let Some(before) = before.filter(|_| self.succeeded(&ended.outcome)) {
-            all.extend(report::notice(&self.spec, &before.candidates, report));
+        if let Some(before) = before.filter(|_| report.is_nothing() && self.succeeded(&ended.outcome)) {
+            all.extend(report::notice(&self.spec, &before.candidates));
         }
         if before.is_some_and(|before| before.earlier_is_unknown) {
             all.push("what the attempt that it verifies has changed is not known".to_owned());

@@ -188,7 +188,7 @@ impl Before {
         Watched::new(&self.workspace, &patterns, &self.never)
     }
 
-    /// Whether it says anything that [`Before::read`] needs, or its time is needed: see `output/misplaced.rs`.
+    /// Whether it says anything that [`Before::read`] needs, or its time is needed: see `supervisor/misplaced.rs`.
     pub(crate) fn is_of_use(&self) -> bool {
         !self.artifacts.is_empty()
             || self.named.is_some()

@@ -17,7 +17,7 @@ use crate::attempt::dir::AttemptDir;
 use crate::attempt::spec::Spec;
 use crate::control::presence;
 use crate::disk::plain;
-use crate::output::report::LARGEST_REPORT_BYTES;
+use crate::output::report::{self, Candidate, LARGEST_REPORT_BYTES, SURE_WAY};
 use crate::workspace::artifacts::Watched;
 
 /// A report that was found by searching.
@@ -26,26 +26,33 @@ pub(crate) struct Misplaced {
     /// Relative to the workspace.
     pub(crate) path: String,
     /// How many more were written while the attempt ran.
-    pub(crate) others: usize,
+    others: usize,
+    /// What the command says.
+    option: String,
 }
 
 impl Misplaced {
     /// What a person should know of it.
-    pub(crate) fn notice(&self, option: &str) -> String {
+    pub(crate) fn notice(&self) -> String {
+        let option = &self.option;
         let others = match self.others {
             0 => String::new(),
             1 => ", and one more does not".to_owned(),
             others => format!(", and {others} more do not"),
         };
-        format!("the report at `{}` counts (`--output {option}`){others}", self.path)
+        format!(
+            "the report at `{}` counts (`--output {option}`){others}; the sure way: {SURE_WAY}",
+            self.path
+        )
     }
 }
 
 /// The report in the folder of the command, or below it, that was written while the attempt ran, at a path that ends like `option`, which is
 /// relative. `looked_at`: where that was looked for already. Of several it is not known which one is meant: one that says failure counts, else
 /// the newest.
-pub(crate) fn find(spec: &Spec, dir: &AttemptDir, option: &str, looked_at: &[&Path]) -> Option<Misplaced> {
-    let tail = tail(Path::new(option))?;
+pub(crate) fn find(spec: &Spec, dir: &AttemptDir, looked_at: &[Candidate]) -> Option<Misplaced> {
+    let option = report::named_file(spec)?;
+    let tail = tail(Path::new(&option))?;
     if presence::is_beside_others(&spec.workspace) {
         return None;
     }
@@ -59,14 +66,15 @@ pub(crate) fn find(spec: &Spec, dir: &AttemptDir, option: &str, looked_at: &[&Pa
     for name in found.names {
         let path = spec.workspace.join(&name);
         let Some(written) = fs::symlink_metadata(&path).ok().as_ref().and_then(times) else { continue };
-        let is_new = written.0 >= since.0 && written.1 >= since.0 && !looked_at.contains(&path.as_path());
+        let is_new =
+            written.0 >= since.0 && written.1 >= since.0 && looked_at.iter().all(|other| other.path != path);
         let Some(report) = Some(path).filter(|_| is_new).and_then(|path| report_at(&path)) else { continue };
         let says_failure = !report.ok || report.stated_error().is_some();
         reports.push((says_failure, written.1, name));
     }
     let others = reports.len().checked_sub(1)?;
     let (_, _, path) = reports.into_iter().max()?;
-    Some(Misplaced { path, others })
+    Some(Misplaced { path, others, option })
 }
 
 /// When it was last changed in any way, and when its content was. A file that is made executable, or copied with its times, has not been
