@@ -189,7 +189,7 @@ steps:
   - id: deep
     data: json
     run: |
-      (printf '{"d":'; head -c 100 /dev/zero | tr '\0' '['; head -c 100 /dev/zero | tr '\0' ']'; printf '}') > "$ENVOI_DATA"
+      (printf '{"d":'; head -c 99 /dev/zero | tr '\0' '['; head -c 99 /dev/zero | tr '\0' ']'; printf '}') > "$ENVOI_DATA"
   - id: each
     for_each: ['<u>one</u>', "tw\u202eo", three]
     run: test "@{{ item }}" = three || { printf '\033]8;;javascript:alert(7)\033\\<img src=/owned.png>\033]8;;\033\\ \342\200\256failed\n' >&2; exit 3; }
