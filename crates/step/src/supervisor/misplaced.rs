@@ -1,9 +1,9 @@
 //! The report that a command has left elsewhere than where the text of the command says.
 //!
-//! Where `--output r.json` begins may be known to the shell alone: a script that is read in, a function that enters a folder, the links on the
-//! way. So where nothing was found, the folder of the command is searched. Only a file counts whose path ends as the option says, which was
-//! written while the attempt ran, and which is a report by the strict reading (CONTRACTS 4): what else is called so is somebody else's.
-//! Beside other steps in the workspace nothing counts: it could be theirs.
+//! Only the shell may know where `--output r.json` begins: in a script that is read by `.`, in a function that enters a folder, behind a link.
+//! So if nothing was found, the folder of the command is searched. A file counts if its path ends as the option says, if it was written while
+//! the attempt ran, and if it is a report by the strict reading (CONTRACTS 4). If another step works in the workspace, nothing is searched: the
+//! report could be that step's.
 
 use std::fs;
 use std::io::Read;
@@ -82,7 +82,7 @@ pub(crate) fn find(spec: &Spec, dir: &AttemptDir, looked_at: &[Candidate]) -> Op
 fn times(metadata: &fs::Metadata) -> Option<(SystemTime, SystemTime)> {
     let (seconds, nanos) = (metadata.ctime(), metadata.ctime_nsec());
     let changed = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
-    Some((SystemTime::UNIX_EPOCH + changed, metadata.modified().ok()?))
+    Some((SystemTime::UNIX_EPOCH.checked_add(changed)?, metadata.modified().ok()?))
 }
 
 fn report_at(path: &Path) -> Option<SkillReport> {
