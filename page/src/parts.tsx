@@ -68,7 +68,7 @@ export function Trouble({ error, retryAt, children }: { error: Refused | Offline
   if (error instanceof Offline) {
     return <div class="trouble" role="alert"><p>There is no answer from the server. Nothing was done that is not shown here; the page tries again.</p>{children}</div>;
   }
-  const [, scope] = error.code === "SCOPE_TOO_SMALL" ? (/\bscope (\w+)/.exec(error.detail) ?? []) : [];
+  const [scope] = error.scopes;
   return (
     <div class="trouble" role="alert">
       <p><Line text={error.detail} /></p>

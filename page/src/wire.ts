@@ -13,6 +13,8 @@ export class Refused extends Error {
     readonly hint: string | null,
     readonly requestId: string,
     readonly retryAfterS: number | undefined,
+    /** The scopes of which the session would need one. */
+    readonly scopes: readonly string[] = [],
   ) {
     super(detail);
   }
@@ -92,6 +94,7 @@ async function refused(response: Response): Promise<Refused> {
     of(problem["hint"]) || null,
     of(problem["request_id"]) || (response.headers.get("x-request-id") ?? ""),
     secondsUntil(response.headers.get("retry-after") ?? ""),
+    Array.isArray(problem["scopes"]) ? problem["scopes"].map(of) : [],
   );
 }
 

@@ -53,9 +53,6 @@ OTHER_CHECKS = [
     "ignored_auth",
     "object_level_authorization",
 ]
-# Their `files` may be null, as if it were not there, and the document does not say so: what else does not fit it is not looked
-# for in them either.
-NULL_IS_NONE = ["compareRun", "correctRun", "forkRun"]
 FLOW = """
 flow: publish
 limits: { agent_hops: 100 }
@@ -262,12 +259,9 @@ def settings(parameters, of_operations):
 
     checks = [f"{name}.enabled = true\n" for name in CHECKS] + [f"{name}.enabled = false\n" for name in OTHER_CHECKS]
     text = "[checks]\n" + "".join(checks) + "\n[parameters]\n" + lines(parameters)
-    for operation in sorted({*of_operations, *NULL_IS_NONE}):
+    for operation in sorted(of_operations):
         text += f'\n[[operations]]\ninclude-operation-id = "{operation}"\n'
-        if operation in NULL_IS_NONE:
-            text += "checks.negative_data_rejection.enabled = false\n"
-        if operation in of_operations:
-            text += "[operations.parameters]\n" + lines(of_operations[operation])
+        text += "[operations.parameters]\n" + lines(of_operations[operation])
     return text
 
 

@@ -21,6 +21,9 @@ pub struct Problem {
     pub code: String,
     /// What to do; null if the code's page says it.
     pub hint: Option<String>,
+    /// With `SCOPE_TOO_SMALL`: the scopes of which the token needs one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
     /// As in `X-Request-Id`: the server's log knows the request by it.
     pub request_id: String,
 }

@@ -113,6 +113,13 @@ pub struct Operation {
     pub outcomes: &'static [Outcome],
 }
 
+impl Operation {
+    /// The names of what may stand in the query.
+    pub(crate) fn query_names(&self) -> impl Iterator<Item = &'static str> {
+        self.params.iter().filter(|param| param.place == ParamIn::Query).map(|param| param.name)
+    }
+}
+
 const READ: &[Scope] = &[Scope::Read];
 const RUN: &[Scope] = &[Scope::Run];
 

@@ -7,7 +7,7 @@ use crate::{
         token::Bearer,
     },
     http::{body, only_header::only, problem::Problem},
-    operation::{MAX_NUMBER, MAX_PAGE},
+    operation::{MAX_NUMBER, MAX_PAGE, Operation},
     state::app::App,
 };
 use axum::{
@@ -17,7 +17,6 @@ use axum::{
 };
 use bytes::Bytes;
 use envoi_contract::{
-    code::Code,
     digest::Digest,
     json::{Object, Value},
 };
@@ -103,6 +102,29 @@ impl ApiRequest {
     /// All parameters of the query.
     pub(crate) fn queries(&self) -> &[(String, String)] {
         &self.query
+    }
+
+    /// Checks that `operation` knows each parameter of the query, and that none stands twice: one that is not read would
+    /// change the answer unseen.
+    pub(crate) fn check_query(&self, operation: &Operation) -> Result<(), Problem> {
+        let is_known = |name: &str| operation.query_names().any(|known| known == name);
+        for (nth, (name, _)) in self.query.iter().enumerate() {
+            if !is_known(name) {
+                let known: Vec<String> = operation.query_names().map(|name| format!("`{name}`")).collect();
+                let expected = match known.is_empty() {
+                    true => "it takes none".to_owned(),
+                    false => format!("expected {}", known.join(", ")),
+                };
+                let detail = format!("`{}` has no parameter `{name}` in its query; {expected}", operation.id);
+                return Err(Problem::bad_request(detail));
+            }
+            if self.query.iter().skip(nth.saturating_add(1)).any(|(other, _)| other == name) {
+                return Err(Problem::bad_request(format!(
+                    "the parameter `{name}` stands twice in the query"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// A header that is text.
@@ -241,8 +263,7 @@ impl ApiRequest {
         if self.bearer.scopes.allow(&[Scope::Answer]) {
             return Ok(());
         }
-        let detail = format!("{what}: that needs a token with the scope answer too");
-        Err(Problem::new(Code::ScopeTooSmall, detail))
+        Err(Problem::scope_too_small(&format!("{what}: that also"), &[Scope::Answer]))
     }
 
     /// The run in the path, if it belongs to the tenant.
@@ -299,6 +320,25 @@ pub(crate) fn word<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation;
+
+    #[test]
+    fn a_parameter_that_is_not_read_is_refused_and_named() {
+        let said = |id: &str, query: &[(&str, &str)]| {
+            let operation = operation::ALL.iter().find(|operation| operation.id == id).unwrap();
+            let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let request = ApiRequest { query, ..ApiRequest::default() };
+            request.check_query(operation).err().map(|problem| problem.detail)
+        };
+        assert_eq!(said("listRuns", &[("status", "failed"), ("limit", "3")]), None);
+        assert_eq!(said("getRun", &[]), None);
+        let unknown = said("listRuns", &[("limit", "3"), ("stauts", "failed")]).unwrap();
+        assert!(unknown.contains("`stauts`") && unknown.contains("`status`, "), "{unknown}");
+        let none = said("getRun", &[("full", "")]).unwrap();
+        assert!(none.contains("`full`") && none.ends_with("it takes none"), "{none}");
+        let twice = said("listRuns", &[("status", "failed"), ("status", "succeeded")]).unwrap();
+        assert!(twice.contains("`status` stands twice"), "{twice}");
+    }
 
     #[test]
     fn one_key_is_another_request_for_another_operation_and_for_another_token() {

@@ -316,6 +316,7 @@ async fn work(
 ) -> Result<Response, Problem> {
     let limits = &app.settings.limits;
     let mut request = ApiRequest::of(&mut parts, bearer).await?;
+    request.check_query(operation)?;
     match way {
         // Done before there is a request.
         Handling::Bridge | Handling::SignIn => Err(Problem::unauthenticated()),
@@ -384,9 +385,7 @@ async fn read_whole(
 }
 
 fn scope_too_small(operation: &Operation) -> Problem {
-    let words: Vec<&str> = operation.scopes.iter().map(|scope| scope.word()).collect();
-    let detail = format!("`{}` needs a token with the scope {}", operation.id, words.join(" or "));
-    Problem::new(Code::ScopeTooSmall, detail)
+    Problem::scope_too_small(&format!("`{}`", operation.id), operation.scopes)
 }
 
 fn document(_: &App, _: &ApiRequest) -> Result<Response, Problem> {

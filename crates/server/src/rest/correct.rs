@@ -168,15 +168,14 @@ fn needed(given: Option<Given>) -> Result<Given, Problem> {
 /// The corrected flow that a body names or brings, if it does.
 pub(super) fn given(app: &App, request: &ApiRequest, members: &Object) -> Result<Option<Given>, Problem> {
     let tenant = &request.bearer.tenant;
-    let brings = members.get("files").is_some_and(|files| !files.is_null());
+    let brings = members.contains_key("files");
     let name = text(members, "flow")?;
     let found = match name {
         None if brings => return Err(Problem::bad_request("`flow` is missing: which of the `files` it is")),
         None => return Ok(None),
         Some(_) if brings => {
             if !request.bearer.scopes.allow(&[Scope::Admin]) {
-                let detail = "a flow that is not registered needs a token with the scope admin";
-                return Err(Problem::new(Code::ScopeTooSmall, detail)
+                return Err(Problem::scope_too_small("a flow that is not registered", &[Scope::Admin])
                     .hint("name a registered flow: its digest, or its id for the newest"));
             }
             flows::submitted(app, request, members)?
@@ -220,8 +219,6 @@ pub(super) fn check_questions(
     let Some(step) = passed.first().filter(|_| !request.bearer.scopes.allow(&[Scope::Admin])) else {
         return Ok(());
     };
-    let detail = format!(
-        "this part goes past step `{step}`, which asks a person; that needs a token with the scope admin"
-    );
-    Err(Problem::new(Code::ScopeTooSmall, detail).hint("take the step into the part"))
+    let what = format!("this part goes past step `{step}`, which asks a person; that");
+    Err(Problem::scope_too_small(&what, &[Scope::Admin]).hint("take the step into the part"))
 }

@@ -100,6 +100,8 @@ fn an_unregistered_flow_needs_the_scope_admin() {
     let ann = served.client(&token(&stage, &["ann", "--scope", "run"]));
     let eve = served.client(&token(&stage, &["eve", "--scope", "admin", "--tenant", "south"]));
     let brought = json!({"flow": "fix.yaml", "files": {"fix.yaml": flow("touch owned")}});
+    let null = admin.post(&format!("/v1/runs/{run}/compare"), r#"{"flow": "fix.yaml", "files": null}"#);
+    assert_eq!((null.status, &null.json()["code"]), (400, &json!("REQUEST_INVALID")));
     let before = admin.json(&format!("/v1/runs/{run}"));
     for operation in ["compare", "correct", "fork"] {
         let mut body = brought.clone();

@@ -237,6 +237,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert!(older["runs"].as_array().unwrap().iter().all(|row| row["run"] != page["runs"][0]["run"]));
     for wrong in [
         "?limit=0",
+        "?stauts=failed",
+        "?limit=1&limit=2",
         "?limit=201",
         "?limit=x",
         "?cursor=x",

@@ -46,7 +46,8 @@ fn begin(client: &Client, path: &str, body: &Value) -> (u16, Value) {
 }
 
 fn is_refused((status, body): &(u16, Value)) -> bool {
-    *status == 403 && body["code"] == "SCOPE_TOO_SMALL" && text(&body["detail"]).contains("scope answer")
+    let says = text(&body["detail"]).contains("scope answer") && body["scopes"] == json!(["answer"]);
+    *status == 403 && body["code"] == "SCOPE_TOO_SMALL" && says
 }
 
 #[test]
