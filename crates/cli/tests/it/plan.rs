@@ -210,6 +210,16 @@ fn what_cannot_be_planned_is_bad_input() {
 }
 
 #[test]
+fn what_is_probably_not_meant_is_said_as_by_check() {
+    let stage = Stage::with_flow("flow: f\nsteps:\n  - id: a\n    run: \"true\"\n    files: restore\n");
+    let checked = stage.expect(0, &["check", "flow.yaml"]).err;
+    let warning = checked.lines().find(|line| line.contains("needs a tree of its own")).expect("a warning");
+    assert!(stage.expect(0, &["plan", "flow.yaml"]).err.lines().any(|line| line == warning), "{checked}");
+    let planned = stage.expect(0, &["--json", "plan", "flow.yaml"]);
+    assert!(planned.err.contains(warning) && !planned.out.contains("warning"), "{planned:?}");
+}
+
+#[test]
 fn every_example_has_a_worst_case() {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let stage = Stage::new();

@@ -6,7 +6,7 @@ mod table;
 
 use crate::{
     command::run::selection,
-    process::{args::PlanArgs, failure::Failure, output},
+    process::{args::PlanArgs, failure::Failure, output, stderr},
     store::flow_files::{load, read_flow},
 };
 use envoi_api::PlannedTexts;
@@ -50,6 +50,9 @@ impl Planned {
     fn read(path: &Path, selection: &Selection) -> Result<Self, Failure> {
         let (file, text) = read_flow(path)?;
         let loaded = load(path, &file, &text)?;
+        for warning in envoi_flow::warnings(&loaded.flow) {
+            stderr::line(format_args!("{}: warning: {warning}", path.display()));
+        }
         let plan = match selection.is_whole() {
             true => plan(&loaded.flow),
             false => {
