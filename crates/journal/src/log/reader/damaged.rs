@@ -38,8 +38,15 @@ struct Check {
     cure: Option<(&'static str, &'static str)>,
 }
 
-const HAS_RUN: &str = "(EXISTS (SELECT 1 FROM journals WHERE journals.run = beside.run) \
-                       OR EXISTS (SELECT 1 FROM runs WHERE runs.run = beside.run)) AS has_run";
+/// Whether a row belongs to a run, in SQL.
+macro_rules! of_a_run {
+    () => {
+        "(EXISTS (SELECT 1 FROM journals WHERE journals.run = beside.run) \
+         OR EXISTS (SELECT 1 FROM runs WHERE runs.run = beside.run))"
+    };
+}
+
+const HAS_RUN: &str = concat!(of_a_run!(), " AS has_run");
 
 fn checks() -> Vec<Check> {
     vec![
@@ -94,13 +101,13 @@ fn checks() -> Vec<Check> {
         Check {
             table: "set_aside",
             key: &["run"],
-            beside: format!(
-                "since_ms AS aside_since_ms, code AS aside_code, reason AS aside_reason, evidence AS aside_evidence, {HAS_RUN}"
-            ),
-            which: "1",
-            decode: |row| aside(row).and_then(|_| has_run(row)),
+            beside: "since_ms AS aside_since_ms, code AS aside_code, reason AS aside_reason, evidence AS aside_evidence"
+                .to_owned(),
+            which: of_a_run!(),
+            decode: |row| aside(row).map(drop),
             cure: None,
         },
+        of_no_run("set_aside", &["run"]),
         Check {
             table: "events",
             key: &["event"],
@@ -147,8 +154,7 @@ fn checks() -> Vec<Check> {
 /// Rows that are made from events are compared with them, run by run; those of no run are found here.
 fn of_no_run(table: &'static str, key: &'static [&'static str]) -> Check {
     let cure = Some(("", "removed: it belongs to nothing"));
-    let which = "NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = beside.run) \
-                 AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = beside.run)";
+    let which = concat!("NOT ", of_a_run!());
     Check { table, key, beside: "0 AS has_run".to_owned(), which, decode: has_run, cure }
 }
 
