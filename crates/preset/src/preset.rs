@@ -277,8 +277,9 @@ impl Preset {
         }
     }
 
-    /// Variables that are set for the program, unless the flow sets them: it asks no other host than that of its model, and does
-    /// not replace itself while it runs, nor start itself a second time, so that the process that is ended is the one that works.
+    /// Variables that are set for the program, unless the flow sets them: it asks no other host than that of its model, does not
+    /// replace itself while it runs, nor start itself a second time, so that the process that is ended is the one that works. Codex
+    /// still asks for its plugins: a flow that uses none passes `--disable plugins`.
     #[must_use]
     pub const fn variables(self) -> &'static [(&'static str, &'static str)] {
         match self {

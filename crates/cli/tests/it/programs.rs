@@ -415,6 +415,7 @@ fn a_refused_agent_waits_until_the_reset_and_so_does_every_run_that_uses_its_acc
         let done = stage.expect(0, arguments);
         assert!(done.out.contains("waiting for claude of flow agents until "), "{arguments:?}: {done:?}");
     }
+    wait_until("the engine to say so", || engine.said().contains("waiting for claude of flow agents until "));
     // Another run of the store does not start the program.
     let second = stage.start(&["run", "flow.yaml", "--share-workspace"]);
     wait_until("both to wait", || waits(&stage).len() == 2);

@@ -64,6 +64,17 @@ fn a_question_has_the_form_of_its_protocol() {
 }
 
 #[test]
+fn a_temperature_is_sent_with_the_digits_that_were_written() {
+    let temperature = Number::parse("0.30").unwrap();
+    for protocol in [Protocol::Chat, Protocol::Responses, Protocol::Messages] {
+        let plain = question(None, &[], &[]);
+        assert_eq!(protocol.body(&plain).as_object().unwrap().get("temperature"), None, "{protocol:?}");
+        let body = protocol.body(&Question { temperature: Some(&temperature), ..plain }).compact();
+        assert!(body.contains(r#""temperature":0.30"#), "{body}");
+    }
+}
+
+#[test]
 fn files_come_before_the_prompt() {
     let parts = [
         Part::Text("notes.md:\nhello".to_owned()),

@@ -2,7 +2,11 @@
 
 use super::*;
 use crate::{text::columns::Charset, view::live::fixture::Fixture};
-use envoi_kernel::event::Choice;
+use envoi_kernel::{
+    event::{Choice, TimerSet},
+    ids::TimerId,
+    throttle::AccountWait,
+};
 
 fn states(model: &RunModel) -> Vec<(&str, State, u32, u32)> {
     model.level.steps.iter().map(|step| (step.id.as_str(), step.state, step.visit, step.attempt)).collect()
@@ -74,6 +78,30 @@ fn doubt_is_neither_success_nor_failure() {
     play.doubt("{}").answer(Choice::Fail);
     assert_eq!(states(&play.model), [("a", State::Failed, 1, 2)]);
     assert_eq!(play.model.status(), "failed");
+}
+
+#[test]
+fn a_step_whose_account_is_closed_says_whose_and_until_when() {
+    let mut play = Fixture::of("flow: f\nsteps:\n  - id: a\n    run: x\n");
+    let Some(visit) = play.records.iter().find_map(|record| match &record.event {
+        Event::AttemptStarted(started) => Some(started.attempt.visit.clone()),
+        _ => None,
+    }) else {
+        panic!("its attempt has begun")
+    };
+    let due = Timestamp::from_millis(1_700_000_000_000);
+    for (resets_at, words) in
+        [(Some(due), "waiting for claude until "), (None, "waiting for claude, next try at ")]
+    {
+        let account = AccountWait { account: "claude".to_owned(), resets_at, is_tried: false };
+        let timer = TimerId::new("tim_1").unwrap();
+        let event = Event::TimerSet(TimerSet { timer, due, visit: visit.clone(), account: Some(account) });
+        let record = Record { seq: play.model.next(), at: play.now(), event };
+        play.model.record(&record);
+        assert_eq!(play.model.level.steps[0].state, State::Retry { due });
+        let shown = play.picture(80, 20, Charset::Unicode);
+        assert!(shown.contains(words), "{shown}");
+    }
 }
 
 #[test]
