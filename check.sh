@@ -2,8 +2,8 @@
 # Every check and test of this repository; CI runs this and nothing else. Works from any folder.
 #
 #   check.sh            all checks
-#   check.sh --heavy    all checks, then the random tests with another seed, the kernel's with twenty times as many cases, 50,000 artifacts
-#                       of one step, a model in llama.cpp, further agent programs (Gemini CLI, opencode), and kills of agent programs and of all around
+#   check.sh --heavy    all checks, then the random tests with another seed, the kernel's with twenty times as many cases, 100,000 artifacts
+#                       of one step, one of 5 GiB, a model in llama.cpp, further agent programs (Gemini CLI, opencode), and kills of agent programs and of all around
 #                       them at random moments; each system call of the commands that change files fails once, and work that masks, sets
 #                       aside, repairs or adopts is killed at each
 #
@@ -121,8 +121,9 @@ step "format" cargo fmt --all --check
 step "clippy" cargo clippy --workspace --all-targets --features envoi-restate/node --locked --quiet -- -D warnings
 step "tidy" cargo run --locked --quiet --package xtask -- tidy
 step "contract without std" contract_stands_alone
-# Some tests start the binary: it is there before them.
-step "build" cargo build --locked --quiet --workspace --bins
+# Some tests start the binary: it is there before them. Without the tests it would be built of other crates than with them, and all
+# twice: what the tests need turns on features of crates that the binary has too.
+step "build" cargo build --locked --quiet --workspace --bins --tests --examples
 step "tests" tests
 step "counts of a step" bench/counts.sh
 step "conformance" "$ENVOI" conformance spec/vectors/*.json
@@ -142,7 +143,8 @@ step "files on a failing disk, work that is killed" tests/faults/check.sh
 step "examples of the typescript library" typescript_examples
 step "spans for a collector" crates/cli/otel.sh
 if "$heavy"; then step "random tests" random_tests; fi
-if "$heavy"; then step "50,000 artifacts" env ENVOI_MANY_FILES=50000 cargo test --locked -p envoi --test it large::the_steps; fi
+if "$heavy"; then step "100,000 artifacts" env ENVOI_MANY_FILES=100000 cargo test --locked -p envoi --test it large::the_steps; fi
+if "$heavy"; then step "an artifact of 5 GiB" env ENVOI_SPARSE_MIB=5120 cargo test --locked -p envoi --test it large::a_sparse; fi
 if "$heavy"; then step "a model in llama.cpp" tests/llama/check.sh; fi
 if "$heavy"; then step "further agent programs" tests/programs/check.sh gemini opencode; fi
 if "$heavy"; then step "files on a failing disk, work that is killed, each call" tests/faults/check.sh --all; fi

@@ -1,4 +1,4 @@
-"""Work that is killed at any moment: a masking, a run that is set aside, `envoi repair` and `envoi store adopt`.
+"""Work that is killed at any moment: a masking, a run that is set aside or taken up, a moved project, `envoi repair` and `envoi store adopt`.
 
 A process of the work is killed (SIGKILL) as it is about to make a system call, at its n-th one. Whatever it had done by then, the next command
 finds the store right: nothing is lost, nothing is done twice, no secret is there in the clear, and `envoi doctor` finds nothing wrong.
@@ -168,11 +168,34 @@ def set_aside(place: Place, _done: Done) -> None:
     place.expect(8, "resume", place.run_id)
     row = place.runs()[0]
     assert row["activity"] == "set_aside" and row["status"] == "waiting", row
+    cleared(place)
+    taken_up(place, _done)
+
+
+def cleared(place: Place) -> None:
+    """Nothing is in the way any more."""
     folder = place.store / "runs" / place.run_id / "asks"
     folder.unlink()
     (place.project / "kept").rename(folder)
+
+
+def still_aside(place: Place) -> None:
+    """A run is set aside, and need not be."""
+    blocked(place)
+    place.expect(8, "resume", place.run_id)
+    cleared(place)
+
+
+def taken_up(place: Place, _done: Done) -> None:
     place.expect(3, "resume", place.run_id)
     goes_on(place)
+
+
+def moved(place: Place) -> None:
+    """The project lies elsewhere, and no command has been there."""
+    asked(place)
+    place.project.rename(place.root / "elsewhere")
+    place.at = "elsewhere"
 
 
 def waits(place: Place) -> None:
@@ -278,6 +301,8 @@ WORKS = {
     "repair": Work(damaged, command("repair"), 0, repaired),
     "adopt": Work(copied, command("store", "adopt"), 0, adopted),
     "set aside": Work(blocked, command("resume", "RUN"), 8, set_aside),
+    "take up": Work(still_aside, command("resume", "RUN"), 3, taken_up),
+    "move": Work(moved, command("resume", "RUN"), 3, taken_up),
     "mask what was lost": Work(lost, command("resume", "RUN"), 5, masked_later),
     "mask at the end": Work(waits, supervisor_at_the_end, 0, masked_by_its_supervisor),
 }
