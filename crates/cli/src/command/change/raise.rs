@@ -49,7 +49,7 @@ pub(crate) fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
     };
     let cost = match args.cost_usd.as_deref() {
         Some(text) => Cost::parse(text.trim_start_matches(['+', '$']))
-            .ok_or_else(|| bad("cost-usd", text, "dollars such as 2.50"))?,
+            .ok_or_else(|| bad("cost-usd", text, "dollars such as 2.50, at most 18446744073"))?,
         None => Cost::default(),
     };
     Ok(Ledger {
