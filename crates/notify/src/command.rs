@@ -150,7 +150,12 @@ fn read_tail(mut output: PipeReader) -> io::Result<Receiver<String>> {
     spawn_copier(move || {
         let mut tail = Vec::new();
         let mut chunk = [0_u8; 4096];
-        while let Ok(count @ 1..) = output.read(&mut chunk) {
+        loop {
+            let count = match output.read(&mut chunk) {
+                Ok(count @ 1..) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(_) | Err(_) => break,
+            };
             tail.extend_from_slice(chunk.get(..count).unwrap_or_default());
             let beyond = tail.len().saturating_sub(TAIL_BYTES);
             tail.drain(..beyond);

@@ -453,7 +453,12 @@ impl Tail {
         let (over, is_over) = mpsc::channel();
         let reader = thread::Builder::new().name("stderr".to_owned()).spawn(move || {
             let mut piece = vec![0; 8 * 1024];
-            while let Ok(bytes @ 1..) = stderr.read(&mut piece) {
+            loop {
+                let bytes = match stderr.read(&mut piece) {
+                    Ok(bytes @ 1..) => bytes,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Ok(_) | Err(_) => break,
+                };
                 let piece = piece.get(..bytes).unwrap_or_default();
                 let _unread = io::stderr().write_all(piece);
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(piece);

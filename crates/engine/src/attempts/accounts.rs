@@ -146,10 +146,14 @@ impl AgentAccounts {
         }
     }
 
-    /// The secrets of the account that a command works with.
+    /// The secrets of the account that a command works with, also if it could not begin with it now: what it left before that was
+    /// so may hold them.
     pub(super) fn secrets_for(&self, command: &Command) -> impl Iterator<Item = &str> {
         let account = match command {
-            Command::Agent(call) => self.of_call(call).ok().flatten(),
+            Command::Agent(call) => {
+                let name = call.account.as_deref().and_then(ProgramPlan::name_of);
+                name.and_then(|name| self.0.get(name)).and_then(|account| account.as_ref().ok())
+            }
             Command::Exec(_)
             | Command::Shell(_)
             | Command::A2a(_)
@@ -191,5 +195,11 @@ mod tests {
         assert!(said("spare", "claude").contains("SPARE_KEY"), "{}", said("spare", "claude"));
         assert!(said("home", "claude").contains("has no account `home`"));
         assert!(!format!("{accounts:?}").contains("sk-"));
+        // The configuration has changed since the attempt began: what it left is masked all the same.
+        let call = r#"{"program": "codex", "account": "codex/work", "prompt": "p", "may": "edit"}"#;
+        let call: ProgramCall = serde_json::from_str(call).unwrap();
+        assert!(accounts.of_call(&call).is_err());
+        let command = Command::Agent(Box::new(call));
+        assert_eq!(accounts.secrets_for(&command).collect::<Vec<_>>(), ["sk-secret"]);
     }
 }

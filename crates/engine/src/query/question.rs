@@ -3,7 +3,7 @@
 use super::load::load_run;
 use crate::model::protocol::Refused;
 use envoi_contract::time::Timestamp;
-use envoi_journal::{InboxRow, ReadError, Reader};
+use envoi_journal::{InboxRow, InterruptState, ReadError, Reader};
 use envoi_kernel::{
     Event, Record, Run,
     event::{AttemptSettled, Blob, Change, FileChange, HandoffWritten, InterruptAnswered, InterruptRaised},
@@ -62,7 +62,10 @@ pub fn load_question(reader: &Reader, row: InboxRow) -> Result<LoadedQuestion, R
         });
     let newest_first = before("attempt_settled", seq, None)?.into_iter().rev();
     let settled = newest_first.filter_map(settlement).collect();
-    let given = reader.answer(&row.run, &row).ok();
+    let given = match row.state {
+        InterruptState::Answered => Some(reader.answer(&row.run, &row)?),
+        _ => None,
+    };
     Ok(LoadedQuestion { row, run, raised, given, settled, last_handoff })
 }
 

@@ -105,8 +105,10 @@ pub(crate) fn print_line(reader: &Reader, row: &InboxRow, json: bool) -> Result<
 /// A question in lines of at most so many columns.
 fn as_entry(reader: &Reader, row: &InboxRow, now: Timestamp, columns: usize) -> String {
     let answers = if row.state == InterruptState::Open && !has_lapsed(row, now) {
-        let run = envoi_engine::load_run(reader, &row.run).ok();
-        run.map(|run| words_of_answers(&run, row)).unwrap_or_default()
+        match envoi_engine::load_run(reader, &row.run) {
+            Ok(run) => words_of_answers(&run, row),
+            Err(refused) => format!("answers: not known: {}", refused.message),
+        }
     } else {
         String::new()
     };
@@ -135,11 +137,11 @@ fn words_of_answers(run: &Run, row: &InboxRow) -> String {
 
 /// How a question stands, and how it was answered.
 fn standing(reader: &Reader, row: &InboxRow, now: Timestamp) -> String {
-    let answer = (row.state == InterruptState::Answered).then(|| reader.answer(&row.run, row).ok()).flatten();
-    match answer {
-        Some((at, answer)) => {
+    match (row.state == InterruptState::Answered).then(|| reader.answer(&row.run, row)) {
+        Some(Ok((at, answer))) => {
             format!("{} ({}) at {}", stands(row, now), answer.channel, clock::local_short(at))
         }
+        Some(Err(error)) => format!("{}, and the answer cannot be read: {error}", stands(row, now)),
         None => stands(row, now),
     }
 }

@@ -76,8 +76,12 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
         texts.insert(0, "… and earlier ones; --limit N shows more, --limit 0 all\n".to_owned());
     }
     if step.is_none() && limit.is_none_or(|limit| limit == 0) {
-        let run = envoi_engine::load_run(reader, id).ok();
-        let answer = run.as_ref().map(answer).unwrap_or_default();
+        let loaded = envoi_engine::load_run(reader, id);
+        let answer = match &loaded {
+            Ok(run) => answer(run),
+            Err(refused) => format!("how it stands is not known: {}\n", refused.message),
+        };
+        let run = loaded.ok();
         // The first line, the attempt and its step already state why it failed.
         if let (Some(Status::Ended(ended)), Some(last)) = (run.as_ref().map(Run::status), texts.last_mut())
             && ended.status == EndStatus::Failed

@@ -363,7 +363,9 @@ fn is_outside(code: &str) -> bool {
 
 fn needs_an_engine(reader: &Reader, row: &RunRow) -> bool {
     let filter = InboxFilter { run: Some(row.run.clone()), closed: false };
-    let lapses = || reader.inbox(&filter).is_ok_and(|rows| rows.iter().any(|row| row.expires_at.is_some()));
+    // What cannot be read may lapse: the engine says what is wrong with it.
+    let lapses =
+        || reader.inbox(&filter).map_or(true, |rows| rows.iter().any(|row| row.expires_at.is_some()));
     row.status() != RunStatus::Waiting || lapses()
 }
 
