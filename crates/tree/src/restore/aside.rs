@@ -4,8 +4,12 @@ use crate::{disk::intake::Intake, keep::Order, model::list::ASIDE};
 use envoi_contract::digest::Digest;
 use envoi_durable::read_regular;
 use std::{
-    fs, io,
-    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
+    fs::{self, Permissions},
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
@@ -14,6 +18,9 @@ pub(crate) const PATHS: &str = "paths";
 
 /// The end of the name of a folder whose contents are being written.
 pub(crate) const BEING_WRITTEN: &str = "new";
+
+/// The file by which git ignores a folder of displaced files that lies among the user's files.
+const IGNORED_BY_GIT: &str = ".gitignore";
 
 /// A content that a displaced file had and that the store did not have: it was written while the restore went on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +38,11 @@ pub(crate) fn place(folder: &Path, order: &Order) -> io::Result<PathBuf> {
     fs::create_dir_all(order.aside())?;
     let place = path(folder, order)?;
     fs::create_dir_all(&place)?;
+    if place == folder.join(ASIDE) {
+        // It is none of the user's files, so git does not show it. Nothing else is written beside the folders of displaced files.
+        fs::set_permissions(&place, Permissions::from_mode(0o700))?;
+        fs::write(place.join(IGNORED_BY_GIT), "*\n")?;
+    }
     Ok(place)
 }
 
@@ -57,8 +69,10 @@ pub(crate) fn sweep(place: &Path, order: &Order) -> io::Result<Vec<Late>> {
     let late = look_through(place, order)?;
     if late.iter().all(|late| late.digest.is_some()) {
         for entry in fs::read_dir(place)? {
-            let path = entry?.path();
+            let entry = entry?;
+            let path = entry.path();
             match fs::symlink_metadata(&path)?.is_dir() {
+                false if entry.file_name() == IGNORED_BY_GIT => {}
                 true => fs::remove_dir_all(&path)?,
                 false => fs::remove_file(&path)?,
             }

@@ -212,27 +212,40 @@ impl Moved<'_> {
                 Err(errno) => return Err(errno.into()),
             }
         }
-        Err(io::Error::other("another program takes the file away and puts it back all the time"))
+        Err(occupied())
     }
 
-    /// Where the file system cannot exchange two names.
+    /// Where the file system cannot exchange two names: what stands there goes aside, and the new file comes to a name that is free. For a
+    /// moment nothing stands there. A rename over what stands there would have no such moment, but would lose a file that another program has
+    /// renamed to this name meanwhile.
     fn put_by_link(&self, parent: &OwnedFd, entry: &Entry, new: &Path, nth: usize) -> io::Result<()> {
-        let path = entry.path.as_slice();
-        let old = self.stage.join(format!("old-{nth}"));
-        if entry.what == What::EmptyFolder {
-            // A folder does not replace a file.
-            match renameat(parent, name(path), CWD, &old) {
+        let name = name(&entry.path);
+        for nth_try in 0..TRIES {
+            // A number of its own for each try: what went aside stays there.
+            let old = self.stage.join(format!("old{nth_try}-{nth}"));
+            match renameat(parent, name, CWD, &old) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            return Ok(renameat(CWD, new, parent, name(path))?);
+            if entry.what == What::EmptyFolder {
+                // A folder takes the place of nothing but an empty folder.
+                match renameat(CWD, new, parent, name) {
+                    Err(Errno::NOTDIR | Errno::NOTEMPTY | Errno::EXIST) => continue,
+                    moved => return Ok(moved?),
+                }
+            }
+            match linkat(CWD, new, parent, name, AtFlags::empty()) {
+                // Its other name would be a way into the folder, and no displaced file.
+                Ok(()) => return fs::remove_file(new),
+                Err(Errno::EXIST) => {}
+                // Without links, the last resort is a rename to a name that was free a moment ago.
+                Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
+                    return Ok(renameat(CWD, new, parent, name)?);
+                }
+                Err(errno) => return Err(errno.into()),
+            }
         }
-        match linkat(parent, name(path), CWD, &old, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            // A folder, or a file system without links.
-            Err(_) => renameat(parent, name(path), CWD, &old)?,
-        }
-        Ok(renameat(CWD, new, parent, name(path))?)
+        Err(occupied())
     }
 
     fn make_empty(&self, entry: &Entry) -> io::Result<()> {
@@ -265,6 +278,10 @@ pub(crate) fn write_new(folder: &Path, shelf: &Shelf, target: &Tree) -> Result<R
         }
     }
     Ok(restored)
+}
+
+fn occupied() -> io::Error {
+    io::Error::other("another program takes the file away and puts it back all the time")
 }
 
 fn name(path: &[u8]) -> &OsStr {

@@ -13,6 +13,9 @@ use std::{
     process::Command,
 };
 
+/// The variable that names a folder for the stores of all tests.
+pub(crate) const STORE_IN: &str = "TREE_STORE_IN";
+
 pub(crate) struct Place {
     pub(crate) _base: Option<tempfile::TempDir>,
     pub(crate) root: PathBuf,
@@ -30,7 +33,11 @@ impl Place {
     pub(crate) fn at(base: &Path) -> Self {
         let root = base.join("work");
         fs::create_dir_all(&root).unwrap();
-        let store = root.join(".envoi");
+        // On another file system, where one is named: see `elsewhere`.
+        let store = match std::env::var_os(STORE_IN) {
+            Some(other) => Path::new(&other).join(base.file_name().unwrap()),
+            None => root.join(".envoi"),
+        };
         let contents = Contents {
             files: store.join("artifacts/sha256"),
             temporary: store.join("artifacts/tmp"),
@@ -45,6 +52,17 @@ impl Place {
             stop: Stop::default(),
         };
         Self { _base: None, root, order }
+    }
+
+    /// The folders of files that restores have displaced, one a restore.
+    pub(crate) fn laid_aside(&self) -> Vec<PathBuf> {
+        let below = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten();
+            entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect::<Vec<_>>()
+        };
+        let mut places = below(&self.order.caches.with_file_name("aside"));
+        places.push(self.path(".envoi-aside"));
+        places.iter().flat_map(|place| below(place)).collect()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -6,6 +6,7 @@
     reason = "a test stops at what it did not expect"
 )]
 
+mod elsewhere;
 mod folder;
 mod kills;
 mod merges;

@@ -284,13 +284,8 @@ fn what_was_typed_late_stays_where_the_list_of_its_paths_cannot_be_read() {
     let mut open = File::options().append(true).open(place.path("file")).unwrap();
     place.restore(&then.tree);
     open.write_all(b", typed late").unwrap();
-    let lists = || {
-        let places = fs::read_dir(place.order.caches.with_file_name("aside"))
-            .unwrap()
-            .map(|place| place.unwrap().path());
-        let restores = places.flat_map(|place| fs::read_dir(place).unwrap());
-        restores.map(|restore| restore.unwrap().path().join("paths")).find(|list| list.exists())
-    };
+    let lists =
+        || place.laid_aside().into_iter().map(|restore| restore.join("paths")).find(|list| list.exists());
     let list = lists().expect("a list of the displaced files");
     let paths = fs::read(&list).unwrap();
     fs::remove_file(&list).unwrap();

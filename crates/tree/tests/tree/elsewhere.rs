@@ -1,0 +1,100 @@
+//! Restores where the file system is another one: it cannot exchange two names or has no links, or the store lies elsewhere. All tests of
+//! restores hold there too: this program runs them again.
+
+use super::folder::{Place, STORE_IN};
+use envoi_tree::restore;
+use std::{
+    env, fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+    process::Command,
+};
+
+/// The tests of this program whose names begin so, under strace, which lets these system calls fail.
+fn hold_where(failing: &[&str], tests: &[&str]) {
+    let calls: Vec<&str> = failing.iter().map(|inject| inject.split_once(':').unwrap().0).collect();
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e"])
+        .arg(format!("trace={}", calls.join(",")));
+    for inject in failing {
+        strace.args(["-e", &format!("inject={inject}")]);
+    }
+    strace.arg(env::current_exe().unwrap());
+    hold(&mut strace, tests);
+}
+
+fn hold(command: &mut Command, tests: &[&str]) {
+    let done = command.env("TREE_CASES", "12").args(tests).output().expect("strace is installed");
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{said}\n{}", String::from_utf8_lossy(&done.stderr));
+    assert!(!said.contains("running 0 tests"), "{said}");
+}
+
+const CANNOT_EXCHANGE: &str = "renameat2:error=EINVAL";
+
+#[test]
+fn all_restores_hold_where_two_names_cannot_be_exchanged() {
+    hold_where(&[CANNOT_EXCHANGE], &["restores::", "unlisted::"]);
+}
+
+#[test]
+fn all_restores_hold_where_there_are_no_links_either() {
+    hold_where(&[CANNOT_EXCHANGE, "linkat:error=EPERM"], &["restores::"]);
+}
+
+#[test]
+fn a_killed_restore_loses_no_edit_where_two_names_cannot_be_exchanged() {
+    hold_where(&[CANNOT_EXCHANGE], &["kills::a_killed_restore"]);
+}
+
+/// A folder on another file system than the temporary ones.
+fn on_another_file_system() -> tempfile::TempDir {
+    let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
+    let own = device(&env::temp_dir());
+    let others = ["/dev/shm", "/tmp", "/var/tmp", env!("CARGO_TARGET_TMPDIR")].map(Path::new);
+    let other = others.into_iter().find(|folder| device(folder).is_some() && device(folder) != own);
+    let other = other.expect("a second file system, such as /dev/shm");
+    let folder = tempfile::tempdir_in(other).unwrap();
+    // A test works as another user.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    folder
+}
+
+#[test]
+fn all_restores_hold_where_the_store_is_on_another_file_system() {
+    let other = on_another_file_system();
+    let mut again = Command::new(env::current_exe().unwrap());
+    hold(again.env(STORE_IN, other.path()), &["restores::", "kills::a_killed_restore"]);
+}
+
+#[test]
+fn files_aside_on_the_file_system_of_the_folder_are_none_of_gits_and_of_no_snapshot() {
+    let other = on_another_file_system();
+    let mut place = Place::new();
+    let store = other.path().join("store");
+    place.order.contents.files = store.join("sha256");
+    place.order.contents.temporary = store.join("tmp");
+    place.order.contents.packs = store.join("packs");
+    place.order.caches = store.join("caches");
+    place.git("", &["init", "-q"]);
+    place.write("file", "then");
+    let then = place.keep();
+    place.write("file", "now");
+    place.write("more", "more");
+    let status = || {
+        let git =
+            Command::new("git").args(["status", "--porcelain", "-uall"]).current_dir(&place.root).output();
+        String::from_utf8(git.unwrap().stdout).unwrap()
+    };
+    assert_eq!(status(), "?? file\n?? more\n");
+    restore(&place.root, &place.order, &then.tree).unwrap();
+    assert_eq!(place.laid_aside().len(), 1, "the displaced files lie there");
+    assert_eq!(fs::metadata(place.path(".envoi-aside")).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(status(), "?? file\n");
+    assert_eq!(place.keep().digest, then.digest);
+    // Emptied by the next one, and still ignored.
+    restore(&place.root, &place.order, &then.tree).unwrap();
+    assert_eq!(place.laid_aside().len(), 0);
+    assert_eq!(status(), "?? file\n");
+}
