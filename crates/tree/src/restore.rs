@@ -101,7 +101,7 @@ pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRe
     let found = aside::sweep(&place, order).map_err(|source| staged(&place, source))?;
     let kept = keep::keep_with(folder, order, Some(target))?;
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
-    let rules = Rules::of(target, &shelf)?;
+    let rules = Rules::in_folder(folder, target, &shelf)?;
     Plan::new(folder, &place, &kept.tree, target, &rules)?;
     Ok(Stood { kept, found })
 }
@@ -119,7 +119,7 @@ pub fn restore(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, 
         }
     }
     let Stood { kept, found } = stand(folder, order, target)?;
-    let rules = Rules::of(target, &shelf)?;
+    let rules = Rules::in_folder(folder, target, &shelf)?;
     let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
     let plan = Plan::new(folder, &place, &kept.tree, target, &rules)?;
     let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;

@@ -3,11 +3,15 @@
 
 use crate::{
     disk::contents::{ContentError, Shelf},
-    model::list::{Tree, What},
+    look::walk,
+    model::list::{Tree, What, ancestors},
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::{
+    cell::RefCell,
+    collections::BTreeMap,
     ffi::OsStr,
+    fs,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
@@ -17,6 +21,9 @@ use std::{
 pub(crate) struct Rules {
     /// Folders with their rules, the outermost first.
     folders: Vec<(PathBuf, Gitignore)>,
+    /// Where the snapshot is to stand. Only there one sees which folders are repositories.
+    stands_in: Option<PathBuf>,
+    repositories: RefCell<BTreeMap<Vec<u8>, bool>>,
 }
 
 /// Paths are looked at as if the folder were this one.
@@ -47,17 +54,46 @@ impl Rules {
             folders.extend(builder.build().ok().map(|rules| (folder.to_owned(), rules)));
         }
         folders.sort_by_key(|(folder, _)| folder.components().count());
-        Ok(Self { folders })
+        Ok(Self { folders, ..Self::default() })
     }
 
-    /// Whether a file is ignored, by itself or with a folder around it. The innermost rule that says something counts.
+    /// As [`Self::of`], for a snapshot that is to stand in `folder`. A repository in it has rules of its own.
+    pub(crate) fn in_folder(folder: &Path, target: &Tree, shelf: &Shelf) -> Result<Self, ContentError> {
+        Ok(Self { stands_in: Some(folder.to_owned()), ..Self::of(target, shelf)? })
+    }
+
+    /// Whether a file is ignored, by itself or with a folder around it. What is around a repository decides only about all of it.
     pub(crate) fn ignore(&self, path: &[u8]) -> bool {
-        let place = of_root(path);
-        let around =
-            self.folders.iter().rev().filter(|(folder, _)| place.starts_with(folder) && place != *folder);
-        let rule = around
-            .map(|(_, rules)| rules.matched_path_or_any_parents(&place, false))
-            .find(|rule| !rule.is_none());
+        let mut within = (path, false);
+        for above in ancestors(path).filter(|above| self.is_repository(above)) {
+            if self.ignore_within(above, within) {
+                return true;
+            }
+            within = (above, true);
+        }
+        self.ignore_within(b"", within)
+    }
+
+    /// What the rules below `top` say. What is in an ignored folder is ignored, whatever another rule says of it.
+    fn ignore_within(&self, top: &[u8], (path, is_folder): (&[u8], bool)) -> bool {
+        let mut way: Vec<(&[u8], bool)> = ancestors(path).map(|above| (above, true)).collect();
+        way.retain(|(above, _)| above.len() > top.len());
+        way.reverse();
+        way.push((path, is_folder));
+        way.into_iter().any(|(path, is_folder)| self.name(&of_root(top), &of_root(path), is_folder))
+    }
+
+    /// Whether the innermost rule that says something of the path names it.
+    fn name(&self, top: &Path, place: &Path, is_folder: bool) -> bool {
+        let counts = |folder: &Path| folder.starts_with(top) && place.starts_with(folder) && place != folder;
+        let around = self.folders.iter().rev().filter(|(folder, _)| counts(folder));
+        let rule = around.map(|(_, rules)| rules.matched(place, is_folder)).find(|rule| !rule.is_none());
         rule.is_some_and(|rule| rule.is_ignore())
+    }
+
+    fn is_repository(&self, folder: &[u8]) -> bool {
+        let Some(stands_in) = &self.stands_in else { return false };
+        let has_one = || fs::symlink_metadata(walk::full(stands_in, folder).join(".git")).is_ok();
+        *self.repositories.borrow_mut().entry(folder.to_vec()).or_insert_with(has_one)
     }
 }
