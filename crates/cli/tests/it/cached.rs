@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fs;
 
 /// Each start of a command is counted outside of every workspace.
-const FLOW: &str = "
+pub(crate) const FLOW: &str = "
 flow: cached
 workspace: { folder: work, isolate: tree }
 steps:

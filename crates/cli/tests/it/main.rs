@@ -72,6 +72,7 @@ mod stage;
 mod takeover;
 mod terminal;
 mod upgrade;
+mod users_git;
 mod veil;
 mod workspace;
 mod zygote;
