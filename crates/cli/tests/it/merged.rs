@@ -5,12 +5,12 @@ use crate::{
     files::stage,
     full::{can_mount, script_of},
     isolated::{git, in_git, untouched},
-    stage::{Stage, signal, text, wait_until},
+    stage::{Dice, Stage, signal, text, wait_until},
     terminal::Terminal,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Instant};
 
 /// Six items. Each has a file and a line of its own; items 1 and 2, and 3 and 4, also change the same line.
 fn flow(more: &str) -> String {
@@ -172,6 +172,44 @@ fn items_that_are_killed_and_resumed_end_with_the_same_files_each_time() {
     }
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{results:?}");
     is_done_again(&results[0]);
+}
+
+/// Several kills of each run, at moments that the seed chooses, of the engine alone or of all that works.
+#[test]
+fn items_that_are_killed_at_random_end_with_the_same_files_each_time() {
+    let mut dice = Dice::new();
+    let mut kills = 0;
+    for round in 0..3 {
+        let stage = stage(&flow("    on_conflict: again"));
+        in_git(&stage);
+        with_lines(&stage);
+        let before = untouched(&stage);
+        let mut engine = stage.start(&["run", "flow.yaml"]);
+        wait_until("the run is there", || !stage.runs().is_empty());
+        let id = stage.run_id();
+        for _ in 0..dice.between(2, 6) {
+            let until = Instant::now() + dice.micros(1_000, 700_000);
+            wait_until("the moment has come", || Instant::now() >= until);
+            kills += u32::from(!engine.is_over());
+            engine.kill();
+            if dice.between(0, 2) == 0 {
+                stage.supervisors().into_iter().for_each(|pid| signal(pid, Signal::KILL));
+            }
+            engine = stage.start(&["resume", &id]);
+        }
+        engine.done();
+        if text(&stage.json(&["--json", "show", &id])["status"]) != "succeeded" {
+            stage.expect(0, &["resume", &id]);
+        }
+        assert_eq!(untouched(&stage), before, "{round}");
+        assert_eq!(trees_of_items(&stage, &id), 0, "{round}");
+        assert_eq!(git(&stage, &["branch", "--list", "envoi/*"]).lines().count(), 1, "{round}");
+        is_done_again(&result(&stage, &id));
+        stage.expect(0, &["doctor"]);
+        stage.assert_nothing_left();
+    }
+    eprintln!("{kills} engines were killed at work");
+    assert!(kills > 0);
 }
 
 /// Items 2 and 4 were done again, with the conflict as feedback, from what the others had left.
