@@ -29,13 +29,31 @@ impl At<'_> {
         self.run_until(&Stop::default(), arguments)
     }
 
+    /// As [`Self::run`], with these variables, for this one call.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn run_with(self, variables: &[(&str, &str)], arguments: &[&str]) -> Result<String, ChangesError> {
+        self.finish(variables, &Stop::default(), arguments)
+    }
+
     /// As [`Self::run`], no longer than until `stop` is wanted.
     ///
     /// # Errors
     /// Git fails, or is given up.
     pub(crate) fn run_until(self, stop: &Stop, arguments: &[&str]) -> Result<String, ChangesError> {
+        self.finish(&[], stop, arguments)
+    }
+
+    fn finish(
+        self,
+        variables: &[(&str, &str)],
+        stop: &Stop,
+        arguments: &[&str],
+    ) -> Result<String, ChangesError> {
         let mut command = git::command(self.folder);
-        let done = finish(command.env("GIT_INDEX_FILE", self.index).args(arguments), stop)?;
+        command.env("GIT_INDEX_FILE", self.index).envs(variables.iter().copied());
+        let done = finish(command.args(arguments), stop)?;
         match done.code == Some(0) {
             true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
             false => Err(failed(arguments.first().unwrap_or(&""), &done)),

@@ -1101,6 +1101,34 @@ fn a_branch_has_what_a_run_has_changed_and_nothing_else_moves() {
 }
 
 #[test]
+fn a_branch_is_made_by_envoi_where_git_does_not_know_who_you_are() {
+    let stage = stage(ALL_KINDS);
+    in_git(&stage);
+    git(&stage, &["commit", "-qam", "second"]);
+    // Else git guesses on some machines.
+    git(&stage, &["config", "user.useConfigOnly", "true"]);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let before = untouched(&stage);
+    let made_by = |name: &str| git(&stage, &["log", "-1", "--format=%an <%ae>, %cn <%ce>", name]);
+    let done = stage.expect(0, &["apply", "--branch", "result"]);
+    assert!(done.err.contains("git does not know your name"), "{done:?}");
+    assert_eq!(made_by("result"), "Envoi <envoi@envoi.invalid>, Envoi <envoi@envoi.invalid>\n");
+    // For that commit alone.
+    assert_eq!(untouched(&stage), before);
+    // Who is known stays so.
+    let mut command = stage.command(&["apply", "--branch", "other"]);
+    let author = [("GIT_AUTHOR_NAME", "N"), ("GIT_AUTHOR_EMAIL", "n@example.org")];
+    let done = Process::spawn(command.envs(author)).done();
+    assert!(done.code == Some(0) && done.err.contains("git does not know your name"), "{done:?}");
+    assert_eq!(made_by("other"), "N <n@example.org>, Envoi <envoi@envoi.invalid>\n");
+    git(&stage, &["config", "user.name", "N"]);
+    git(&stage, &["config", "user.email", "n@example.org"]);
+    let done = stage.expect(0, &["apply", "--branch", "third"]);
+    assert!(!done.err.contains("your name"), "{done:?}");
+    assert_eq!(made_by("third"), "N <n@example.org>, N <n@example.org>\n");
+}
+
+#[test]
 fn the_text_for_a_pull_request_says_what_was_done_and_changes_nothing() {
     let flow = "flow: notes\ntitle: The notes\nworkspace: work\nsteps:\n  - id: draft\n    run: echo more >> a.txt; echo new > 'x|y.txt'; echo 'Wrote **it**'\n  - id: test\n    run: echo 'all `3` passed @you'\n  - id: sure\n    ask: 'Well?'\n";
     let stage = stage(flow);

@@ -127,6 +127,21 @@ fn exists(name: &str) -> Failure {
     Failure::new(Code::FileExists, message).hint("name another one")
 }
 
+/// Who made a commit, where git does not know it. No mail comes to an address that ends in `.invalid`.
+const ENVOI: [&str; 2] = ["Envoi", "envoi@envoi.invalid"];
+
+/// The variables for a commit by Envoi, for the author and the committer of whom git does not know the name and the address.
+fn identity_where_git_has_none(at: At<'_>) -> Vec<(&'static str, &'static str)> {
+    let roles = [
+        ("GIT_AUTHOR_IDENT", ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"]),
+        ("GIT_COMMITTER_IDENT", ["GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]),
+    ];
+    // It is as strict here as for a commit.
+    let is_unknown = |what: &str| at.run(&["var", what]).is_err();
+    let unknown = roles.into_iter().filter(|(what, _)| is_unknown(what));
+    unknown.flat_map(|(_, names)| names.into_iter().zip(ENVOI)).collect()
+}
+
 /// Makes the branch, and returns its commit.
 fn branch(
     run: &Run,
@@ -176,7 +191,12 @@ fn branch(
     let tree = at.run(&["write-tree"])?;
     let why = why.map_or_else(String::new, |why| format!("\n\n{why}"));
     let words = format!("{}: {id}{why}\n\nEnvoi-Run: {id}\n", run.flow().id);
-    let commit = at.run(&["commit-tree", &tree, "-p", head, "-m", &words])?;
+    let identity = identity_where_git_has_none(at);
+    let commit = at.run_with(&identity, &["commit-tree", &tree, "-p", head, "-m", &words])?;
+    if !identity.is_empty() {
+        let said = "note: git does not know your name, so the commit says `Envoi`; `git config user.name` and `user.email` set it";
+        messages::say(said);
+    }
     // Only if it is not there by now.
     match at.run(&["update-ref", &reference, &commit, ""]) {
         Err(_) if at.run(&is_there).is_ok() => Err(exists(name)),
