@@ -49,7 +49,8 @@ class Example:
             (tools / kind).write_text(f"#!/bin/sh\n{lines}")
             (tools / kind).chmod(0o755)
         self.environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home)}
-        self.environment.pop("ENVOI_HOME", None)
+        for name in ("ENVOI_HOME", "XDG_STATE_HOME"):
+            self.environment.pop(name, None)
 
     def watched(self, *arguments, expected=0):
         """The same in a terminal: all that its live view has shown, without what moves and colours it."""
@@ -105,7 +106,10 @@ class AgentLoop(Example):
         for words in ("> Bash cat > slugs/__init__.py", "2 calls, 260 tokens, $0.000604", "loop 2 of 5", "agent-loop  succeeded"):
             assert words in shown, f"{words}\n{shown}"
         assert len(self.visits("fix")) == 2 and len(self.visits("test")) == 2, self.visits("fix")
-        assert "findall" in (self.work / "slugs/__init__.py").read_text()
+        repaired = self.work / "slugs/__init__.py"
+        assert "findall" not in repaired.read_text(), "it works in a tree of its own"
+        self.call("apply")
+        assert "findall" in repaired.read_text()
         self.done("green in the second round")
 
 
@@ -142,6 +146,8 @@ class OtherMake(Example):
         for words in ("> Bash cat > median.py", "cat median.py", "loop 2 of 4", "other-make  succeeded", "at least 4 model calls"):
             assert words in shown, f"{words}\n{shown}"
         assert len(self.visits("write")) == 2 and len(self.visits("review")) == 2, self.visits("review")
+        assert not (self.work / "median.py").exists(), "it works in a tree of its own"
+        self.call("apply")
         assert "% 2" in (self.work / "median.py").read_text()
         self.done("the reviewer was right, and then content")
 
