@@ -113,6 +113,7 @@ codes! {
     AmbiguousId, "AMBIGUOUS_ID", Refused, 409;
     AnswerInvalid, "ANSWER_INVALID", Input, 422;
     ApplyConflict, "APPLY_CONFLICT", Refused, 409;
+    ArtifactMissing, "ARTIFACT_MISSING", Step, 500;
     ArtifactNotFound, "ARTIFACT_NOT_FOUND", Input, 404;
     AttachmentUnreadable, "ATTACHMENT_UNREADABLE", Input, 422;
     AttemptOver, "ATTEMPT_OVER", Refused, 409;

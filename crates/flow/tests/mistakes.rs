@@ -459,6 +459,9 @@ fn items_work_apart_only_where_there_are_items_and_no_other_step_is_at_work() {
             INVALID,
             "`fail`",
         ),
+        (steps("  - { id: a, run: [x], if_no_artifacts: fail }\n"), 3, 24, INVALID, "without `artifacts`"),
+        (steps("  - { id: a, run: [x], artifacts: [o], if_no_artifacts: never }\n"), 3, 57, INVALID, "`ignore`"),
+        (steps("  - { id: a, ask: Go on?, if_no_artifacts: warn }\n"), 3, 27, INVALID, "`if_no_artifacts`"),
         (steps(model), 3, 44, INVALID, "`isolate`"),
         (steps("  - { id: a, ask: Go on?, isolate: true }\n"), 3, 27, INVALID, "`isolate`"),
     ]);

@@ -38,7 +38,7 @@ pub use attempt::{
     lease::{Lease, boot_ms},
     obstacles::{Obstacle, obstacles},
     record::{Change, Exit, FileChange, FileRef, Outcome, SetBack, Snapshot, Started, Stream},
-    spec::{Command, SecretMark, Spec},
+    spec::{Command, NoArtifacts, SecretMark, Spec},
     starts::{Named, Starts},
 };
 pub use control::{

@@ -186,6 +186,26 @@ fn versions_of_artifacts_are_compared_and_named_clearly() {
 }
 
 #[test]
+fn a_step_that_leaves_no_file_warns_or_fails_or_is_content_as_its_flow_says() {
+    let flow = |more: &str| {
+        format!("flow: f\nworkspace: work\nsteps:\n  - {{ id: make, run: 'echo x >> ../starts', artifacts: ['out/**', old.sh]{more} }}\n")
+    };
+    let missing = "no file matches `artifacts: out/**`";
+    let rows = [("", 0, true, 1), (", if_no_artifacts: warn", 0, true, 1), (", if_no_artifacts: ignore", 0, false, 1)];
+    let rows = rows.into_iter().chain([(", if_no_artifacts: fail, retry: { attempts: 2, backoff: 1s }", 1, true, 2)]);
+    for (more, code, is_named, starts) in rows {
+        let stage = stage(&flow(more));
+        let done = stage.expect(code, &["run", "flow.yaml"]);
+        assert_eq!(done.err.contains(missing), is_named, "{more}: {done:?}");
+        assert_eq!(done.err.contains("ARTIFACT_MISSING"), code == 1, "{more}: {done:?}");
+        assert_eq!(stage.lines("starts").len(), starts, "{more}");
+        // What is there is handed over all the same, unless the step has failed.
+        let listed = stage.expect(0, &["artifacts", "list"]).out;
+        assert_eq!(listed.contains("old.sh"), code == 0, "{more}: {listed}");
+    }
+}
+
+#[test]
 fn a_state_is_written_into_a_folder_of_its_own() {
     let stage = stage(FLOW);
     stage.expect(0, &["run", "flow.yaml", "--keep-files"]);

@@ -8,7 +8,7 @@ use crate::{model::runner::Job, observe::step_cache::newest};
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     event::{CacheUse, CachedFrom, Command, LateFile},
-    flow::{CachePlan, Step},
+    flow::{CachePlan, NoArtifacts, Step},
     ids::{AttemptId, RunId},
 };
 use envoi_step::{CacheOrder, CachePart};
@@ -76,6 +76,7 @@ pub(super) fn order(
         command: &serde_json::to_string(&started.command)?,
         cwd: &started.cwd,
         artifacts,
+        is_none_ignored: step.is_some_and(|step| step.if_no_artifacts == NoArtifacts::Ignore),
         env,
     });
     let digests = shared.keyed(&values)?;
@@ -108,6 +109,8 @@ struct Known<'k> {
     command: &'k str,
     cwd: &'k str,
     artifacts: &'k [String],
+    /// Then a result without any of them is kept, and another step could not do with it.
+    is_none_ignored: bool,
     env: &'k [(String, String)],
 }
 
@@ -120,7 +123,7 @@ fn values(known: &Known<'_>) -> Vec<(String, String)> {
         named("the step", format!("{:?} {:?}", known.flow, known.step)),
         named("the command", known.command.to_owned()),
         named("`cwd`", known.cwd.to_owned()),
-        named("`artifacts`", format!("{:?}", known.artifacts)),
+        named("`artifacts`", format!("{:?}{}", known.artifacts, if known.is_none_ignored { " or none" } else { "" })),
         named("the system", system()),
     ];
     let variables = known.env.iter().filter(|(name, _)| is_keyed(name));
@@ -194,6 +197,7 @@ mod tests {
             command: "make",
             cwd: ".",
             artifacts: &artifacts,
+            is_none_ignored: false,
             env: &env,
         };
         let (other, empty) = ([variable("CC", "gcc")], [variable("CC", "")]);
@@ -204,6 +208,7 @@ mod tests {
             ("another command", Known { command: "make all", ..own }),
             ("another folder", Known { cwd: "src", ..own }),
             ("other artifacts", Known { artifacts: &others, ..own }),
+            ("no artifact is enough", Known { is_none_ignored: true, ..own }),
             ("another value", Known { env: &other, ..own }),
             ("an empty value", Known { env: &empty, ..own }),
             ("no variable", Known { env: &[], ..own }),

@@ -10,7 +10,7 @@ use envoi_contract::json::Value;
 use envoi_journal::{FileError, files, with_causes};
 use envoi_kernel::{
     event::Command,
-    flow::Step,
+    flow::{NoArtifacts, Step},
     ids::{InterruptId, VisitId},
 };
 use envoi_step::{AttemptDir, Spec, plain};
@@ -120,6 +120,11 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         env: last_wins(env),
         workspace: job.workspace.clone(),
         artifacts: step.map(|step| step.artifacts.clone()).unwrap_or_default(),
+        if_no_artifacts: match step.map(|step| step.if_no_artifacts).unwrap_or_default() {
+            NoArtifacts::Warn => envoi_step::NoArtifacts::Warn,
+            NoArtifacts::Ignore => envoi_step::NoArtifacts::Ignore,
+            NoArtifacts::Fail => envoi_step::NoArtifacts::Fail,
+        },
         never: vec![shared.layout.root().to_owned()],
         keep: job.keeps_files.then(|| snapshots::order(&shared.layout, shared.too_wide.clone())),
         set_back: started.set_back.map(|digest| digest.to_string()),

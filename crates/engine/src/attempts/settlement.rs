@@ -89,6 +89,7 @@ pub(super) fn finished(
         warnings,
         misfit: None,
         excess: handed.excess,
+        lacking: (!exit.no_artifacts.is_empty()).then(|| exit.no_artifacts.join("; ")),
         workspace_before: exit.snapshot_before.as_ref().and_then(snapshot),
         workspace_after: exit.snapshot_after.as_ref().and_then(snapshot),
         set_back: exit.set_back.as_ref().and_then(set_back).map(Box::new),

@@ -1,4 +1,5 @@
-//! `files` and `isolate` of a step: which files it begins with when it is done again, and whether its items work apart.
+//! `files`, `isolate` and `if_no_artifacts` of a step: which files it begins with when it is done again, whether its items work apart, and what
+//! follows if it leaves no file.
 //!
 //! Owns their forms. Where they may stand is checked when all of the file is read (`check/files.rs`).
 
@@ -8,7 +9,7 @@ use crate::syntax::{
     read::{self, Fields},
     yaml::{Key, Node},
 };
-use envoi_kernel::flow::{FilesAgain, OnConflict};
+use envoi_kernel::flow::{FilesAgain, NoArtifacts, OnConflict};
 
 pub(crate) fn read(node: &Node, problems: &mut Problems) -> Option<FilesAgain> {
     let words = [("keep", FilesAgain::Keep), ("restore", FilesAgain::Restore)];
@@ -24,6 +25,22 @@ pub(crate) fn isolate(key: &Key, node: &Node, fields: &Fields<'_>, problems: &mu
         problems.add(Diagnostic::invalid(key.span, message).help(help));
     }
     Some(isolate)
+}
+
+pub(crate) fn if_no_artifacts(
+    key: &Key,
+    node: &Node,
+    fields: &Fields<'_>,
+    problems: &mut Problems,
+) -> Option<NoArtifacts> {
+    let words =
+        [("warn", NoArtifacts::Warn), ("ignore", NoArtifacts::Ignore), ("fail", NoArtifacts::Fail)];
+    let chosen = read::choice(node, "`if_no_artifacts`", &words, problems)?;
+    if fields.get("artifacts").is_none() && !fields.misspelt("artifacts", &keys::STEP) {
+        let message = "`if_no_artifacts` does nothing without `artifacts`: no file is expected";
+        problems.add(Diagnostic::invalid(key.span, message).help("`artifacts: [\"out/**\"]` names the files"));
+    }
+    Some(chosen)
 }
 
 pub(crate) fn on_conflict(

@@ -175,6 +175,9 @@ impl Reader<'_> {
             self.fields.get("timeout").and_then(|node| read::duration(node, "`timeout`", self.problems));
         let retry = self.fields.get("retry").and_then(|node| retry(node, self.problems));
         let artifacts = self.fields.get("artifacts").map(|node| path::artifacts(node, self.problems));
+        let if_no_artifacts = self.fields.pair("if_no_artifacts");
+        let if_no_artifacts = if_no_artifacts
+            .and_then(|(key, node)| files::if_no_artifacts(key, node, &self.fields, self.problems));
         let routing = self
             .fields
             .get("routing")
@@ -225,6 +228,7 @@ impl Reader<'_> {
             timeout_ms,
             retry: retry.unwrap_or_default(),
             artifacts: artifacts.unwrap_or_default(),
+            if_no_artifacts: if_no_artifacts.unwrap_or_default(),
             routing: routing.unwrap_or_default(),
             on_in_doubt: on_in_doubt.unwrap_or(doubt),
             envelope: envelope.unwrap_or(false),

@@ -173,6 +173,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "timeout",
         "retry",
         "artifacts",
+        "if_no_artifacts",
         "cache",
         "files",
         "routing",

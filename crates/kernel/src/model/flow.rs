@@ -241,6 +241,8 @@ pub struct Step {
     pub retry: Retry,
     /// Globs of files that are handed over, relative to the workspace.
     pub artifacts: Vec<String>,
+    /// What follows if no file matches one of them although it has succeeded.
+    pub if_no_artifacts: NoArtifacts,
     /// What its result leads to.
     pub routing: RoutingPlan,
     /// What becomes of an attempt whose end is unknown.
@@ -274,6 +276,18 @@ pub struct Step {
     pub isolate: bool,
     /// What decides where several of its items have changed the same lines.
     pub on_conflict: OnConflict,
+}
+
+/// `if_no_artifacts`: what follows if no file matches a glob of `artifacts` although the command has succeeded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NoArtifacts {
+    /// A warning names the glob.
+    #[default]
+    Warn,
+    /// Nothing.
+    Ignore,
+    /// The attempt has failed.
+    Fail,
 }
 
 /// `files`: which files of the workspace a step begins with when it is done again: by a further attempt, after doubt, or because a loop
@@ -341,6 +355,7 @@ impl Step {
             timeout_ms: None,
             retry: Retry::default(),
             artifacts: Vec::new(),
+            if_no_artifacts: NoArtifacts::Warn,
             routing: RoutingPlan::default(),
             on_in_doubt: InDoubtPolicy::Ask,
             envelope: false,

@@ -332,6 +332,9 @@ pub struct AttemptResult {
     pub misfit: Option<String>,
     /// Why what it left cannot be handed over: it is past a bound.
     pub excess: Option<String>,
+    /// Which files it was to leave and did not, if its step fails for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacking: Option<String>,
     /// The snapshot of the workspace before its command, if snapshots are kept.
     pub workspace_before: Option<Snapshot>,
     /// The one after it.
@@ -370,6 +373,7 @@ impl AttemptResult {
             warnings: Vec::new(),
             misfit: None,
             excess: None,
+            lacking: None,
             workspace_before: None,
             workspace_after: None,
             set_back: None,

@@ -102,6 +102,9 @@ pub struct Exit {
     /// How many files would be listed, where they are too many for the record: `files` is empty then, and no file was copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_many_files: Option<u64>,
+    /// Globs of `artifacts` that no file matches, a sentence each, masked and not many, if the attempt fails for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_artifacts: Vec<String>,
     /// Paths of `files` in which a secret was seen. They are handed over as they are.
     pub secret_in_files: Vec<String>,
     /// Processes that had to be ended after the command was over.

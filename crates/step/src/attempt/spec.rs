@@ -35,6 +35,19 @@ impl Command {
     }
 }
 
+/// What follows if no file matches a glob of `artifacts` although the command has succeeded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoArtifacts {
+    /// A warning.
+    #[default]
+    Warn,
+    /// Nothing.
+    Ignore,
+    /// The record names the globs for which the attempt fails.
+    Fail,
+}
+
 /// Everything that the supervisor of one attempt needs to know.
 ///
 /// Holds secrets: its `Debug` shows neither them nor the environment.
@@ -54,6 +67,9 @@ pub struct Spec {
     pub workspace: PathBuf,
     /// Globs relative to the workspace; `*` stays within a folder. Nothing below `.envoi` or `.git` ever matches.
     pub artifacts: Vec<String>,
+    /// What follows if no file matches one of them although the command has succeeded.
+    #[serde(default)]
+    pub if_no_artifacts: NoArtifacts,
     /// Absolute folders in which nothing ever matches either, such as the store's own. Compared as folders, not as names.
     #[serde(default)]
     pub never: Vec<PathBuf>,

@@ -23,7 +23,7 @@ use crate::attempt::displaced::Displaced;
 use crate::attempt::record::{
     Change, Exit, FileChange, FileRef, Outcome, SetBack, Snapshot, Stream, VERSION,
 };
-use crate::attempt::spec::Spec;
+use crate::attempt::spec::{NoArtifacts, Spec};
 use crate::mask::MIN_SECRET_BYTES;
 use crate::output::report::Collected;
 use crate::output::run_base::{self, Since};
@@ -164,6 +164,7 @@ impl Attempt {
             report_unreadable: collected.unreadable.map(|what| self.secrets.mask_str(&what)),
             files: handed.files,
             too_many_files: handed.too_many,
+            no_artifacts: self.no_artifacts(&handed.unmatched),
             secret_in_files: handed.with_secret,
             ended_leftovers: ended.leftovers,
             start: self.spec.start.clone(),
@@ -340,7 +341,11 @@ impl Attempt {
                     None => format!("no file matches `artifacts: {pattern}`"),
                 })
                 .collect();
-            handed.left_out.extend(warnings);
+            match self.spec.if_no_artifacts {
+                NoArtifacts::Ignore => {}
+                NoArtifacts::Warn => handed.left_out.extend(warnings),
+                NoArtifacts::Fail => handed.unmatched = warnings,
+            }
         }
         let changed = |file: &&mut FileChange| file.change != Change::Unchanged;
         for file in handed.files.iter_mut().filter(changed) {
@@ -439,6 +444,15 @@ impl Attempt {
         Ok(())
     }
 
+    /// The first of them, masked.
+    fn no_artifacts(&self, unmatched: &[String]) -> Vec<String> {
+        let mut all: Vec<_> = unmatched.iter().take(MOST_WARNINGS).cloned().collect();
+        if let Some(more @ 1..) = unmatched.len().checked_sub(MOST_WARNINGS) {
+            all.push(format!("{more} more"));
+        }
+        all.iter().map(|sentence| self.secrets.mask_str(sentence)).collect()
+    }
+
     /// What a person should know, masked and bounded: a command may leave any number of strange files.
     fn warnings(
         &self,
@@ -488,6 +502,8 @@ struct Handed {
     with_secret: Vec<String>,
     /// Sentences about what is not.
     left_out: Vec<String>,
+    /// Sentences about globs without a file, if the attempt fails for that.
+    unmatched: Vec<String>,
 }
 
 impl Handed {
@@ -501,7 +517,7 @@ impl Handed {
         }
         let unreadable = report.unreadable.as_ref().or(data.unreadable.as_ref());
         let unreadable = unreadable.map(|what| format!("its report or data cannot be read: {what}"));
-        self.left_out.first().cloned().or(unreadable)
+        self.left_out.first().or(self.unmatched.first()).cloned().or(unreadable)
     }
 
     fn deleted(&mut self, path: String) {
@@ -592,6 +608,7 @@ mod tests {
             set_back: None,
             cache: None,
             since: None,
+            if_no_artifacts: NoArtifacts::Warn,
             timeout_ms: None,
             lease_until_ms: None,
             grace_ms: 0,
@@ -642,6 +659,40 @@ mod tests {
             assert_eq!(exit.files.len(), files, "{most_files:?}");
             assert_eq!(attempt.dir.path().join("files").exists(), too_many.is_none(), "{most_files:?}");
         }
+    }
+
+    #[test]
+    fn a_glob_without_a_file_is_a_warning_or_nothing_or_why_the_attempt_fails() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("there"), "1").unwrap();
+        std::fs::create_dir(root.path().join("folder")).unwrap();
+        let mut attempt = attempt(root.path());
+        attempt.spec.artifacts = ["there", "missing", "folder"].map(str::to_owned).to_vec();
+        attempt.spec.stream_cap_bytes = 1024;
+        attempt.spec.text_cap_bytes = 1024;
+        let before = Before::take(&attempt.spec, &attempt.dir, &attempt.secrets).unwrap();
+        let sentences =
+            ["no file matches `artifacts: missing`", "no file matches `artifacts: folder`: it is a folder"];
+        let exited = |code| Ended { ran: true, ..Ended::without_start(Outcome::Exited { code }) };
+        let rows: [(NoArtifacts, i32, &[&str], &[&str]); 4] = [
+            (NoArtifacts::Warn, 0, &sentences, &[]),
+            (NoArtifacts::Ignore, 0, &[], &[]),
+            (NoArtifacts::Fail, 0, &[], &sentences),
+            // It has failed by itself.
+            (NoArtifacts::Fail, 1, &[], &[]),
+        ];
+        for (policy, code, warnings, fails) in rows {
+            attempt.spec.if_no_artifacts = policy;
+            drop(std::fs::remove_dir_all(attempt.dir.path()));
+            std::fs::create_dir_all(attempt.dir.path()).unwrap();
+            attempt.settle(&exited(code), Some(&before), None).unwrap();
+            let exit: Exit = serde_json::from_slice(&std::fs::read(attempt.dir.exit()).unwrap()).unwrap();
+            assert_eq!((exit.warnings, exit.no_artifacts), (owned(warnings), owned(fails)), "{policy:?}, {code}");
+        }
+    }
+
+    fn owned(sentences: &[&str]) -> Vec<String> {
+        sentences.iter().map(|sentence| (*sentence).to_owned()).collect()
     }
 
     #[test]

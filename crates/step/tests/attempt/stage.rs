@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use envoi_step::{
-    AttemptDir, Command, Exit, Given, Launcher, Probe, Spec, Start, Supervisor, boot_id, probe,
+    AttemptDir, Command, Exit, Given, Launcher, NoArtifacts, Probe, Spec, Start, Supervisor, boot_id, probe,
 };
 use envoi_zygote::{Program, Zygote};
 use tempfile::TempDir;
@@ -65,6 +65,7 @@ impl Stage {
             never: Vec::new(),
             keep: None,
             since: None,
+            if_no_artifacts: NoArtifacts::Warn,
             timeout_ms: None,
             lease_until_ms: None,
             grace_ms: Spec::GRACE_MS,

@@ -343,13 +343,15 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         fill: Fill { skill_name: step.id.as_str(), generated_at: &ended.to_string() },
     });
     // These make a success a failure. An attempt that failed otherwise keeps the reason that it has.
-    match (&result.excess, &result.misfit) {
-        (Some(message), _) if verdict.ok => {
-            let error = SkillError::new(Code::ValueTooLarge, message.clone());
-            Verdict { ok: false, error: Some(error), ..verdict }
-        }
-        (_, Some(message)) if verdict.ok => {
-            let error = SkillError::new(Code::OutputInvalid, message.clone());
+    let reasons = [
+        (Code::ValueTooLarge, &result.excess),
+        (Code::ArtifactMissing, &result.lacking),
+        (Code::OutputInvalid, &result.misfit),
+    ];
+    let reason = reasons.into_iter().find_map(|(code, message)| Some((code, message.as_ref()?)));
+    match reason {
+        Some((code, message)) if verdict.ok => {
+            let error = SkillError::new(code, message.clone());
             Verdict { ok: false, error: Some(error), ..verdict }
         }
         _ => verdict,

@@ -134,6 +134,7 @@ pub(super) fn differing_keys(before: &Step, after: &Step) -> Vec<String> {
         ("timeout", before.timeout_ms == after.timeout_ms),
         ("retry", before.retry == after.retry),
         ("artifacts", before.artifacts == after.artifacts),
+        ("if_no_artifacts", before.if_no_artifacts == after.if_no_artifacts),
         ("routing", before.routing == after.routing),
         ("on_in_doubt", before.on_in_doubt == after.on_in_doubt),
         ("envelope", before.envelope == after.envelope),
