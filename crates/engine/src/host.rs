@@ -30,7 +30,7 @@ use envoi_journal::{
 use envoi_kernel::ids::{RunId, Seq};
 use envoi_notify::delivery_loop::{DeliveryLoop, Waker};
 use envoi_step::{Launcher, Presence};
-use envoi_tree::Stop;
+use envoi_tree::{Bounds, Stop};
 use std::{
     io,
     path::PathBuf,
@@ -70,6 +70,8 @@ pub struct Settings {
     pub stream_cap_bytes: Option<u64>,
     /// No snapshots are taken of these folders, nor of one above them: the home of the user.
     pub too_wide: Vec<PathBuf>,
+    /// How much a snapshot of the files of a run may hold.
+    pub bounds: Bounds,
     /// Whether a store that another process keeps locked is waited for at the start, as it is later on. Who has replaced
     /// another engine wants to know at once, because that one may keep it locked.
     pub waits_to_start: bool,
@@ -156,6 +158,7 @@ impl Host {
             writer: Arc::downgrade(&writer),
             reached: settings.reached,
             stop: git_stop(&stopping),
+            bounds: settings.bounds,
         };
         let socket = socket::Listener::bind(&settings.socket_dirs, &commands)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
@@ -321,6 +324,7 @@ fn start_loop(
         .with_accounts(settings.accounts.clone())
         .with_large_sets(Arc::clone(&log.writer), placing.clone())
         .with_too_wide(settings.too_wide.clone())
+        .with_bounds(settings.bounds)
         .with_stream_cap(settings.stream_cap_bytes);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
     let accounts = reader.closed_accounts().map_err(|error| io::Error::other(error.to_string()))?;

@@ -8,6 +8,7 @@ mod missing;
 pub mod models;
 pub mod retention;
 pub mod server;
+pub mod trees;
 
 use crate::{
     parse::{notify, shell::Shell},
@@ -27,6 +28,7 @@ use models::Models;
 use retention::Retention;
 use server::Server;
 use std::collections::BTreeMap;
+use trees::Trees;
 
 /// The name of the file.
 pub const FILE: &str = "config.yaml";
@@ -49,6 +51,8 @@ pub struct Config {
     pub output: Output,
     /// How long runs that are over are kept.
     pub retention: Retention,
+    /// How much a snapshot of the files of a run may hold.
+    pub trees: Trees,
 }
 
 /// See [`Config::output`]; `None` is the engine's own choice.
@@ -85,6 +89,7 @@ fn read(text: &str, problems: &mut Problems) -> Config {
         accounts: fields.get("accounts").map(|node| accounts::read(node, problems)).unwrap_or_default(),
         output: fields.get("output").map(|node| output(node, problems)).unwrap_or_default(),
         retention: fields.get("retention").map(|node| retention::read(node, problems)).unwrap_or_default(),
+        trees: fields.get("trees").map(|node| trees::read(node, problems)).unwrap_or_default(),
     }
 }
 

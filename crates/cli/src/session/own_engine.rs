@@ -223,6 +223,7 @@ pub(crate) fn start(
         print_line: messages::say,
         stream_cap_bytes: configured.output.stream_bytes,
         too_wide: environment::home_folder().into_iter().collect(),
+        bounds: config::bounds(&configured.trees),
         waits_to_start: other.is_none(),
     };
     // A store that is locked may be waited for long: until the engine is up, the first signal ends that.

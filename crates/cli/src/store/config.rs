@@ -2,10 +2,11 @@
 
 use crate::{process::failure::Failure, store::home::Home};
 use envoi_contract::code::Code;
-use envoi_flow::config::{self, Config};
+use envoi_flow::config::{self, Config, trees::Trees};
 pub(crate) use envoi_flow::server::{A2a, Limits, Server, Workspace};
 use envoi_journal::Layout;
 use envoi_kernel::Flow;
+use envoi_tree::Bounds;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -41,6 +42,24 @@ impl ReadOnce {
 /// Everything that is wrong with it. Nothing that runs is touched by that.
 pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
     OF_PROCESS.load(layout.root().join(config::FILE))
+}
+
+/// How much a snapshot may hold, as the configuration of this store says.
+pub(crate) fn snapshot_bounds(layout: &Layout) -> Result<Bounds, Failure> {
+    load(layout).map(|configured| bounds(&configured.trees))
+}
+
+/// What the configuration does not say is the default.
+pub(crate) fn bounds(configured: &Trees) -> Bounds {
+    let default = Bounds::default();
+    Bounds {
+        max_file_bytes: configured.max_file_bytes.unwrap_or(default.max_file_bytes),
+        max_new_bytes: configured.max_new_bytes.unwrap_or(default.max_new_bytes),
+        max_files: configured
+            .max_files
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(default.max_files),
+    }
 }
 
 fn parsed(path: &Path) -> Result<Config, Failure> {

@@ -135,6 +135,30 @@ fn a_folder_that_is_too_wide_stops_no_run_and_is_not_kept() {
 }
 
 #[test]
+fn the_bounds_of_a_snapshot_are_those_of_the_configuration() {
+    let stage = stage("flow: f\nworkspace: work\nsteps: [{ id: make, run: 'echo more than nine bytes > a; echo b > b' }]\n");
+    let configured = |trees: &str| stage.write(".envoi/config.yaml", format!("trees: {{ {trees} }}\n"));
+    configured("max_files: 2");
+    let done = stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    assert!(done.err.contains("more than 2 files"), "{done:?}");
+    configured("max_file: 1KiB");
+    stage.write("work/large", vec![b'x'; 2000]);
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    // The command that compares with the folder as it is has the same bounds: else it would call the file changed.
+    let run = text(&stage.runs()[0]["run"]);
+    assert_eq!(stage.expect(0, &["diff", &run, "end..now", "--stat"]).out, "");
+    let restored = stage.expect(0, &["restore", &run, "--at", "end", "--into", "there"]);
+    assert!(restored.err.contains("large") && !stage.path("there/large").exists(), "{restored:?}");
+    configured("max_file: 1MiB");
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    stage.expect(0, &["restore", "--at", "end", "--into", "here"]);
+    assert_eq!(stage.read("here/large").len(), 2000);
+    configured("max_file: 9GiB");
+    let refused = stage.expect(2, &["run", "flow.yaml", "--keep-files"]);
+    assert!(refused.err.contains("1KiB to 4GiB"), "{refused:?}");
+}
+
+#[test]
 fn a_supervisor_that_is_killed_leaves_the_state_before_its_attempt() {
     let stage = stage(
         "flow: files\nworkspace: work\nsteps: [{ id: hang, run: 'echo half > half.txt; touch ../at; exec sleep 600' }]\n",

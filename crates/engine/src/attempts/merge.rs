@@ -77,7 +77,7 @@ pub(super) fn command(
     let place = dir.path().join("merge.json");
     let order = Order {
         workspace: job.workspace.clone(),
-        snapshots: snapshots::order(&shared.layout, shared.too_wide.clone()),
+        snapshots: snapshots::order(&shared.layout, shared.too_wide.clone(), shared.bounds),
         isolated: job.isolated.clone(),
         run: job.run.clone(),
         visit: job.started.attempt.visit.clone(),

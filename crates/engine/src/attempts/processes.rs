@@ -33,6 +33,7 @@ use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{
     AttemptDir, Cancelled, Doubt, Given, Launcher, Named, Probe, SpawnError, Start, Starts, end_leftovers,
 };
+use envoi_tree::Bounds;
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, mpsc::Sender},
@@ -70,6 +71,7 @@ impl Processes {
             accounts: AgentAccounts::default(),
             stream_cap_bytes,
             too_wide: Vec::new(),
+            bounds: Bounds::default(),
             large: None,
             secret_marks: Mutex::new(None),
             presences,
@@ -94,6 +96,15 @@ impl Processes {
     pub fn with_too_wide(mut self, folders: Vec<PathBuf>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.too_wide = folders;
+        }
+        self
+    }
+
+    /// Takes snapshots within these bounds.
+    #[must_use]
+    pub fn with_bounds(mut self, bounds: Bounds) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.bounds = bounds;
         }
         self
     }

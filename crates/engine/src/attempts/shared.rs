@@ -11,6 +11,7 @@ use crate::{
 use envoi_journal::{Blobs, Layout, Store, Writer};
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{AttemptDir, Launcher, SecretMark};
+use envoi_tree::Bounds;
 use std::{
     io,
     path::PathBuf,
@@ -31,6 +32,8 @@ pub(super) struct Shared {
     pub(super) stream_cap_bytes: u64,
     /// No snapshots are taken of these folders, nor of one above them.
     pub(super) too_wide: Vec<PathBuf>,
+    /// How much a snapshot may hold.
+    pub(super) bounds: Bounds,
     pub(super) large: Option<LargeSets>,
     pub(super) secret_marks: Mutex<Option<SecretMarks>>,
     pub(super) presences: Arc<Presences>,

@@ -20,7 +20,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_journal::{Layout, Store, Writer};
 use envoi_kernel::Flow;
-use envoi_tree::{Order, Stop};
+use envoi_tree::{Bounds, Order, Stop};
 use std::{
     path::PathBuf,
     sync::{
@@ -56,6 +56,8 @@ pub struct Commands {
     pub(crate) reached: fn(Point),
     /// The engine is to end: no git is waited for any more.
     pub(crate) stop: Stop,
+    /// How much a snapshot may hold.
+    pub(crate) bounds: Bounds,
 }
 
 impl Commands {
@@ -132,7 +134,7 @@ impl Commands {
 
     /// How a snapshot is taken for a request: not if the engine ends meanwhile and git does not answer.
     pub(super) fn order(&self, too_wide: Vec<PathBuf>) -> Order {
-        Order { stop: self.stop.clone(), ..snapshots::order(&self.layout, too_wide) }
+        Order { stop: self.stop.clone(), ..snapshots::order(&self.layout, too_wide, self.bounds) }
     }
 
     /// Until what is returned is dropped, no content is removed that is in its place now: an event is about to name it.

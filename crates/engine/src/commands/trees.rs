@@ -22,7 +22,7 @@ use envoi_kernel::{
     event::{EndStatus, Isolated, RunStarted},
     ids::RunId,
 };
-use envoi_tree::{Stop, What};
+use envoi_tree::{Bounds, Stop, What};
 use std::{
     ffi::OsString,
     fs, io,
@@ -32,6 +32,15 @@ use std::{
 
 /// The end of the name of a tree that is being removed.
 const REMOVED: &str = ".removed";
+
+/// Of what a snapshot is taken, to see whether all of a tree is kept.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// Folders of which there is none.
+    pub too_wide: Vec<PathBuf>,
+    /// How much it may hold.
+    pub bounds: Bounds,
+}
 
 /// A tree that is there.
 #[derive(Debug)]
@@ -58,7 +67,7 @@ pub struct OldTree {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Result<Vec<OldTree>, Refused> {
+pub fn old_trees(reader: &Reader, layout: &Layout, scope: &Scope) -> Result<Vec<OldTree>, Refused> {
     let rows = reader.runs(RunFilter::default())?;
     let mut found = Vec::new();
     for row in &rows {
@@ -70,7 +79,7 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
         };
         let is_at_work = at_work.is_some();
         let stays = match at_work {
-            None if !is_begun => stays(reader, layout, too_wide, row, &rows, isolated, &started.workspace),
+            None if !is_begun => stays(reader, layout, scope, row, &rows, isolated, &started.workspace),
             at_work => at_work,
         };
         let (files, bytes) = weight_of(&place, is_begun);
@@ -162,7 +171,7 @@ pub fn remove(
     tree: &OldTree,
     reader: &Reader,
     layout: &Layout,
-    too_wide: &[PathBuf],
+    scope: &Scope,
 ) -> Result<Option<String>, NotRemoved> {
     let aside = begun(&tree.place);
     if !tree.is_begun {
@@ -173,7 +182,7 @@ pub fn remove(
         let is_looked_at = !tree.is_begun && !tree.is_dropped;
         let lost = || {
             item_left(&tree.place)
-                .or_else(|| lost_with(reader, layout, too_wide, &tree.run, &tree.isolated, &aside))
+                .or_else(|| lost_with(reader, layout, scope, &tree.run, &tree.isolated, &aside))
         };
         is_looked_at.then(lost).flatten()
     };
@@ -244,7 +253,7 @@ fn is_in(other: &RunRow, place: &Path) -> bool {
 fn stays(
     reader: &Reader,
     layout: &Layout,
-    too_wide: &[PathBuf],
+    scope: &Scope,
     row: &RunRow,
     rows: &[RunRow],
     isolated: &Isolated,
@@ -267,7 +276,7 @@ fn stays(
     if Path::new(workspace) != place {
         return Some("the run worked in a part of it, and only that part is kept".to_owned());
     }
-    lost_with(reader, layout, too_wide, &row.run, isolated, place)
+    lost_with(reader, layout, scope, &row.run, isolated, place)
 }
 
 /// Whether an item of a step has left files that were not merged.
@@ -280,7 +289,7 @@ fn item_left(place: &Path) -> Option<String> {
 fn lost_with(
     reader: &Reader,
     layout: &Layout,
-    too_wide: &[PathBuf],
+    scope: &Scope,
     run: &RunId,
     isolated: &Isolated,
     folder: &Path,
@@ -288,7 +297,7 @@ fn lost_with(
     if let Some(why) = history_lost_with(folder, isolated.branch.is_some()) {
         return Some(why);
     }
-    let kept = is_kept(reader, layout, too_wide, run, isolated, folder);
+    let kept = is_kept(reader, layout, scope, run, isolated, folder);
     (!kept).then(|| "no snapshot has all of its files; `envoi apply` brings them".to_owned())
 }
 
@@ -296,7 +305,7 @@ fn lost_with(
 fn is_kept(
     reader: &Reader,
     layout: &Layout,
-    too_wide: &[PathBuf],
+    scope: &Scope,
     run: &RunId,
     isolated: &Isolated,
     folder: &Path,
@@ -308,7 +317,7 @@ fn is_kept(
         Some(last) => last.digest,
         None => isolated.base,
     };
-    let order = snapshots::order(layout, too_wide.to_vec());
+    let order = snapshots::order(layout, scope.too_wide.clone(), scope.bounds);
     envoi_tree::keep(folder, &order).is_ok_and(|now| {
         let is_left_out = |entry: &envoi_tree::Entry| matches!(entry.what, What::LeftOut { .. });
         now.digest == last && !now.tree.entries().iter().any(is_left_out)

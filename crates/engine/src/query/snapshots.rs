@@ -18,13 +18,13 @@ pub fn contents(layout: &Layout) -> Contents {
 
 /// How a snapshot of a workspace is taken for this store. `too_wide`: folders of which there is none.
 #[must_use]
-pub fn order(layout: &Layout, too_wide: Vec<PathBuf>) -> Order {
+pub fn order(layout: &Layout, too_wide: Vec<PathBuf>, bounds: Bounds) -> Order {
     Order {
         contents: contents(layout),
         caches: layout.file_caches(),
         never: vec![layout.root().to_owned()],
         too_wide,
-        bounds: Bounds::default(),
+        bounds,
         stop: Stop::default(),
     }
 }

@@ -73,7 +73,8 @@ fn rule(fields: &Fields<'_>, problems: &mut Problems) -> Rule {
     }
 }
 
-fn size(node: &Node, name: &str, problems: &mut Problems) -> Option<u64> {
+/// A size such as `5GiB`.
+pub(super) fn size(node: &Node, name: &str, problems: &mut Problems) -> Option<u64> {
     let token = read::token(node, name, problems)?;
     parse_size(token).or_else(|| {
         let message = format!("{name} is `{token}`");

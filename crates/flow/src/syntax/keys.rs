@@ -139,7 +139,7 @@ pub(crate) const BUDGET: Vocabulary =
 /// The configuration of a store.
 pub(crate) const CONFIG: Vocabulary = Vocabulary {
     place: "a configuration",
-    keys: &["notify", "server", "models", "accounts", "output", "retention"],
+    keys: &["notify", "server", "models", "accounts", "output", "retention", "trees"],
     later: &[],
 };
 

@@ -25,7 +25,7 @@ use envoi_changes::{
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::{changed_outside, snapshots};
 use envoi_kernel::{Event, Record};
-use envoi_tree::{Difference, Order, Stop};
+use envoi_tree::{Bounds, Difference, Order, Stop};
 use std::{
     collections::BTreeMap,
     io::{Seek as _, Write as _},
@@ -115,7 +115,7 @@ pub(crate) fn patch(app: &App, request: &ApiRequest) -> Result<Response, Problem
     let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) else {
         return Err(ChangesError::NoSnapshot.into());
     };
-    let order = Order { stop: request.stop.clone(), ..snapshots::order(app.layout(), Vec::new()) };
+    let order = Order { stop: request.stop.clone(), ..snapshots::order(app.layout(), Vec::new(), Bounds::default()) };
     let within = app.layout().temporary();
     let made = Patch::of(&records, started, &order, &within, Fits::Checkout, MOST_COMPARED)?;
     let text = made.text();

@@ -2,7 +2,7 @@
 
 use crate::{
     process::{environment, failure::Failure, interrupts, invocation, messages, output, pager},
-    store::{home::Home, select},
+    store::{config, home::Home, select},
     text::diff,
 };
 use envoi_api::file::FileDifference;
@@ -56,7 +56,8 @@ pub(super) fn compare<'r>(
     range: Option<&str>,
 ) -> Result<Comparison<'r>, Failure> {
     let workspace = reader.run(id).map_err(Failure::store)?.workspace;
-    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
+    let bounds = config::snapshot_bounds(store.layout())?;
+    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect(), bounds);
     let shelf = order.contents.shelf().map_err(Failure::store)?;
     let folder = Folder { workspace: Path::new(&workspace), order: &order };
     Ok(Comparison::of(shelf, taken, range, Some(folder))?)

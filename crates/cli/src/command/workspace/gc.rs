@@ -100,8 +100,11 @@ fn old_trees(
     drop: &[RunId],
     dry_run: bool,
 ) -> Result<Vec<(RunId, OldTree)>, Failure> {
-    let too_wide: Vec<_> = environment::home_folder().into_iter().collect();
-    let mut found = trees::old_trees(reader, store.layout(), &too_wide).map_err(Failure::from)?;
+    let scope = trees::Scope {
+        too_wide: environment::home_folder().into_iter().collect(),
+        bounds: config::snapshot_bounds(store.layout())?,
+    };
+    let mut found = trees::old_trees(reader, store.layout(), &scope).map_err(Failure::from)?;
     for run in drop {
         let Some(tree) = found.iter_mut().find(|tree| tree.run == *run) else {
             check_has_result(store.layout(), reader, run)?;
@@ -128,7 +131,7 @@ fn old_trees(
             left: None,
         };
         if row.removed && !dry_run {
-            match trees::remove(tree, reader, store.layout(), &too_wide) {
+            match trees::remove(tree, reader, store.layout(), &scope) {
                 Ok(left) => row.left = left,
                 Err(why) => (row.removed, row.stays) = (false, Some(why.to_string())),
             }

@@ -17,6 +17,7 @@ use envoi_changes::{Fits, Patch, git::At};
 use envoi_contract::code::Code;
 use envoi_engine::snapshots;
 use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
+use envoi_tree::Bounds;
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
@@ -42,7 +43,8 @@ pub(crate) fn patch(
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     let loaded = envoi_engine::load_run(&reader, &id)?;
-    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
+    // No snapshot is taken.
+    let order = snapshots::order(store.layout(), Vec::new(), Bounds::default());
     let Some(started) = loaded.started() else { return Err(Failure::store("the run has not started")) };
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let within = environment::private_dir();

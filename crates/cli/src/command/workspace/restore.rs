@@ -33,7 +33,7 @@ use envoi_kernel::{
     event::{Event, Snapshot},
     ids::RunId,
 };
-use envoi_tree::NotRestored;
+use envoi_tree::{Bounds, NotRestored};
 use std::path::Path;
 
 /// Paths that are named; the others are counted.
@@ -44,7 +44,8 @@ pub(crate) fn into(home: &Home, run: Option<&str>, at: &str, into: &Path) -> Res
     let id = select::run_or_newest(&reader, run)?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let snapshot = named(&records, at)?;
-    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
+    // No snapshot is taken.
+    let order = snapshots::order(store.layout(), Vec::new(), Bounds::default());
     let shelf = order.contents.shelf().map_err(Failure::store)?;
     let tree = tree_of(&shelf, &snapshot.digest)?;
     let restored = envoi_tree::write_into(into, &order, &tree).map_err(not_restored)?;

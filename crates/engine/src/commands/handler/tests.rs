@@ -67,6 +67,7 @@ fn place(text: &str) -> Place {
         writer: Arc::downgrade(&writer),
         reached: |_| {},
         stop: Stop::default(),
+        bounds: Bounds::default(),
     };
     let loaded = envoi_flow::load("f.yaml", text).unwrap();
     let flow = Arc::new(loaded.flow);
