@@ -11,7 +11,11 @@ use crate::{
     states::{self, Point},
 };
 use envoi_engine::snapshots;
-use envoi_kernel::{Record, event::RunStarted};
+use envoi_contract::digest::Digest;
+use envoi_kernel::{
+    Record,
+    event::{RunStarted, Snapshot},
+};
 use envoi_tree::{
     Difference, Entry, Later, Order, Shelf, Stop, Tree, What, differences, git::check_readable,
 };
@@ -38,6 +42,8 @@ pub struct Patch {
     pub left: Vec<Vec<u8>>,
     /// What has changed, and is not in it.
     pub lacks: Vec<Lack>,
+    /// The last snapshot of the run, if the patch has all that is changed in it.
+    pub whole: Option<Digest>,
 }
 
 /// A change that is not in a patch.
@@ -63,7 +69,7 @@ impl Patch {
         fits: Fits,
         most_bytes: u64,
     ) -> Result<Self, ChangesError> {
-        let (before, mut after) = ends(records, started, order)?;
+        let (before, mut after, last) = ends(records, started, order)?;
         let shelf = order.contents.shelf()?;
         // A patch would delete them in the folder.
         if fits == Fits::Checkout {
@@ -87,7 +93,9 @@ impl Patch {
         let mut left = lay(&side("a"), order, found.iter().filter_map(|found| found.before))?;
         left.extend(lay(&side("b"), order, found.iter().filter_map(|found| found.after))?);
         let bytes = git::difference(scratch, ["a", "b"], &order.stop)?;
-        Ok(Self { files: Self::files_in(&bytes), bytes, left, lacks })
+        let is_whole = fits == Fits::Workspace && !last.moving && left.is_empty() && lacks.is_empty();
+        let whole = is_whole.then_some(last.digest);
+        Ok(Self { files: Self::files_in(&bytes), bytes, left, lacks, whole })
     }
 
     /// How many files a patch of git changes. No line of a content begins like this.
@@ -188,18 +196,23 @@ fn state(entry: &Entry) -> State {
 }
 
 /// What the run began with, and its last snapshot.
-fn ends(records: &[Record], started: &RunStarted, order: &Order) -> Result<(Tree, Tree), ChangesError> {
+fn ends(
+    records: &[Record],
+    started: &RunStarted,
+    order: &Order,
+) -> Result<(Tree, Tree, Snapshot), ChangesError> {
     let (start, end) = states::range(&snapshots::taken(records), None)?;
     let shelf = order.contents.shelf()?;
-    let digest = |point: Point| match point {
-        Point::Kept { snapshot, .. } => Ok(snapshot.digest),
+    let kept = |point: Point| match point {
+        Point::Kept { snapshot, .. } => Ok(snapshot),
         Point::Now => Err(ChangesError::store("a run has no last snapshot")),
     };
     let base = match started.isolated.as_deref() {
         Some(isolated) => isolated.base,
-        None => digest(start)?,
+        None => kept(start)?.digest,
     };
-    Ok((tree_of(&shelf, &base)?, tree_of(&shelf, &digest(end)?)?))
+    let last = kept(end)?;
+    Ok((tree_of(&shelf, &base)?, tree_of(&shelf, &last.digest)?, last))
 }
 
 /// Where the workspace is in the checkout of a git repository: empty at its top, and where it is in none.
@@ -242,7 +255,7 @@ fn lay<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_contract::{code::Code, digest::Digest};
+    use envoi_contract::code::Code;
     use std::{
         fs,
         process::Command,
@@ -269,7 +282,7 @@ mod tests {
     fn what_a_patch_lacks_stands_before_it_and_is_read_from_there() {
         let lack = |path: &str| Lack { path: path.into(), why: "its permissions are 600".into() };
         let bytes = b"diff --git a/x b/x\n# no lack\n".to_vec();
-        let patch = Patch { bytes: bytes.clone(), files: 1, left: Vec::new(), lacks: Vec::new() };
+        let patch = Patch { bytes: bytes.clone(), files: 1, left: Vec::new(), lacks: Vec::new(), whole: None };
         assert_eq!((patch.text(), Patch::lacks_in(&bytes)), (bytes, Vec::new()));
         let patch = Patch { lacks: vec![lack("key"), lack("a\nb")], ..patch };
         let expected = ["key: its permissions are 600", "a\\nb: its permissions are 600"];

@@ -2,6 +2,7 @@
 
 use crate::{
     full::{can_mount, script_of},
+    isolated::{git, in_git},
     serve::client::Served,
     stage::{Process, Stage, state, text, wait_until},
 };
@@ -371,6 +372,49 @@ fn what_another_run_has_taken_over_stays() {
     assert_eq!(files(&stage.path(".envoi/artifacts/sha256")), 2, "the artifact and the output");
     stage.expect(0, &["doctor"]);
     stage.expect(0, &["repair"]);
+}
+
+#[test]
+fn a_result_lets_its_run_go_as_long_as_a_branch_has_all_of_it() {
+    let flow = |more: &str| format!("flow: f\nworkspace: work\nsteps:\n  - {{ id: make, run: 'echo more >> a.txt{more}' }}\n");
+    let stage = crate::files::stage(&flow(""));
+    in_git(&stage);
+    git(&stage, &["commit", "-qam", "second"]);
+    git(&stage, &["config", "user.name", "N"]);
+    git(&stage, &["config", "user.email", "n@example.org"]);
+    stage.write("other.yaml", "flow: other\nsteps:\n  - { id: a, run: 'true' }\n");
+    stage.write("private.yaml", flow("; echo key > key; chmod 600 key"));
+    let begin = |flow: &str| {
+        stage.expect(0, &["run", flow, "--isolate"]);
+        text(&stage.runs()[0]["run"])
+    };
+    let (run, private) = (begin("flow.yaml"), begin("private.yaml"));
+    stage.expect(0, &["run", "other.yaml"]);
+    // The trees go: the results are in the store alone then.
+    gc(&stage, &[]);
+    let stays = |id: &str| {
+        let found = deleted(&gc(&stage, &["--older", "0s", "--dry-run"]));
+        found.into_iter().find(|(other, _)| other == id).unwrap().1
+    };
+    let nowhere = "its result was neither applied nor dropped";
+    assert_eq!([stays(&run), stays(&private)], [nowhere; 2]);
+    stage.expect(0, &["apply", &run, "--patch", "made.patch"]);
+    assert_eq!(stays(&run), nowhere, "nobody knows what has become of the patch");
+    for id in [&run, &private] {
+        stage.expect(0, &["apply", id, "--branch", &format!("of-{id}")]);
+    }
+    assert_eq!([stays(&run).as_str(), &stays(&private)], ["", nowhere], "git does not carry the mode of the key");
+    git(&stage, &["branch", "-qD", &format!("of-{run}")]);
+    assert_eq!(stays(&run), nowhere, "the commit is on no branch");
+    stage.expect(0, &["apply", &run, "--branch", "again"]);
+    // Below another commit, under another name.
+    git(&stage, &["checkout", "-qf", "-b", "merged", "again"]);
+    git(&stage, &["branch", "-qD", "again"]);
+    git(&stage, &["commit", "-q", "--allow-empty", "-m", "on top"]);
+    let found = deleted(&gc_as_planned(&stage, &["--older", "0s"]));
+    assert!(found.contains(&(run.clone(), String::new())), "{found:?}");
+    assert!(!ids(&stage).contains(&run) && ids(&stage).contains(&private));
+    stage.expect(0, &["doctor"]);
 }
 
 /// A request that comes again after its run was deleted starts nothing.

@@ -3,6 +3,7 @@
 //! Git is used by its command line, without hooks and without the variables that would lead it elsewhere. The index, `HEAD` and the stash of
 //! the user's own checkout are not written.
 
+use envoi_contract::time::Timestamp;
 use envoi_tree::{
     Stop,
     git::{LONGEST_WORK, Limits, NotFinished},
@@ -299,6 +300,26 @@ impl<'s> Git<'s> {
         if !self.has_own_commits(folder, branch) {
             self.run(folder, ["branch", "--quiet", "-D", branch]).ok();
         }
+    }
+
+    /// Whether a commit since this time says all of these lines in its message, and is on a branch, a tag or a branch of a remote. What is on
+    /// none goes with a collection of git.
+    ///
+    /// # Errors
+    /// Git does not answer.
+    pub(crate) fn has_commit_that_says(
+        self,
+        folder: &Path,
+        lines: &[String],
+        since: Timestamp,
+    ) -> Result<bool, GitError> {
+        // Clocks of those who commit may differ.
+        const A_DAY_S: i64 = 24 * 60 * 60;
+        let since = format!("--since={}", (since.as_millis() / 1000).saturating_sub(A_DAY_S));
+        let words = ["log", "--max-count=1", "--format=%H", "--branches", "--tags", "--remotes", "--all-match", &since];
+        let said = lines.iter().map(|line| format!("--grep=^{line}$"));
+        let words = words.map(str::to_owned).into_iter().chain(said);
+        Ok(!self.run(folder, words)?.is_empty())
     }
 
     /// Whether git ignores what will lie at this path of the repository.

@@ -51,6 +51,12 @@ impl Rules {
     }
 }
 
+/// The line of a commit's message that names the run whose changes it has.
+pub const RUN_TRAILER: &str = "Envoi-Run";
+
+/// The line that names the last snapshot of the run, if the commit has all of what the run has changed.
+pub const FILES_TRAILER: &str = "Envoi-Files";
+
 /// What became of the result of a run that worked in a folder of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ResultAt {
@@ -59,6 +65,8 @@ pub enum ResultAt {
     Nowhere,
     /// It was applied.
     Applied,
+    /// All of it is in a commit that is on a branch, a tag or a branch of a remote.
+    InGit,
     /// It stands in the store alone.
     InStore,
     /// The copy that it worked in is there; it goes with the run.
@@ -415,6 +423,7 @@ mod tests {
             (Facts { result: ResultAt::InTree, ..FREE }, Some("the tree that it worked in is there")),
             (Facts { result: ResultAt::InStore, ..FREE }, Some("its result was neither applied nor dropped")),
             (Facts { result: ResultAt::Applied, ..FREE }, None),
+            (Facts { result: ResultAt::InGit, ..FREE }, None),
             (Facts { result: ResultAt::InStore, is_dropped: true, ..FREE }, None),
             (Facts { result: ResultAt::InCopy, is_dropped: true, ..FREE }, None),
             // A tree that was dropped and is still there could not be removed.

@@ -14,8 +14,11 @@ use crate::{
 };
 use envoi_api::output::{NewBranch, WrittenPatch};
 use envoi_changes::{Fits, Patch, git::At};
-use envoi_contract::code::Code;
-use envoi_engine::snapshots;
+use envoi_contract::{code::Code, digest::Digest};
+use envoi_engine::{
+    retention::{FILES_TRAILER, RUN_TRAILER},
+    snapshots,
+};
 use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
 use envoi_tree::Bounds;
 use std::{fs, path::Path};
@@ -73,7 +76,10 @@ pub(crate) fn patch(
     let file = scratch.path().join("patch");
     fs::write(&file, &made.bytes).map_err(|error| Failure::machine(file.display(), error))?;
     let index = scratch.path().join("index");
-    let commit = branch(&loaded, &id, name, why, &file, &index)?;
+    // Of a run that goes on, or in whose repository other files have changed too, this is not all.
+    let is_over = matches!(loaded.status(), Status::Ended(_));
+    let whole = made.whole.filter(|_| is_over);
+    let commit = branch(&loaded, name, &words(&loaded, &id, why, whole), &file, &index)?;
     let row = NewBranch { branch: name.to_owned(), commit, files: made.files };
     print(home.json, &row, &format!("{name} ({})", row.commit), row.files).map(|()| 0)
 }
@@ -144,12 +150,18 @@ fn identity_where_git_has_none(at: At<'_>) -> Vec<(&'static str, &'static str)> 
     unknown.flat_map(|(_, names)| names.into_iter().zip(ENVOI)).collect()
 }
 
+/// The message of the commit. By its last lines `envoi gc` finds that git has all of the result.
+fn words(run: &Run, id: &RunId, why: Option<&str>, whole: Option<Digest>) -> String {
+    let why = why.map_or_else(String::new, |why| format!("\n\n{why}"));
+    let files = whole.map_or_else(String::new, |last| format!("{FILES_TRAILER}: {last}\n"));
+    format!("{}: {id}{why}\n\n{RUN_TRAILER}: {id}\n{files}", run.flow().id)
+}
+
 /// Makes the branch, and returns its commit.
 fn branch(
     run: &Run,
-    id: &RunId,
     name: &str,
-    why: Option<&str>,
+    words: &str,
     patch: &Path,
     index: &Path,
 ) -> Result<String, Failure> {
@@ -191,10 +203,8 @@ fn branch(
         Failure::new(Code::ApplyConflict, message).hint(hint)
     })?;
     let tree = at.run(&["write-tree"])?;
-    let why = why.map_or_else(String::new, |why| format!("\n\n{why}"));
-    let words = format!("{}: {id}{why}\n\nEnvoi-Run: {id}\n", run.flow().id);
     let identity = identity_where_git_has_none(at);
-    let commit = at.run_with(&identity, &["commit-tree", &tree, "-p", head, "-m", &words])?;
+    let commit = at.run_with(&identity, &["commit-tree", &tree, "-p", head, "-m", words])?;
     if !identity.is_empty() {
         let said = "note: git does not know your name, so the commit says `Envoi`; `git config user.name` and `user.email` set it";
         messages::say(said);

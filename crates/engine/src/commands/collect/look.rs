@@ -2,21 +2,25 @@
 
 use super::{sweep::Sweep, trim::trims};
 use crate::{
+    attempts::git::Git,
     commands::trees,
     model::{
         protocol::Refused,
-        retention::{Facts, Member, ResultAt, Rules, Verdict, judge, why_it_stays},
+        retention::{
+            FILES_TRAILER, Facts, Member, RUN_TRAILER, ResultAt, Rules, Verdict, judge, why_it_stays,
+        },
     },
     query::{activity::is_at_work, load::load_run, snapshots},
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Layout, Reader, RunFilter, RunRow};
 use envoi_kernel::{
     Event, Record,
-    event::EndStatus,
+    event::{EndStatus, Isolated},
     ids::{AttemptId, RunId},
 };
 use envoi_step::AttemptDir;
+use envoi_tree::Stop;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
@@ -182,6 +186,7 @@ impl Look<'_> {
             None => ResultAt::Nowhere,
             Some(last) if last.digest == isolated.base && !last.moving => ResultAt::Nowhere,
             Some(_) if is_applied(records) => ResultAt::Applied,
+            Some(last) if !last.moving && is_in_git(&row.run, isolated, &last.digest, records) => ResultAt::InGit,
             Some(_) => ResultAt::InStore,
         }
     }
@@ -241,6 +246,16 @@ struct Room {
 /// The run that the family of a run goes back to.
 fn root(row: &RunRow) -> RunId {
     row.root.clone().unwrap_or_else(|| row.run.clone())
+}
+
+/// Whether a commit has the result of a run, as `envoi apply --branch` makes them. Where git does not answer, none has.
+fn is_in_git(run: &RunId, isolated: &Isolated, last: &Digest, records: &[Record]) -> bool {
+    let Some(began) = records.first().map(|record| record.at).filter(|_| isolated.head.is_some()) else {
+        return false;
+    };
+    let lines = [format!("{RUN_TRAILER}: {run}"), format!("{FILES_TRAILER}: {last}")];
+    let never = Stop::default();
+    Git::new(&never).has_commit_that_says(Path::new(&isolated.of), &lines, began).unwrap_or_default()
 }
 
 /// Whether the last thing that happened to the files of a run is that they were applied: not taken back, and nothing done after it.
