@@ -114,8 +114,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let view = command::diff::View { path: path.as_deref(), stat };
             command::diff::diff(&home, run.as_deref(), range.as_deref(), &view)
         }
-        Command::Restore(args::RestoreArgs { run, at, into: Some(into), .. }) => {
-            command::restore::into(&home, run.as_deref(), at.as_deref().unwrap_or("end"), &into)
+        Command::Restore(args::RestoreArgs { run, paths, at, into: Some(into), .. }) => {
+            command::restore::into(&home, run.as_deref(), at.as_deref().unwrap_or("end"), &into, &paths)
         }
         Command::Restore(args::RestoreArgs { run, at, reason, .. }) => {
             command::restore::here(&home, run.as_deref(), at.as_deref(), reason)
@@ -130,9 +130,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Apply(args::ApplyArgs { run, pr: true, reason, .. }) => {
             command::pull_request::pull_request(&home, run.as_deref(), reason)
         }
-        Command::Apply(args::ApplyArgs { run, ours, theirs, undo, reason, .. }) => {
-            let what = command::apply::what(ours, theirs, undo);
-            command::apply::apply(&home, run.as_deref(), what, reason)
+        Command::Apply(args) => {
+            let what = command::apply::what(&args);
+            command::apply::apply(&home, args.run.as_deref(), what, args.reason)
         }
         Command::Export(args) => command::export::export(&home, &args),
         Command::Verify(args::VerifyArgs { file, head, signers }) => {

@@ -30,6 +30,6 @@ pub use model::{
     stop::Stop,
 };
 pub use restore::{
-    Comes, InConflict, Late, Later, Merged, NotMerged, NotRestored, Restored, Stood, change, has_markers,
-    lay, lay_conflicts, lay_over, merge, restore, stand, with_ignored, without, write_into, written_since,
+    Comes, InConflict, Late, Later, Marked, Merged, NotMerged, NotRestored, Restored, Stood, change, has_markers,
+    lay, lay_conflicts, lay_over, merge, merge_marked, restore, stand, with_ignored, without, write_into, written_since,
 };

@@ -9,6 +9,7 @@ mod bring;
 mod clash;
 mod conflict;
 mod ignored;
+mod marked;
 mod place;
 mod plan;
 mod rules;
@@ -17,6 +18,7 @@ pub use aside::Late;
 pub use bring::{Merged, NotMerged, merge};
 pub use conflict::{Comes, InConflict, has_markers, lay_conflicts};
 pub use ignored::{Later, with_ignored};
+pub use marked::{Marked, merge_marked};
 
 use crate::{
     disk::{contents::ContentError, intake::Intake},

@@ -241,6 +241,20 @@ fn a_state_is_written_into_a_folder_of_its_own() {
     assert!(done.err.contains("FILE_EXISTS") && done.err.contains("nothing was written"), "{done:?}");
     assert_eq!(stage.read("there/made.txt"), "one\n");
     assert_eq!(stage.read("work/made.txt"), "one\ntwo\n");
+    let only = |paths: &[&str], into: &str| {
+        [&["restore", &id][..], paths, &["--at", "make", "--into", into]].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let call = |code, arguments: Vec<String>| {
+        stage.expect(code, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    call(0, only(&["./sub", "made.txt"], "some"));
+    assert_eq!(stage.read("some/made.txt") + &stage.read("some/sub/x"), "one\nx\n");
+    assert!(!stage.path("some/link").exists() && !stage.path("some/old.sh").exists());
+    for wrong in ["su", "../work", "/etc"] {
+        call(2, only(&["made.txt", wrong], "none"));
+        assert!(!stage.path("none").exists(), "{wrong}");
+    }
+    stage.expect(2, &["restore", &id, "made.txt", "--at", "make", "--here"]);
     for (at, code) in [("other", 6), ("now", 2)] {
         stage.expect(code, &["restore", &id, "--at", at, "--into", "elsewhere"]);
         assert!(!stage.path("elsewhere").exists(), "{at}");

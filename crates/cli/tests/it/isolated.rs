@@ -420,6 +420,39 @@ fn where_both_changed_the_same_lines_nothing_is_written_until_a_person_decides()
 }
 
 #[test]
+fn with_markers_both_sides_stand_in_the_file_and_what_they_cannot_show_is_a_conflict() {
+    let stage = stage(&APART.replace("echo more", "echo theirs > new.txt; echo more"));
+    for name in ["a", "b", "new"] {
+        stage.write(&format!("work/{name}.txt"), format!("{name}\n"));
+    }
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    stage.write("work/new.txt", "ours\n");
+    stage.write("work/b.txt", "changed, and taken away there\n");
+    let before = work(&stage);
+    // One side has deleted `b.txt`: no markers show that.
+    let done = stage.expect(6, &["apply", "--markers"]);
+    assert!(done.err.contains("`b.txt`") && !done.err.contains("`new.txt`"), "{done:?}");
+    assert!(done.err.contains("markers cannot show"), "{done:?}");
+    assert_eq!(work(&stage), before);
+    stage.write("work/b.txt", "b\n");
+    let before = work(&stage);
+    let done = stage.expect(0, &["apply", "--markers"]);
+    assert!(done.err.contains("both sides stand between markers") && done.err.contains("`new.txt`"), "{done:?}");
+    let marked = format!("<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> run {id}\n");
+    assert_eq!(stage.read("work/new.txt"), marked);
+    assert_eq!(stage.read("work/a.txt"), "a\nmore\n");
+    assert!(!stage.path("work/b.txt").exists());
+    // No markers within markers.
+    let again = stage.expect(6, &["apply", "--markers"]);
+    assert!(again.err.contains("`new.txt`"), "{again:?}");
+    assert_eq!(stage.read("work/new.txt"), marked);
+    stage.expect(0, &["apply", "--undo"]);
+    assert_eq!(work(&stage), before);
+    stage.expect(2, &["apply", "--markers", "--ours"]);
+}
+
+#[test]
 fn a_run_without_a_tree_of_its_own_is_not_applied_and_one_that_was_never_applied_not_taken_back() {
     let stage = stage("flow: files\nworkspace: work\nsteps: [{ id: make, run: 'echo one >> made.txt' }]\n");
     stage.expect(0, &["run", "flow.yaml", "--keep-files"]);

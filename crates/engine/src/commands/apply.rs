@@ -25,7 +25,7 @@ use envoi_kernel::{
 };
 use envoi_step::Presence;
 use envoi_tree::{
-    Difference, Entry, Later, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences,
+    Difference, Entry, Later, Marked, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences,
 };
 use std::{
     fs,
@@ -72,7 +72,7 @@ impl Commands {
                 })?;
                 (tree(&order, &last.to)?, tree(&order, &last.from)?)
             }
-            Applied::Whole | Applied::PreferFolder | Applied::PreferRun => {
+            Applied::Whole | Applied::PreferFolder | Applied::PreferRun | Applied::Marked => {
                 let base = tree(&order, &isolated.base)?;
                 let (result, ignored) = self.result(&run, id, &base, &order, &names)?;
                 note(client, not_deleted(&ignored, &names));
@@ -82,13 +82,20 @@ impl Commands {
                 (base, result)
             }
         };
-        let prefer = match request.what {
-            Applied::Whole => None,
-            Applied::PreferFolder | Applied::Undone => Some(Side::Ours),
-            Applied::PreferRun => Some(Side::Theirs),
+        let merged = |prefer: Option<Side>| {
+            let merged = envoi_tree::merge(&order, &before, &now.tree, &after, prefer)?;
+            Ok(Marked { merged, paths: Vec::new() })
         };
-        let merged = envoi_tree::merge(&order, &before, &now.tree, &after, prefer)
-            .map_err(|error| names.refusal(conflict(error, &folder)))?;
+        let merged = match request.what {
+            Applied::Whole => merged(None),
+            Applied::PreferFolder | Applied::Undone => merged(Some(Side::Ours)),
+            Applied::PreferRun => merged(Some(Side::Theirs)),
+            Applied::Marked => {
+                envoi_tree::merge_marked(&order, &before, &now.tree, &after, &format!("run {id}"))
+            }
+        };
+        let Marked { merged, paths: with_markers } =
+            merged.map_err(|error| names.refusal(conflict(error, &folder, request.what)))?;
         if merged.tree == now.tree {
             return report(match (ended.is_some(), closed.is_empty()) {
                 (true, true) => "what was begun earlier is done now: the folder has all of it",
@@ -142,6 +149,7 @@ impl Commands {
         let run = self.adopt(id, caller, Adoption::from(Purpose::Decide), end)?;
         done.map_err(|error| refused(&error, &names))?;
         send(client, Response::Noted { text: format!("{count} files changed in {}", isolated.of) });
+        note(client, to_be_decided(&with_markers, |path| names.shown(path)));
         rest(&run, client);
         Ok(())
     }
@@ -303,7 +311,19 @@ fn is_below(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-fn conflict(error: NotMerged, folder: &Path) -> Refused {
+/// Names the files in which a person has to decide.
+fn to_be_decided(paths: &[Vec<u8>], shown: impl Fn(&[u8]) -> String) -> Vec<String> {
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let named = |path: &Vec<u8>| format!("`{}`", shown(path));
+    let more = paths.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = paths.iter().take(MOST_NAMED).map(named).collect::<Vec<_>>().join(", ");
+    vec![format!("warning: both sides stand between markers (`<<<<<<<`, `>>>>>>>`) in {named}{more}: decide there")]
+}
+
+fn conflict(error: NotMerged, folder: &Path, what: Applied) -> Refused {
     let NotMerged::Conflict { conflicts } = error else { return Refused::failure(error.to_string()) };
     let more = conflicts.len().saturating_sub(MOST_NAMED);
     let shown: Vec<String> = conflicts.iter().take(MOST_NAMED).map(ToString::to_string).collect();
@@ -314,7 +334,11 @@ fn conflict(error: NotMerged, folder: &Path) -> Refused {
         folder.display()
     );
     let hint = match conflicts.iter().all(|conflict| conflict.why.is_decided_by_a_side()) {
-        true => "`--ours` keeps what the folder has there, `--theirs` takes what the run has",
+        true if what == Applied::Marked => {
+            "markers cannot show these: no text, a file that one side has deleted, or one with markers in it; decide them by hand, or \
+             use `--ours` or `--theirs`"
+        }
+        true => "`--ours` keeps what the folder has there, `--theirs` takes what the run has, `--markers` writes both into the file",
         false => "move away what cannot be listed or is not kept, and try again",
     };
     Refused::new(Code::ApplyConflict, message, Some(hint))

@@ -336,6 +336,8 @@ pub enum Applied {
     PreferFolder,
     /// All of it. Lines that both sides changed become those of the run.
     PreferRun,
+    /// All of it. Where both sides changed the same lines, both stand in the file, between markers.
+    Marked,
     /// The last one is taken back.
     Undone,
 }

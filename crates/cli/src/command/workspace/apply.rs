@@ -1,7 +1,11 @@
 //! `envoi apply`: what a run has changed in its own tree comes into the folder that the tree was made from.
 
 use crate::{
-    process::{args::EngineArgs, environment, failure::Failure},
+    process::{
+        args::{ApplyArgs, EngineArgs},
+        environment,
+        failure::Failure,
+    },
     session::{caller::caller_or_none, engine_client, interactive::Conversation},
     store::{home::Home, select},
     view::printer::Printer,
@@ -9,11 +13,12 @@ use crate::{
 use envoi_engine::protocol::{Applied, ApplyRequest, Request};
 
 /// What the arguments want.
-pub(crate) fn what(ours: bool, theirs: bool, undo: bool) -> Applied {
-    match (ours, theirs, undo) {
-        (_, _, true) => Applied::Undone,
-        (true, _, _) => Applied::PreferFolder,
-        (_, true, _) => Applied::PreferRun,
+pub(crate) fn what(args: &ApplyArgs) -> Applied {
+    match args {
+        ApplyArgs { undo: true, .. } => Applied::Undone,
+        ApplyArgs { ours: true, .. } => Applied::PreferFolder,
+        ApplyArgs { theirs: true, .. } => Applied::PreferRun,
+        ApplyArgs { markers: true, .. } => Applied::Marked,
         _ => Applied::Whole,
     }
 }

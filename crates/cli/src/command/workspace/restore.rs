@@ -33,13 +33,25 @@ use envoi_kernel::{
     event::{Event, Snapshot},
     ids::RunId,
 };
-use envoi_tree::{Bounds, NotRestored};
-use std::path::Path;
+use envoi_tree::{Bounds, NotRestored, Tree};
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt as _,
+    path::{Component, Path, PathBuf},
+};
 
 /// Paths that are named; the others are counted.
 pub(super) const MOST_NAMED: usize = 20;
 
-pub(crate) fn into(home: &Home, run: Option<&str>, at: &str, into: &Path) -> Result<u8, Failure> {
+/// Writes a state into a folder of its own: all of it, or what these paths name.
+pub(crate) fn into(
+    home: &Home,
+    run: Option<&str>,
+    at: &str,
+    into: &Path,
+    paths: &[PathBuf],
+) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
@@ -47,11 +59,37 @@ pub(crate) fn into(home: &Home, run: Option<&str>, at: &str, into: &Path) -> Res
     // No snapshot is taken.
     let order = snapshots::order(store.layout(), Vec::new(), Bounds::default());
     let shelf = order.contents.shelf().map_err(Failure::store)?;
-    let tree = tree_of(&shelf, &snapshot.digest)?;
+    let tree = only(tree_of(&shelf, &snapshot.digest)?, paths, at)?;
     let restored = envoi_tree::write_into(into, &order, &tree).map_err(not_restored)?;
     say_not_there(&reader, &id, &restored.left);
     output::data(&format!("{} files in {}\n", restored.changed.0, printable(&into.display().to_string())))
         .map(|()| 0)
+}
+
+/// The part of a state that these paths name; without any, all of it.
+fn only(tree: Tree, paths: &[PathBuf], at: &str) -> Result<Tree, Failure> {
+    if paths.is_empty() {
+        return Ok(tree);
+    }
+    let mut entries = BTreeMap::new();
+    for path in paths {
+        let shown = printable(&path.display().to_string());
+        let is_inside = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !path.components().all(|part| is_inside(&part)) {
+            let message = format!("`{shown}` is not relative to the workspace, or leads out of it");
+            return Err(Failure::new(Code::RequestInvalid, message));
+        }
+        let plain: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+        let is_named = |path: &[u8]| Path::new(OsStr::from_bytes(path)).starts_with(&plain);
+        let found: Vec<_> = tree.entries().iter().filter(|entry| is_named(&entry.path)).cloned().collect();
+        if found.is_empty() {
+            let message = format!("nothing is at `{shown}` in the state `{at}`");
+            return Err(Failure::new(Code::RequestInvalid, message)
+                .hint("paths are relative to the workspace; no pattern is expanded"));
+        }
+        entries.extend(found.into_iter().map(|entry| (entry.path.clone(), entry)));
+    }
+    Tree::new(entries.into_values().collect()).map_err(Failure::store)
 }
 
 /// Names the files whose content is not kept.
