@@ -10,8 +10,8 @@ use crate::{
     lines::printable,
     states::{self, Point},
 };
-use envoi_engine::snapshots;
 use envoi_contract::digest::Digest;
+use envoi_engine::snapshots;
 use envoi_kernel::{
     Record,
     event::{RunStarted, Snapshot},
@@ -282,7 +282,8 @@ mod tests {
     fn what_a_patch_lacks_stands_before_it_and_is_read_from_there() {
         let lack = |path: &str| Lack { path: path.into(), why: "its permissions are 600".into() };
         let bytes = b"diff --git a/x b/x\n# no lack\n".to_vec();
-        let patch = Patch { bytes: bytes.clone(), files: 1, left: Vec::new(), lacks: Vec::new(), whole: None };
+        let patch =
+            Patch { bytes: bytes.clone(), files: 1, left: Vec::new(), lacks: Vec::new(), whole: None };
         assert_eq!((patch.text(), Patch::lacks_in(&bytes)), (bytes, Vec::new()));
         let patch = Patch { lacks: vec![lack("key"), lack("a\nb")], ..patch };
         let expected = ["key: its permissions are 600", "a\\nb: its permissions are 600"];

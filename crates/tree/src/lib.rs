@@ -25,11 +25,13 @@ pub use model::{
     bounds::Bounds,
     compare::{Difference, differences},
     conflict::{Conflict, Why},
+    folders::{Folders, NoFolders},
     list::{Entry, LeftOut, ListError, Tree, What},
     merge::Side,
     stop::Stop,
 };
 pub use restore::{
-    Comes, InConflict, Late, Later, Marked, Merged, NotMerged, NotRestored, Restored, Stood, change, has_markers,
-    lay, lay_conflicts, lay_over, merge, merge_marked, restore, stand, with_ignored, without, write_into, written_since,
+    Comes, InConflict, Late, Later, Marked, Merged, NotMerged, NotRestored, OtherFolder, Restored, Stood,
+    change, change_back, has_markers, keep_folders, lay, lay_conflicts, lay_over, merge, merge_marked,
+    read_folders, restore, restore_back, stand, with_ignored, without, write_into, written_since,
 };

@@ -1,8 +1,9 @@
-//! Values: the list of a folder, and what differs between two.
+//! Values: the list of a folder, what differs between two, and the folders that a change takes away.
 
 pub(crate) mod bounds;
 pub(crate) mod compare;
 pub(crate) mod conflict;
+pub(crate) mod folders;
 pub(crate) mod list;
 pub(crate) mod merge;
 pub(crate) mod stop;

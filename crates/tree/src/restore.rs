@@ -8,22 +8,28 @@ mod aside;
 mod bring;
 mod clash;
 mod conflict;
+mod folders;
 mod ignored;
 mod marked;
 mod place;
 mod plan;
+mod reach;
 mod rules;
 
 pub use aside::Late;
 pub use bring::{Merged, NotMerged, merge};
 pub use conflict::{Comes, InConflict, has_markers, lay_conflicts};
+pub use folders::{OtherFolder, keep_folders, read_folders};
 pub use ignored::{Later, with_ignored};
 pub use marked::{Marked, merge_marked};
 
 use crate::{
     disk::{contents::ContentError, intake::Intake},
     keep::{self, Kept, NotKept, Order},
-    model::list::{Entry, Tree},
+    model::{
+        folders::Folders,
+        list::{Entry, Tree, What},
+    },
 };
 use plan::Plan;
 use rules::Rules;
@@ -78,6 +84,8 @@ pub struct Stood {
     pub kept: Kept,
     /// What an earlier restore had laid aside and the store did not have. It is in the store now.
     pub found: Vec<Late>,
+    /// The folders that go, if nothing is in them then but what is known. They are not in the store: see [`keep_folders`].
+    pub folders: Folders,
 }
 
 /// What a restore has done.
@@ -89,6 +97,8 @@ pub struct Restored {
     pub left: Vec<Vec<u8>>,
     /// Paths that were changed since they were looked at. They are left as they are.
     pub newer: Vec<Vec<u8>>,
+    /// Folders that were to come back as they were, and did not.
+    pub folders: Vec<OtherFolder>,
     /// How many files were written, and how many taken away.
     pub changed: (usize, usize),
 }
@@ -104,8 +114,9 @@ pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRe
     let kept = keep::keep_with(folder, order, Some(target))?;
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
     let rules = Rules::in_folder(folder, target, &shelf)?;
-    Plan::new(folder, &place, &kept.tree, target, &rules)?;
-    Ok(Stood { kept, found })
+    let plan = Plan::new(folder, &place, &kept.tree, target, &rules)?;
+    let folders = folders::that_go(folder, &plan);
+    Ok(Stood { kept, found, folders })
 }
 
 /// Gives `folder` the files of `target`. What stands there is kept again first: it may have changed since [`stand`].
@@ -113,6 +124,19 @@ pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRe
 /// # Errors
 /// See [`NotRestored`].
 pub fn restore(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, NotRestored> {
+    restore_back(folder, order, target, &Folders::NONE)
+}
+
+/// As [`restore`], to take back a change that took these folders away: those that are not there are made again, and get their modes.
+///
+/// # Errors
+/// See [`NotRestored`].
+pub fn restore_back(
+    folder: &Path,
+    order: &Order,
+    target: &Tree,
+    back: &Folders,
+) -> Result<Restored, NotRestored> {
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
     for entry in target.entries() {
         // Before anything is laid aside: a snapshot that is not whole is not begun with.
@@ -120,11 +144,11 @@ pub fn restore(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, 
             return Err(ContentError::Missing { digest }.into());
         }
     }
-    let Stood { kept, found } = stand(folder, order, target)?;
+    let Stood { kept, found, .. } = stand(folder, order, target)?;
     let rules = Rules::in_folder(folder, target, &shelf)?;
     let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
     let plan = Plan::new(folder, &place, &kept.tree, target, &rules)?;
-    let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;
+    let mut restored = place::carry_out(folder, &place, &shelf, &plan, back)?;
     let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
     restored.late = found.into_iter().chain(late).collect();
     Ok(restored)
@@ -136,18 +160,44 @@ pub fn restore(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, 
 /// # Errors
 /// See [`NotRestored`].
 pub fn change(folder: &Path, order: &Order, from: &Tree, to: &Tree) -> Result<Restored, NotRestored> {
+    change_back(folder, order, from, to, &Folders::NONE)
+}
+
+/// As [`change`], to take back a change that took these folders away: those that are not there are made again, and get their modes.
+///
+/// # Errors
+/// See [`NotRestored`].
+pub fn change_back(
+    folder: &Path,
+    order: &Order,
+    from: &Tree,
+    to: &Tree,
+    back: &Folders,
+) -> Result<Restored, NotRestored> {
     let now = keep::keep(folder, order)?;
-    let (expected, _) = bring::overlay(&now.tree, from, to)?;
-    let Stood { kept, found } = stand(folder, order, &expected)?;
-    let (target, newer) = bring::overlay(&kept.tree, from, to)?;
+    let (expected, _) = bring::overlay(&without_half_made(folder, &now.tree, back)?, from, to)?;
+    let Stood { kept, found, .. } = stand(folder, order, &expected)?;
+    let stands = without_half_made(folder, &kept.tree, back)?;
+    let (target, newer) = bring::overlay(&stands, from, to)?;
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
     let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
-    let plan = Plan::new(folder, &place, &kept.tree, &target, &Rules::default())?;
-    let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;
+    let plan = Plan::new(folder, &place, &stands, &target, &Rules::default())?;
+    let mut restored = place::carry_out(folder, &place, &shelf, &plan, back)?;
     let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
     restored.late = found.into_iter().chain(late).collect();
     restored.newer = newer;
     Ok(restored)
+}
+
+/// A list without the empty folders that an earlier try had made and not completed: a person has not made them.
+fn without_half_made(folder: &Path, stands: &Tree, back: &Folders) -> Result<Tree, NotRestored> {
+    let is_half_made = |entry: &Entry| {
+        entry.what == What::EmptyFolder
+            && back.mode(&entry.path).is_some()
+            && folders::is_half_made(folder, &entry.path)
+    };
+    let rest = stands.entries().iter().filter(|entry| !is_half_made(entry)).cloned().collect();
+    Tree::new(rest).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })
 }
 
 /// Gives `folder` these files, also ignored ones, and touches no other. What stood in their places is kept first; `announce` is given that
@@ -182,7 +232,7 @@ pub fn lay_over(
     let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
     late.extend(aside::sweep(&place, order).map_err(|source| staged(&place, source))?);
     let (expected, _) = bring::overlay(&now.tree, &from, files)?;
-    let Stood { kept, found } = stand(folder, order, &expected)?;
+    let Stood { kept, found, .. } = stand(folder, order, &expected)?;
     late.extend(found);
     let (target, newer) = bring::overlay(&kept.tree, &from, files)?;
     if !newer.is_empty() {
@@ -190,7 +240,7 @@ pub fn lay_over(
     }
     announce(&kept, late).map_err(|source| staged(folder, source))?;
     let plan = Plan::new(folder, &place, &kept.tree, &target, &Rules::default())?;
-    let restored = place::carry_out(folder, &place, &shelf, &plan)?;
+    let restored = place::carry_out(folder, &place, &shelf, &plan, &Folders::NONE)?;
     late.extend(aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?);
     match restored.left.is_empty() {
         true => Ok(restored),

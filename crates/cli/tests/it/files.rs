@@ -136,7 +136,9 @@ fn a_folder_that_is_too_wide_stops_no_run_and_is_not_kept() {
 
 #[test]
 fn the_bounds_of_a_snapshot_are_those_of_the_configuration() {
-    let stage = stage("flow: f\nworkspace: work\nsteps: [{ id: make, run: 'echo more than nine bytes > a; echo b > b' }]\n");
+    let stage = stage(
+        "flow: f\nworkspace: work\nsteps: [{ id: make, run: 'echo more than nine bytes > a; echo b > b' }]\n",
+    );
     let configured = |trees: &str| stage.write(".envoi/config.yaml", format!("trees: {{ {trees} }}\n"));
     configured("max_files: 2");
     let done = stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
@@ -212,11 +214,22 @@ fn versions_of_artifacts_are_compared_and_named_clearly() {
 #[test]
 fn a_step_that_leaves_no_file_warns_or_fails_or_is_content_as_its_flow_says() {
     let flow = |more: &str| {
-        format!("flow: f\nworkspace: work\nsteps:\n  - {{ id: make, run: 'echo x >> ../starts', artifacts: ['out/**', old.sh]{more} }}\n")
+        format!(
+            "flow: f\nworkspace: work\nsteps:\n  - {{ id: make, run: 'echo x >> ../starts', artifacts: ['out/**', old.sh]{more} }}\n"
+        )
     };
     let missing = "no file matches `artifacts: out/**`";
-    let rows = [("", 0, true, 1), (", if_no_artifacts: warn", 0, true, 1), (", if_no_artifacts: ignore", 0, false, 1)];
-    let rows = rows.into_iter().chain([(", if_no_artifacts: fail, retry: { attempts: 2, backoff: 1s }", 1, true, 2)]);
+    let rows = [
+        ("", 0, true, 1),
+        (", if_no_artifacts: warn", 0, true, 1),
+        (", if_no_artifacts: ignore", 0, false, 1),
+    ];
+    let rows = rows.into_iter().chain([(
+        ", if_no_artifacts: fail, retry: { attempts: 2, backoff: 1s }",
+        1,
+        true,
+        2,
+    )]);
     for (more, code, is_named, starts) in rows {
         let stage = stage(&flow(more));
         let done = stage.expect(code, &["run", "flow.yaml"]);
@@ -242,7 +255,11 @@ fn a_state_is_written_into_a_folder_of_its_own() {
     assert_eq!(stage.read("there/made.txt"), "one\n");
     assert_eq!(stage.read("work/made.txt"), "one\ntwo\n");
     let only = |paths: &[&str], into: &str| {
-        [&["restore", &id][..], paths, &["--at", "make", "--into", into]].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+        [&["restore", &id][..], paths, &["--at", "make", "--into", into]]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let call = |code, arguments: Vec<String>| {
         stage.expect(code, &arguments.iter().map(String::as_str).collect::<Vec<_>>())

@@ -438,7 +438,10 @@ fn with_markers_both_sides_stand_in_the_file_and_what_they_cannot_show_is_a_conf
     stage.write("work/b.txt", "b\n");
     let before = work(&stage);
     let done = stage.expect(0, &["apply", "--markers"]);
-    assert!(done.err.contains("both sides stand between markers") && done.err.contains("`new.txt`"), "{done:?}");
+    assert!(
+        done.err.contains("both sides stand between markers") && done.err.contains("`new.txt`"),
+        "{done:?}"
+    );
     let marked = format!("<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> run {id}\n");
     assert_eq!(stage.read("work/new.txt"), marked);
     assert_eq!(stage.read("work/a.txt"), "a\nmore\n");

@@ -33,6 +33,7 @@ mod doubt;
 mod envelope;
 mod environment;
 mod files;
+mod folder_modes;
 mod fork;
 mod forms;
 mod full;

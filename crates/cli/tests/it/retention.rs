@@ -376,7 +376,9 @@ fn what_another_run_has_taken_over_stays() {
 
 #[test]
 fn a_result_lets_its_run_go_as_long_as_a_branch_has_all_of_it() {
-    let flow = |more: &str| format!("flow: f\nworkspace: work\nsteps:\n  - {{ id: make, run: 'echo more >> a.txt{more}' }}\n");
+    let flow = |more: &str| {
+        format!("flow: f\nworkspace: work\nsteps:\n  - {{ id: make, run: 'echo more >> a.txt{more}' }}\n")
+    };
     let stage = crate::files::stage(&flow(""));
     in_git(&stage);
     git(&stage, &["commit", "-qam", "second"]);
@@ -403,7 +405,11 @@ fn a_result_lets_its_run_go_as_long_as_a_branch_has_all_of_it() {
     for id in [&run, &private] {
         stage.expect(0, &["apply", id, "--branch", &format!("of-{id}")]);
     }
-    assert_eq!([stays(&run).as_str(), &stays(&private)], ["", nowhere], "git does not carry the mode of the key");
+    assert_eq!(
+        [stays(&run).as_str(), &stays(&private)],
+        ["", nowhere],
+        "git does not carry the mode of the key"
+    );
     git(&stage, &["branch", "-qD", &format!("of-{run}")]);
     assert_eq!(stays(&run), nowhere, "the commit is on no branch");
     stage.expect(0, &["apply", &run, "--branch", "again"]);

@@ -123,7 +123,10 @@ fn values(known: &Known<'_>) -> Vec<(String, String)> {
         named("the step", format!("{:?} {:?}", known.flow, known.step)),
         named("the command", known.command.to_owned()),
         named("`cwd`", known.cwd.to_owned()),
-        named("`artifacts`", format!("{:?}{}", known.artifacts, if known.is_none_ignored { " or none" } else { "" })),
+        named(
+            "`artifacts`",
+            format!("{:?}{}", known.artifacts, if known.is_none_ignored { " or none" } else { "" }),
+        ),
         named("the system", system()),
     ];
     let variables = known.env.iter().filter(|(name, _)| is_keyed(name));

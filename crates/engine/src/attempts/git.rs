@@ -316,7 +316,16 @@ impl<'s> Git<'s> {
         // Clocks of those who commit may differ.
         const A_DAY_S: i64 = 24 * 60 * 60;
         let since = format!("--since={}", (since.as_millis() / 1000).saturating_sub(A_DAY_S));
-        let words = ["log", "--max-count=1", "--format=%H", "--branches", "--tags", "--remotes", "--all-match", &since];
+        let words = [
+            "log",
+            "--max-count=1",
+            "--format=%H",
+            "--branches",
+            "--tags",
+            "--remotes",
+            "--all-match",
+            &since,
+        ];
         let said = lines.iter().map(|line| format!("--grep=^{line}$"));
         let words = words.map(str::to_owned).into_iter().chain(said);
         Ok(!self.run(folder, words)?.is_empty())

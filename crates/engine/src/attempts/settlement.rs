@@ -115,6 +115,7 @@ fn set_back(found: &envoi_step::SetBack) -> Option<FilesSetBack> {
     Some(FilesSetBack {
         from: Digest::parse(&found.from)?,
         to: Digest::parse(&found.to)?,
+        folders_gone: found.folders_gone.as_deref().and_then(Digest::parse),
         late: cached::late(&found.late),
         left: found.left.clone(),
     })

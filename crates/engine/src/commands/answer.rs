@@ -9,6 +9,7 @@
 use super::{
     adopt::Adoption,
     handler::{Commands, check_secrets, send},
+    restore::note,
 };
 use crate::model::{
     message::Purpose,
@@ -49,7 +50,8 @@ impl Commands {
         let (mut run, mut tail_bytes) = self.load_with_weight(&reader, &id)?;
         if follow && run.restoring().is_some() {
             let _alone = self.restores();
-            self.end_open_restore(&id, &[], &caller, Purpose::Decide)?;
+            let ended = self.end_open_restore(&id, &[], &caller, Purpose::Decide)?;
+            note(client, ended.map(|ended| ended.remarks).unwrap_or_default());
             (run, tail_bytes) = self.load_with_weight(&reader, &id)?;
         }
         let Some(raised) = open(&run, &answer.interrupt) else {

@@ -7,7 +7,7 @@ use super::{
     adopt::{Adoption, check_places},
     handler::{Commands, send},
     names::Names,
-    restore::{Ended, at_rest, isolated, late, not_kept, note, of, refused, remarks, tree},
+    restore::{Ended, at_rest, folders, isolated, late, not_kept, note, of, refused, remarks, tree},
 };
 use crate::{
     attempts::{outside::changed_outside, presence::Manner},
@@ -60,6 +60,7 @@ impl Commands {
             Ok(())
         };
         let mut closed = Vec::new();
+        let mut folders_back = None;
         let (before, after) = match request.what {
             Applied::Undone if ended.is_some() => {
                 return report("what was begun earlier is done now; `--undo` once more takes it back");
@@ -70,6 +71,7 @@ impl Commands {
                     let message = format!("nothing of run `{id}` was applied, so nothing can be undone");
                     Refused::new(Code::FilesNotKept, message, Some("`envoi apply RUN` applies it"))
                 })?;
+                folders_back = last.folders_gone;
                 (tree(&order, &last.to)?, tree(&order, &last.from)?)
             }
             Applied::Whole | Applied::PreferFolder | Applied::PreferRun | Applied::Marked => {
@@ -120,6 +122,14 @@ impl Commands {
             }
             None => Merged { digest: now.digest, tree: now.tree.clone() },
         };
+        let gone = match begun.filter(|_| !undoes) {
+            Some(Ended { wanted, .. }) => {
+                let (earlier, lost) = folders(&order, wanted.folders_gone.as_ref());
+                note(client, lost.into_iter().collect());
+                earlier.and_later(&stood.folders)
+            }
+            None => stood.folders,
+        };
         let count = differences(&before.tree, &merged.tree).len();
         check_still(&now.tree, &stood.kept.tree, &changes).map_err(|error| names.refusal(error))?;
         let wanted = FilesRestoring {
@@ -129,16 +139,19 @@ impl Commands {
             undoes,
             by: request.by.clone(),
             why: request.why.clone(),
+            folders_gone: envoi_tree::keep_folders(&order, &gone).map_err(|error| refused(&error, &names))?,
+            folders_back,
             found: late(&stood.found, &names),
         };
         let begin = |_: &Run| Ok(vec![Input::RestoreFiles(Box::new(wanted.clone()))]);
         self.adopt(id, caller, Adoption::from(Purpose::Decide), begin)?;
         send(client, Response::Accepted { run: id.clone() });
-        let done = envoi_tree::change(&folder, &order, &now.tree, &merged.tree);
+        let (back, lost) = folders(&order, folders_back.as_ref());
+        let done = envoi_tree::change_back(&folder, &order, &now.tree, &merged.tree, &back);
         let input = match &done {
             Ok(restored) => {
                 let earlier = ended.into_iter().flat_map(|ended| ended.remarks);
-                note(client, earlier.chain(remarks(restored, &names)).collect());
+                note(client, earlier.chain(lost).chain(remarks(restored, &names)).collect());
                 of(merged.digest, restored, &names)
             }
             // In the middle: it stays open, and is done again.
@@ -320,7 +333,9 @@ fn to_be_decided(paths: &[Vec<u8>], shown: impl Fn(&[u8]) -> String) -> Vec<Stri
     let more = paths.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named = paths.iter().take(MOST_NAMED).map(named).collect::<Vec<_>>().join(", ");
-    vec![format!("warning: both sides stand between markers (`<<<<<<<`, `>>>>>>>`) in {named}{more}: decide there")]
+    vec![format!(
+        "warning: both sides stand between markers (`<<<<<<<`, `>>>>>>>`) in {named}{more}: decide there"
+    )]
 }
 
 fn conflict(error: NotMerged, folder: &Path, what: Applied) -> Refused {
@@ -338,7 +353,9 @@ fn conflict(error: NotMerged, folder: &Path, what: Applied) -> Refused {
             "markers cannot show these: no text, a file that one side has deleted, or one with markers in it; decide them by hand, or \
              use `--ours` or `--theirs`"
         }
-        true => "`--ours` keeps what the folder has there, `--theirs` takes what the run has, `--markers` writes both into the file",
+        true => {
+            "`--ours` keeps what the folder has there, `--theirs` takes what the run has, `--markers` writes both into the file"
+        }
         false => "move away what cannot be listed or is not kept, and try again",
     };
     Refused::new(Code::ApplyConflict, message, Some(hint))

@@ -123,7 +123,8 @@ impl Commands {
         if sets_back {
             let too_wide = request.files.unwrap_or_default().too_wide;
             let _alone = self.restores();
-            self.end_open_restore(&request.run, &too_wide, &request.caller, Purpose::GoOn)?;
+            let ended = self.end_open_restore(&request.run, &too_wide, &request.caller, Purpose::GoOn)?;
+            note(client, ended.map(|ended| ended.remarks).unwrap_or_default());
         }
         Ok(())
     }

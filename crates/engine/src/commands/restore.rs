@@ -28,7 +28,7 @@ use envoi_kernel::{
     ids::{Principal, RunId},
 };
 use envoi_step::Presence;
-use envoi_tree::{Late, NotKept, NotRestored, Order, Tree};
+use envoi_tree::{Folders, Late, NotKept, NotRestored, Order, Tree};
 use std::{
     path::{Path, PathBuf},
     sync::{MutexGuard, PoisonError, mpsc::Sender},
@@ -39,7 +39,7 @@ const MOST_LEFT: usize = 100;
 
 impl Commands {
     pub(super) fn restore(&self, request: RestoreRequest, client: &Sender<Response>) -> Result<(), Refused> {
-        let RestoreRequest { run: id, to, too_wide, why, by, caller } = request;
+        let RestoreRequest { run: id, to, folders_back, too_wide, why, by, caller } = request;
         let hint = "a step cannot set back the files under itself";
         self.check_waits_for_other(&id, &caller, hint)?;
         let _alone = self.restores();
@@ -59,7 +59,8 @@ impl Commands {
             note(client, remarks);
             return rest(&run);
         }
-        let changed = self.set_back(&run, FilesWanted { to, too_wide, by, why }, &caller, client)?;
+        let changed =
+            self.set_back(&run, FilesWanted { to, folders_back, too_wide, by, why }, &caller, client)?;
         note(client, remarks);
         match changed {
             true => rest(&self.load(&id)?),
@@ -82,19 +83,20 @@ impl Commands {
     ) -> Result<bool, Refused> {
         let (workspace, _alone) = self.check_rest(run, caller)?;
         let names = Names::of(run.flow(), caller);
-        let FilesWanted { to, too_wide, by, why } = wanted;
-        let order = self.order(too_wide);
+        let order = self.order(wanted.too_wide.clone());
+        let to = wanted.to;
         let target = tree(&order, &to)?;
-        let Some(wanted) = begun(&workspace, &order, &target, to, by, why, &names)? else {
+        let (back, lost) = folders(&order, wanted.folders_back.as_ref());
+        let Some(wanted) = begun(&workspace, &order, &target, wanted, &names)? else {
             return Ok(false);
         };
         let Some(id) = run.started().map(|started| started.run.clone()) else { return Ok(false) };
         let begin = |_: &Run| Ok(vec![Input::RestoreFiles(Box::new(wanted.clone()))]);
         self.adopt(&id, caller, Adoption::from(Purpose::Decide), begin)?;
         send(client, Response::Accepted { run: id.clone() });
-        let done = match envoi_tree::restore(&workspace, &order, &target) {
+        let done = match envoi_tree::restore_back(&workspace, &order, &target, &back) {
             Ok(restored) => {
-                note(client, remarks(&restored, &names));
+                note(client, lost.into_iter().chain(remarks(&restored, &names)).collect());
                 Ok(restored)
             }
             // In the middle: it stays open, and is done again.
@@ -135,7 +137,8 @@ impl Commands {
         let name = settled.map_or_else(|| raised.visit.to_string(), ToString::to_string);
         let to = certain(then, &format!("before `{name}`"))?;
         let why = Some(request.why.clone().unwrap_or_else(|| format!("`{name}` is in doubt and runs again")));
-        let wanted = FilesWanted { to, too_wide: files.too_wide.clone(), by: request.by.clone(), why };
+        let too_wide = files.too_wide.clone();
+        let wanted = FilesWanted { to, folders_back: None, too_wide, by: request.by.clone(), why };
         let _alone = self.restores();
         check_places(&self.store.reader()?, &request.run)?;
         self.set_back(run, wanted, &request.caller, client).map(drop)
@@ -160,7 +163,9 @@ impl Commands {
             return Ok(None);
         }
         let why = format!("the files are those of `{}` where `{}` was entered", request.from, cut.step);
-        begun(workspace, &order, &target, to, request.by.clone(), Some(why), &names)
+        let (too_wide, by) = (too_wide.clone(), request.by.clone());
+        let wanted = FilesWanted { to, folders_back: None, too_wide, by, why: Some(why) };
+        begun(workspace, &order, &target, wanted, &names)
     }
 
     /// Does a restore again that was begun and not ended.
@@ -179,13 +184,15 @@ impl Commands {
         let target = tree(&order, &wanted.to)?;
         // Whatever is wrong now, an earlier try may have changed files: it stays open until it is done.
         let from = tree(&order, &wanted.from)?;
+        let (back, lost) = folders(&order, wanted.folders_back.as_ref());
         let failed = |error: NotRestored| refused(&error, &names);
         let restored = match &wanted.folder {
             None => {
                 let (workspace, _alone) = self.check_rest(&run, caller)?;
                 self.hold_for_restore(id, caller)?;
                 let stood = envoi_tree::stand(&workspace, &order, &target).map_err(failed)?;
-                let mut restored = envoi_tree::restore(&workspace, &order, &target).map_err(failed)?;
+                let restored = envoi_tree::restore_back(&workspace, &order, &target, &back);
+                let mut restored = restored.map_err(failed)?;
                 // The snapshot to go back to was taken before the first try, and does not have it.
                 let written = envoi_tree::written_since(&stood.kept.tree, &from, &target);
                 restored.late.extend(stood.found.into_iter().chain(written));
@@ -195,12 +202,13 @@ impl Commands {
             Some(_) => {
                 let (folder, _alone) = self.check_folder(&run, &isolated(&run)?.of, caller)?;
                 self.hold_for_restore(id, caller)?;
-                envoi_tree::change(&folder, &order, &from, &target).map_err(failed)?
+                envoi_tree::change_back(&folder, &order, &from, &target, &back).map_err(failed)?
             }
         };
         let end = |_: &Run| Ok(vec![of(wanted.to, &restored, &names)]);
         self.adopt(id, caller, Adoption::from(purpose), end)?;
-        Ok(Some(Ended { wanted, remarks: remarks(&restored, &names) }))
+        let remarks = lost.into_iter().chain(remarks(&restored, &names)).collect();
+        Ok(Some(Ended { wanted, remarks }))
     }
 
     /// The loop lets no other run of the store come to work where a restore goes on that an earlier engine has begun.
@@ -247,6 +255,7 @@ pub(super) fn at_rest(run: &Run) -> Result<&RunStarted, Refused> {
 /// What a restore is to do, and for whom.
 struct FilesWanted {
     to: Digest,
+    folders_back: Option<Digest>,
     too_wide: Vec<PathBuf>,
     by: Principal,
     why: Option<String>,
@@ -257,15 +266,34 @@ fn begun(
     workspace: &Path,
     order: &Order,
     target: &Tree,
-    to: Digest,
-    by: Principal,
-    why: Option<String>,
+    wanted: FilesWanted,
     names: &Names,
 ) -> Result<Option<FilesRestoring>, Refused> {
-    let stood = envoi_tree::stand(workspace, order, target).map_err(|error| refused(&error, names))?;
+    let failed = |error: NotRestored| refused(&error, names);
+    let stood = envoi_tree::stand(workspace, order, target).map_err(failed)?;
+    let FilesWanted { to, folders_back, by, why, .. } = wanted;
     let from = stood.kept.digest;
+    if from == to {
+        return Ok(None);
+    }
+    let folders_gone = envoi_tree::keep_folders(order, &stood.folders).map_err(failed)?;
     let found = late(&stood.found, names);
-    Ok((from != to).then_some(FilesRestoring { from, to, folder: None, undoes: false, by, why, found }))
+    let folder = None;
+    Ok(Some(FilesRestoring { from, to, folder, undoes: false, by, why, folders_gone, folders_back, found }))
+}
+
+/// The folders of such a list, and what a person should know if it cannot be read: it does not hold up the files.
+pub(super) fn folders(order: &Order, list: Option<&Digest>) -> (Folders, Option<String>) {
+    match list.map(|list| envoi_tree::read_folders(order, list)) {
+        None => (Folders::NONE, None),
+        Some(Ok(folders)) => (folders, None),
+        Some(Err(error)) => {
+            let text = format!(
+                "folders that are made again have the usual mode, because theirs cannot be read: {error}"
+            );
+            (Folders::NONE, Some(text))
+        }
+    }
 }
 
 /// The snapshot that a fork goes back to, if that is wanted.
@@ -332,7 +360,9 @@ pub(super) fn remarks(restored: &envoi_tree::Restored, names: &Names) -> Vec<Str
     let newer = restored.newer.iter().take(MOST_LEFT);
     let newer =
         newer.map(|path| format!("`{}` was left as it was: it was changed meanwhile", names.shown(path)));
-    left.chain(late).chain(newer).collect()
+    let folders = restored.folders.iter().take(MOST_LEFT);
+    let folders = folders.map(|other| format!("the folder `{}` {}", names.shown(&other.path), other.why));
+    left.chain(late).chain(newer).chain(folders).collect()
 }
 
 pub(super) fn not_kept(error: &NotKept, names: &Names) -> Refused {

@@ -4,6 +4,7 @@ use super::{
     adopt::Adoption,
     answer::says_yes,
     handler::{Commands, check_secrets, send},
+    restore::note,
 };
 use crate::model::{
     clock::now,
@@ -60,7 +61,8 @@ impl Commands {
         let (mut run, mut tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         if run.restoring().is_some() {
             let _alone = self.restores();
-            self.end_open_restore(&request.run, &[], &request.caller, Purpose::Decide)?;
+            let ended = self.end_open_restore(&request.run, &[], &request.caller, Purpose::Decide)?;
+            note(client, ended.map(|ended| ended.remarks).unwrap_or_default());
             (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         }
         // The same request may have been done by another thread since. Checked after each look at the run: what is in the

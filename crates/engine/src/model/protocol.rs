@@ -350,6 +350,9 @@ pub struct RestoreRequest {
     pub run: RunId,
     /// The snapshot.
     pub to: Digest,
+    /// The list of the folders that come back with it, if it takes back a restore that took them away.
+    #[serde(default)]
+    pub folders_back: Option<Digest>,
     /// Folders of which no snapshot is taken.
     pub too_wide: Vec<PathBuf>,
     /// The reason, if one is given.

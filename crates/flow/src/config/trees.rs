@@ -66,7 +66,13 @@ mod tests {
         assert_eq!(read("").unwrap(), Trees::default());
         assert!([all, "trees: {}", "trees: { max_file: 1KiB }"].into_iter().all(fits_schema));
         let wrong = [
-            "max_file: 5GiB", "max_file: 64", "max_new: 1KiB", "max_new: 17TiB", "max_files: 0", "max_files: 10000001", "max_fil: 1GiB",
+            "max_file: 5GiB",
+            "max_file: 64",
+            "max_new: 1KiB",
+            "max_new: 17TiB",
+            "max_files: 0",
+            "max_files: 10000001",
+            "max_fil: 1GiB",
         ];
         for text in wrong.map(|member| format!("trees: {{ {member} }}")) {
             assert_eq!(read(&text).map_err(|report| report.diagnostics.len()), Err(1), "{text}");

@@ -33,12 +33,12 @@ pub(crate) fn if_no_artifacts(
     fields: &Fields<'_>,
     problems: &mut Problems,
 ) -> Option<NoArtifacts> {
-    let words =
-        [("warn", NoArtifacts::Warn), ("ignore", NoArtifacts::Ignore), ("fail", NoArtifacts::Fail)];
+    let words = [("warn", NoArtifacts::Warn), ("ignore", NoArtifacts::Ignore), ("fail", NoArtifacts::Fail)];
     let chosen = read::choice(node, "`if_no_artifacts`", &words, problems)?;
     if fields.get("artifacts").is_none() && !fields.misspelt("artifacts", &keys::STEP) {
         let message = "`if_no_artifacts` does nothing without `artifacts`: no file is expected";
-        problems.add(Diagnostic::invalid(key.span, message).help("`artifacts: [\"out/**\"]` names the files"));
+        problems
+            .add(Diagnostic::invalid(key.span, message).help("`artifacts: [\"out/**\"]` names the files"));
     }
     Some(chosen)
 }

@@ -626,6 +626,8 @@ fn a_fork_whose_files_are_set_back_starts_nothing_before_they_are() {
         undoes: false,
         by: person("bob"),
         why: None,
+        folders_gone: None,
+        folders_back: None,
         found: Vec::new(),
     };
     let (mut driver, own) =

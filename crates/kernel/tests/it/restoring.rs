@@ -19,6 +19,8 @@ fn restore(word: &str) -> Input {
         undoes: false,
         by: person("bob"),
         why: None,
+        folders_gone: None,
+        folders_back: None,
         found: Vec::new(),
     }))
 }

@@ -72,7 +72,13 @@ fn what_is_in_doubt_begins_again_with_the_files_of_the_first_one() {
     driver.ok(Input::InDoubt { attempt, evidence: Value::Object(evidence.clone()) });
     assert_eq!(set_back(&driver, "a.1.2"), Some(digest("first")));
     driver.restart();
-    let was = FilesSetBack { from: digest("half"), to: digest("first"), late: Vec::new(), left: Vec::new() };
+    let was = FilesSetBack {
+        from: digest("half"),
+        to: digest("first"),
+        folders_gone: Some(digest("folders")),
+        late: Vec::new(),
+        left: Vec::new(),
+    };
     let text = serde_json::to_string(&was).unwrap();
     evidence.insert(SET_BACK.to_owned(), Value::parse_str(&text).unwrap());
     let attempt = crate::driver::attempt("a.1.2");

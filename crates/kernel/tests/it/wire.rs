@@ -90,6 +90,8 @@ fn restoring() -> FilesRestoring {
         undoes: true,
         by: person("bob"),
         why: Some("it had to".to_owned()),
+        folders_gone: None,
+        folders_back: None,
         found: vec![late()],
     }
 }
@@ -132,6 +134,7 @@ fn set_back() -> FilesSetBack {
     FilesSetBack {
         from: Digest::of(b"now"),
         to: Digest::of(b"then"),
+        folders_gone: None,
         late: vec![late()],
         left: vec!["b".to_owned()],
     }

@@ -115,7 +115,8 @@ pub(crate) fn patch(app: &App, request: &ApiRequest) -> Result<Response, Problem
     let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) else {
         return Err(ChangesError::NoSnapshot.into());
     };
-    let order = Order { stop: request.stop.clone(), ..snapshots::order(app.layout(), Vec::new(), Bounds::default()) };
+    let order =
+        Order { stop: request.stop.clone(), ..snapshots::order(app.layout(), Vec::new(), Bounds::default()) };
     let within = app.layout().temporary();
     let made = Patch::of(&records, started, &order, &within, Fits::Checkout, MOST_COMPARED)?;
     let text = made.text();

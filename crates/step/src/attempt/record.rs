@@ -140,6 +140,9 @@ pub struct SetBack {
     pub from: String,
     /// The digest of the snapshot whose files were to stand there.
     pub to: String,
+    /// The digest of the list of the folders that it took away, with their modes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folders_gone: Option<String>,
     /// What was written to displaced files meanwhile. It is in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<LateFile>,

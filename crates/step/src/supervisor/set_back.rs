@@ -57,8 +57,14 @@ pub(super) fn set_back(
         return Ok(None);
     }
     // What an earlier supervisor had half set back is not what stood there.
-    let mut set_back =
-        begun.clone().unwrap_or(SetBack { from: now, to: to.clone(), late: Vec::new(), left: Vec::new() });
+    let mut set_back = match begun.clone() {
+        Some(begun) => begun,
+        None => {
+            let gone = envoi_tree::keep_folders(order, &stood.folders).map_err(|error| masked(&error))?;
+            let folders_gone = gone.map(|digest| digest.to_string());
+            SetBack { from: now, to: to.clone(), folders_gone, late: Vec::new(), left: Vec::new() }
+        }
+    };
     set_back.late.extend(late(&stood.found, secrets));
     if begun.is_some() {
         let from = tree(order, &set_back.from)?;

@@ -687,7 +687,11 @@ mod tests {
             std::fs::create_dir_all(attempt.dir.path()).unwrap();
             attempt.settle(&exited(code), Some(&before), None).unwrap();
             let exit: Exit = serde_json::from_slice(&std::fs::read(attempt.dir.exit()).unwrap()).unwrap();
-            assert_eq!((exit.warnings, exit.no_artifacts), (owned(warnings), owned(fails)), "{policy:?}, {code}");
+            assert_eq!(
+                (exit.warnings, exit.no_artifacts),
+                (owned(warnings), owned(fails)),
+                "{policy:?}, {code}"
+            );
         }
     }
 

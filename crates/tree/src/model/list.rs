@@ -301,7 +301,7 @@ pub(crate) fn is_never(name: &[u8]) -> bool {
 pub(crate) const ASIDE: &str = ".envoi-aside";
 
 /// Whether a path leads to something below the folder that may stand in a list.
-fn is_plain(path: &[u8]) -> bool {
+pub(crate) fn is_plain(path: &[u8]) -> bool {
     let is_name = |name: &[u8]| !name.is_empty() && name != b"." && name != b".." && !is_never(name);
     !path.contains(&0) && path.split(|byte| *byte == b'/').all(is_name)
 }

@@ -3,14 +3,19 @@
 use super::{
     NotRestored, Restored,
     aside::{BEING_WRITTEN, PATHS},
+    folders::{close_folders, make_folders},
     incomplete,
     plan::Plan,
+    reach::{Reach, is_expected, name},
     staged,
 };
 use crate::{
     disk::contents::Shelf,
     look::walk,
-    model::list::{Entry, Tree, What},
+    model::{
+        folders::{BEING_MADE, Folders, is_being_made},
+        list::{Entry, Tree, What},
+    },
 };
 use rustix::{
     fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat, renameat_with},
@@ -24,7 +29,7 @@ use std::{
         fd::OwnedFd,
         unix::{
             ffi::OsStrExt as _,
-            fs::{DirBuilderExt as _, PermissionsExt as _, symlink},
+            fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink},
         },
     },
     path::{Path, PathBuf},
@@ -41,23 +46,29 @@ pub(crate) fn carry_out(
     place: &Path,
     shelf: &Shelf,
     plan: &Plan<'_>,
+    back: &Folders,
 ) -> Result<Restored, NotRestored> {
     let left = plan.left.iter().map(|path| path.to_vec()).collect();
     let changed = (plan.come.len().saturating_add(plan.empty.len()), plan.gone.len());
-    let restored = Restored { left, changed, ..Restored::default() };
-    if plan.gone.is_empty() && plan.come.is_empty() && plan.empty.is_empty() && plan.emptied.is_empty() {
+    let mut restored = Restored { left, changed, ..Restored::default() };
+    let is_nothing =
+        plan.gone.is_empty() && plan.come.is_empty() && plan.empty.is_empty() && plan.emptied.is_empty();
+    // A change that was killed may have come to everything but the modes of folders.
+    if is_nothing && back.is_empty() {
         return Ok(restored);
     }
-    let stage = stage(place, shelf, plan)?;
-    let moved = Moved { folder, stage: &stage };
-    moved.all(plan)?;
+    let stage = stage(place, shelf, plan, back)?;
+    let reach = Reach { folder, back };
+    Moved { reach, stage: &stage }.all(plan)?;
+    make_folders(&reach, &mut restored);
+    close_folders(&reach, &mut restored);
     envoi_durable::sync_file_system(folder).map_err(|source| incomplete(folder, source))?;
     Ok(restored)
 }
 
 /// Writes the contents that are to come, and the list of all paths. Removed again if it fails. The folder is renamed to a number when it
 /// is complete: one without a number has only what this function wrote.
-fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>) -> Result<PathBuf, NotRestored> {
+fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>, back: &Folders) -> Result<PathBuf, NotRestored> {
     let number =
         (0_u32..).map(|nth| place.join(nth.to_string())).find(|path| fs::symlink_metadata(path).is_err());
     let numbered = number.unwrap_or_else(|| place.join("0"));
@@ -77,7 +88,7 @@ fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>) -> Result<PathBuf, NotRes
         fs::write(stage.join(PATHS), paths).map_err(|source| staged(&stage, source))?;
         for (nth, entry) in plan.come.iter().enumerate() {
             let at = stage.join(format!("new-{nth}"));
-            write(&at, entry, shelf, |source| staged(&at, source))?;
+            write(&at, entry, shelf, back, |source| staged(&at, source))?;
         }
         envoi_durable::sync_file_system(&stage).map_err(|source| staged(&stage, source))?;
         fs::rename(&stage, &numbered).map_err(|source| staged(&numbered, source))
@@ -98,12 +109,14 @@ fn write(
     at: &Path,
     entry: &Entry,
     shelf: &Shelf,
+    back: &Folders,
     failed: impl Fn(io::Error) -> NotRestored,
 ) -> Result<(), NotRestored> {
     let Some((digest, _)) = entry.content() else {
         let made = || {
             fs::create_dir(at)?;
-            fs::set_permissions(at, Permissions::from_mode(entry.mode | MOVABLE))
+            let mode = back.mode(&entry.path).map_or(entry.mode | MOVABLE, |_| BEING_MADE);
+            fs::set_permissions(at, Permissions::from_mode(mode))
         };
         return made().map_err(failed);
     };
@@ -122,13 +135,13 @@ fn write(
 
 /// The part in which the folder changes.
 struct Moved<'m> {
-    folder: &'m Path,
+    reach: Reach<'m>,
     stage: &'m Path,
 }
 
 impl Moved<'_> {
     fn all(&self, plan: &Plan<'_>) -> Result<(), NotRestored> {
-        let failed = |path: &[u8], source| incomplete(&walk::full(self.folder, path), source);
+        let failed = |path: &[u8], source| incomplete(&walk::full(self.reach.folder, path), source);
         for (nth, path) in displaced(plan).enumerate() {
             let number = plan.come.len().saturating_add(nth);
             self.take_away(path, number).map_err(|source| failed(path, source))?;
@@ -139,6 +152,7 @@ impl Moved<'_> {
         // What is to go, if nothing is left in it: ignored files keep their folder.
         for path in &plan.emptied {
             let gone = self
+                .reach
                 .parent(path, false)
                 .and_then(|parent| Ok(rustix::fs::unlinkat(&parent, name(path), AtFlags::REMOVEDIR)?));
             match gone {
@@ -152,29 +166,10 @@ impl Moved<'_> {
         Ok(())
     }
 
-    /// The folder of a path, reached without following a link.
-    fn parent(&self, path: &[u8], make: bool) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut at =
-            openat(CWD, self.folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let above =
-            path.iter().rposition(|byte| *byte == b'/').and_then(|end| path.get(..end)).unwrap_or_default();
-        for name in above.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            if make {
-                match mkdirat(&at, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => {}
-                    Err(errno) => return Err(errno.into()),
-                }
-            }
-            at = openat(&at, name, flags, Mode::empty())?;
-        }
-        Ok(at)
-    }
-
     /// What is gone already is as it should be.
     fn take_away(&self, path: &[u8], number: usize) -> io::Result<()> {
         let aside = self.stage.join(format!("gone-{number}"));
-        let parent = match self.parent(path, false) {
+        let parent = match self.reach.parent(path, false) {
             Err(error) if is_expected(&error) => return Ok(()),
             parent => parent?,
         };
@@ -195,7 +190,7 @@ impl Moved<'_> {
 
     fn change_places(&self, entry: &Entry, nth: usize) -> io::Result<()> {
         let path = entry.path.as_slice();
-        let parent = self.parent(path, true)?;
+        let parent = self.reach.parent(path, true)?;
         let new = self.stage.join(format!("new-{nth}"));
         for _ in 0..TRIES {
             match renameat_with(CWD, &new, &parent, name(path), RenameFlags::NOREPLACE) {
@@ -249,21 +244,26 @@ impl Moved<'_> {
     }
 
     fn make_empty(&self, entry: &Entry) -> io::Result<()> {
-        let parent = self.parent(&entry.path, true)?;
-        match mkdirat(&parent, name(&entry.path), Mode::from_raw_mode(0o700)) {
+        let parent = self.reach.parent(&entry.path, true)?;
+        let mode = self.reach.mode_of_new(&entry.path, 0o700);
+        match mkdirat(&parent, name(&entry.path), Mode::from_raw_mode(mode)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        File::from(openat(&parent, name(&entry.path), flags, Mode::empty())?)
-            .set_permissions(Permissions::from_mode(entry.mode))
+        let made = File::from(openat(&parent, name(&entry.path), flags, Mode::empty())?);
+        match mode == BEING_MADE && is_being_made(made.metadata()?.mode()) {
+            // It gets its mode later.
+            true => Ok(()),
+            false => made.set_permissions(Permissions::from_mode(entry.mode)),
+        }
     }
 }
 
 /// The files of a snapshot in a folder that has nothing in it.
 pub(crate) fn write_new(folder: &Path, shelf: &Shelf, target: &Tree) -> Result<Restored, NotRestored> {
     let mut restored = Restored::default();
-    let own = Moved { folder, stage: folder };
+    let own = Moved { reach: Reach { folder, back: &Folders::NONE }, stage: folder };
     for entry in target.entries() {
         let at = walk::full(folder, &entry.path);
         let failed = |source| incomplete(&at, source);
@@ -271,8 +271,8 @@ pub(crate) fn write_new(folder: &Path, shelf: &Shelf, target: &Tree) -> Result<R
             What::LeftOut { .. } => restored.left.push(entry.path.clone()),
             What::EmptyFolder => own.make_empty(entry).map_err(failed)?,
             What::File { .. } | What::Link { .. } => {
-                own.parent(&entry.path, true).map_err(failed)?;
-                write(&at, entry, shelf, failed)?;
+                own.reach.parent(&entry.path, true).map_err(failed)?;
+                write(&at, entry, shelf, &Folders::NONE, failed)?;
                 restored.changed.0 = restored.changed.0.saturating_add(1);
             }
         }
@@ -282,16 +282,6 @@ pub(crate) fn write_new(folder: &Path, shelf: &Shelf, target: &Tree) -> Result<R
 
 fn occupied() -> io::Error {
     io::Error::other("another program takes the file away and puts it back all the time")
-}
-
-fn name(path: &[u8]) -> &OsStr {
-    OsStr::from_bytes(path.rsplit(|byte| *byte == b'/').next().unwrap_or_default())
-}
-
-/// A folder that is gone, is something else by now, or has something in it.
-fn is_expected(error: &io::Error) -> bool {
-    let expected = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NOTEMPTY, Errno::EXIST];
-    Errno::from_io_error(error).is_some_and(|errno| expected.contains(&errno))
 }
 
 fn is_unknown(errno: Errno) -> bool {

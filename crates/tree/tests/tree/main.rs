@@ -8,6 +8,7 @@
 
 mod elsewhere;
 mod folder;
+mod folder_modes;
 mod kills;
 mod merges;
 mod restores;

@@ -158,13 +158,7 @@ fn words(run: &Run, id: &RunId, why: Option<&str>, whole: Option<Digest>) -> Str
 }
 
 /// Makes the branch, and returns its commit.
-fn branch(
-    run: &Run,
-    name: &str,
-    words: &str,
-    patch: &Path,
-    index: &Path,
-) -> Result<String, Failure> {
+fn branch(run: &Run, name: &str, words: &str, patch: &Path, index: &Path) -> Result<String, Failure> {
     let isolated = run.started().and_then(|started| started.isolated.as_deref());
     let Some(Isolated { of, head: Some(head), .. }) = isolated else {
         let message = "a branch can only be made of a run that had a worktree of a git repository (`envoi run --isolate`)";

@@ -119,13 +119,14 @@ pub(crate) fn here(
     let (store, reader) = home.store()?;
     let id = select::run_or_newest(&reader, run)?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
-    let to = match at {
-        Some(at) => named(&records, at)?.digest,
+    let (to, folders_back) = match at {
+        Some(at) => (named(&records, at)?.digest, None),
         None => undone(&records)?,
     };
     let request = Request::Restore(Box::new(RestoreRequest {
         run: id.clone(),
         to,
+        folders_back,
         too_wide: environment::home_folder().into_iter().collect(),
         why,
         by: environment::principal(),
@@ -142,18 +143,21 @@ pub(crate) fn set_back(files: Files) -> Option<SetBack> {
     (files == Files::Then).then(|| SetBack { too_wide: environment::home_folder().into_iter().collect() })
 }
 
-/// What stood there before the last restore that was done: by a person, or before an attempt.
-fn undone(records: &[Record]) -> Result<Digest, Failure> {
+/// What stood there before the last restore that was done, by a person or before an attempt, and the list of the folders that it took away.
+fn undone(records: &[Record]) -> Result<(Digest, Option<Digest>), Failure> {
     let mut last = None;
     let mut begun = None;
     for record in records {
         match &record.event {
-            Event::FilesRestoring(wanted) => begun = Some(wanted.from).filter(|_| wanted.folder.is_none()),
+            Event::FilesRestoring(wanted) => {
+                begun = wanted.folder.is_none().then_some((wanted.from, wanted.folders_gone));
+            }
             Event::FilesRestored(_) => last = begun.take().or(last),
             Event::FilesKeptAsTheyWere(_) => begun = None,
             Event::AttemptSettled(settled) => {
-                let stood = settled.cache.as_deref().and_then(|cache| cache.stood);
-                last = stood.or_else(|| Some(settled.set_back.as_deref()?.from)).or(last);
+                let stood = settled.cache.as_deref().and_then(|cache| Some((cache.stood?, None)));
+                let set_back = settled.set_back.as_deref().map(|done| (done.from, done.folders_gone));
+                last = stood.or(set_back).or(last);
             }
             _ => {}
         }

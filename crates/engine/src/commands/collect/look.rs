@@ -186,7 +186,9 @@ impl Look<'_> {
             None => ResultAt::Nowhere,
             Some(last) if last.digest == isolated.base && !last.moving => ResultAt::Nowhere,
             Some(_) if is_applied(records) => ResultAt::Applied,
-            Some(last) if !last.moving && is_in_git(&row.run, isolated, &last.digest, records) => ResultAt::InGit,
+            Some(last) if !last.moving && is_in_git(&row.run, isolated, &last.digest, records) => {
+                ResultAt::InGit
+            }
             Some(_) => ResultAt::InStore,
         }
     }

@@ -22,6 +22,12 @@ pub struct FilesRestoring {
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The list of the folders that it takes away, with their modes, in the store: what takes this back makes them again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folders_gone: Option<Digest>,
+    /// The list of the folders that it makes again, because what it takes back took them away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folders_back: Option<Digest>,
     /// Contents that an earlier restore had laid aside and that were not reported yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<LateFile>,
@@ -56,6 +62,9 @@ pub struct FilesSetBack {
     pub from: Digest,
     /// The snapshot whose files were to stand there.
     pub to: Digest,
+    /// The list of the folders that it took away, with their modes, in the store: what takes this back makes them again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folders_gone: Option<Digest>,
     /// What was written to displaced files meanwhile. It is in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<LateFile>,

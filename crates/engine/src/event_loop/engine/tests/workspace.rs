@@ -276,6 +276,8 @@ fn restore(folder: Option<&str>) -> Input {
         undoes: false,
         by: by(),
         why: None,
+        folders_gone: None,
+        folders_back: None,
         found: Vec::new(),
     };
     Input::RestoreFiles(Box::new(wanted))
