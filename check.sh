@@ -25,8 +25,6 @@ case "$#:${1:-}" in
     *) echo "check.sh: unknown argument; usage: check.sh [--heavy]" >&2; exit 2 ;;
 esac
 
-times=()
-
 # Say what is done, do it, keep how long it took.
 step() {
     local name=$1 began=$SECONDS
@@ -34,7 +32,22 @@ step() {
     echo
     echo "== $name"
     "$@"
-    times+=("$(printf '%5d s  %s' $((SECONDS - began)) "$name")")
+    printf '%5d s  %s\n' $((SECONDS - began)) "$name" >>"$target/times"
+}
+
+# Two lanes of steps, side by side: these steps wait for processes as much as they work. What the second lane prints comes when both are over.
+# Steps that use one folder, such as that of the TypeScript library, are in one lane. A lane ends with its first failure.
+lanes() {
+    local first second failed=0
+    "$1" &
+    first=$!
+    "$2" >"$target/second-lane.log" 2>&1 &
+    second=$!
+    wait "$first" || { echo "check.sh: the first lane failed, at its last step above" >&2; failed=1; }
+    wait "$second" || failed=2
+    cat "$target/second-lane.log"
+    if ((failed == 2)); then echo "check.sh: the second lane failed, at the last step" >&2; fi
+    return "$failed"
 }
 
 # What only apt-get has: some tests count system calls, and one page runs in a browser.
@@ -116,31 +129,40 @@ random_tests() {
     ENVOI_HEAVY=1 cargo test --locked -p envoi --test it while_a_collection_goes_on_in_a_loop
 }
 
+first_lane() {
+    step "conformance" "$ENVOI" conformance spec/vectors/*.json
+    step "examples" examples/check.sh
+    step "commands of the documents" python3 -B docs/check.py
+    step "web page" page/check.sh
+    step "operations by their document" spec/fuzz/rest.sh
+    step "clients of A2A" tests/a2a-clients/check.sh
+    step "real agent programs" tests/programs/check.sh
+}
+
+second_lane() {
+    step "python library" sdk/python/check.sh
+    step "packages" packaging/check.sh
+    step "typescript library" sdk/typescript/check.sh
+    step "documents through three languages" spec/fuzz/chain.sh 1000
+    step "examples of the typescript library" typescript_examples
+    step "generated clients" tests/generated-clients/check.sh
+    step "a node of Restate" tests/restate/check.sh
+    step "files on a failing disk, work that is killed" tests/faults/check.sh
+}
+
+mkdir -p "$target"
+: >"$target/times"
 step "tools" tools
 step "format" cargo fmt --all --check
 step "clippy" cargo clippy --workspace --all-targets --features envoi-restate/node --locked --quiet -- -D warnings
-step "tidy" cargo run --locked --quiet --package xtask -- tidy
 step "contract without std" contract_stands_alone
 # Some tests start the binary: it is there before them. Without the tests it would be built of other crates than with them, and all
 # twice: what the tests need turns on features of crates that the binary has too.
 step "build" cargo build --locked --quiet --workspace --bins --tests --examples
+step "tidy" "$target/debug/xtask" tidy
 step "tests" tests
 step "counts of a step" bench/counts.sh
-step "conformance" "$ENVOI" conformance spec/vectors/*.json
-step "examples" examples/check.sh
-step "packages" packaging/check.sh
-step "commands of the documents" python3 -B docs/check.py
-step "python library" sdk/python/check.sh
-step "typescript library" sdk/typescript/check.sh
-step "web page" page/check.sh
-step "documents through three languages" spec/fuzz/chain.sh 1000
-step "operations by their document" spec/fuzz/rest.sh
-step "generated clients" tests/generated-clients/check.sh
-step "clients of A2A" tests/a2a-clients/check.sh
-step "real agent programs" tests/programs/check.sh
-step "a node of Restate" tests/restate/check.sh
-step "files on a failing disk, work that is killed" tests/faults/check.sh
-step "examples of the typescript library" typescript_examples
+lanes first_lane second_lane
 step "spans for a collector" crates/cli/otel.sh
 if "$heavy"; then step "random tests" random_tests; fi
 if "$heavy"; then step "100,000 artifacts" env ENVOI_MANY_FILES=100000 cargo test --locked -p envoi --test it large::the_steps; fi
@@ -156,5 +178,5 @@ done
 
 echo
 echo "== figures"
-printf '%s\n' "${times[@]}"
+cat "$target/times"
 echo "$(printf '%5d s' "$SECONDS")  all checks passed"

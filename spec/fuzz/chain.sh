@@ -4,7 +4,7 @@
 # Builds what it needs. COUNT is 10000 unless given; the same SEED gives the same documents. See chain.py.
 set -eu
 cd "$(dirname -- "$0")/../.."
-cargo build --locked --quiet -p envoi-contract --example passage
+cargo build --locked --quiet --workspace --example passage
 if [ ! -d sdk/typescript/node_modules ]; then
     (cd sdk/typescript && npm ci --silent)
 fi

@@ -25,4 +25,5 @@ if [ ! -e "$folder/whole" ]; then
 fi
 RESTATE_SERVER=$folder/node_modules/$package/bin/restate-server
 export RESTATE_SERVER
-exec cargo test --locked --quiet -p envoi-restate --features node --test node -- "$@"
+# As a part of the workspace: what was built for its tests is not built again with other features.
+exec cargo test --locked --quiet --workspace --features envoi-restate/node --test node -- "$@"
