@@ -258,7 +258,8 @@ impl Commands {
         if !is_own(&trash)? {
             return Ok(left);
         }
-        for entry in fs::read_dir(&trash).map_err(|error| failed(&trash, error))?.flatten() {
+        for entry in fs::read_dir(&trash).map_err(|error| failed(&trash, error))? {
+            let entry = entry.map_err(|error| failed(&trash, error))?;
             if let Err(error) = gone(&entry.path()) {
                 keep(&entry.path(), &error);
             }

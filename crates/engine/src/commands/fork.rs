@@ -67,7 +67,8 @@ impl Commands {
             self.presences.leave(&request.run);
             made.iter().for_each(|made| self.remove_tree(made));
             if request.workspace == WorkspaceUse::Copy {
-                let _ = fs::remove_dir_all(&workspace);
+                let left = fs::remove_dir_all(&workspace).err();
+                note(client, left.iter().map(|error| stays(&workspace, error)).collect());
             }
         })?;
         let sets_back = files.is_some();
@@ -197,4 +198,9 @@ fn note_differences(
         cut.step
     );
     send(client, Response::Noted { text });
+}
+
+/// The copy that was made for a fork that is refused could not be removed.
+fn stays(copy: &Path, error: &std::io::Error) -> String {
+    format!("warning: the copy `{}` is of no run and could not be removed: {error}", copy.display())
 }

@@ -117,8 +117,14 @@ fn closed_folders(reader: &Reader, layout: &Layout, row: &RunRow) -> Vec<Finding
         layout.flow(run, &row.flow),
         layout.handoff_dir(run, &row.flow),
     ];
-    let open = reader.open_attempts(run).unwrap_or_default();
-    folders.extend(open.iter().map(|attempt| layout.attempt(run, attempt)));
+    match reader.open_attempts(run) {
+        Ok(open) => folders.extend(open.iter().map(|attempt| layout.attempt(run, attempt))),
+        Err(error) => {
+            let why =
+                format!("its open attempts cannot be read, so their folders were not looked at: {error}");
+            return vec![finding("folder of a run", Err(why))];
+        }
+    }
     let is_there = |path: &PathBuf| !matches!(path.symlink_metadata(), Err(error) if is_missing(&error));
     let there = folders.into_iter().filter(is_there);
     there.filter_map(|path| unusable(&path, may_use(&path))).map(of).collect()
