@@ -1,12 +1,14 @@
-"""Restore, apply, export and gc while the disk fails: one system call of the command fails at a time, at its n-th call.
+"""Restore, apply, the merge of items, export and gc while the disk fails: one system call of the command fails at a time, at its n-th call.
 
 Whatever the command says then, afterwards, with a disk that is well: the same command does all of it, an undo brings back what stood there
-before, and `envoi doctor` finds nothing wrong. So no content was lost, and nothing half done counts as done.
+before, and `envoi doctor` finds nothing wrong. So no content was lost, and nothing half done counts as done. In a git repository nothing
+below `.git` is another byte than before.
 
 The calls are made to fail by strace (`inject`), in all threads and children of the command. `faults.py [--all] [SEED]`: without `--all` two
-calls of each kind are tried for each command, chosen by the seed.
+calls of each kind are tried for each command, chosen by the seed. `faults.py SEED NAME…` tries only the entries of these names.
 """
 
+import json
 import os
 import random
 import re
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 ENVOI = os.environ["ENVOI"]
@@ -46,21 +49,58 @@ steps:
       printf 'changed\\n' > a; rm gone link; rm -r deep; printf 'file\\n' > deep
       mkdir new; printf 'new\\n' > new/c; chmod +x a; head -c 80000 /dev/zero | tr '\\0' y > large
 """
+ITEMS = """flow: items
+workspace: WORKSPACE
+steps:
+  - id: fix
+    for_each: [0, 1, 2, 3]
+    isolate: true
+    on_in_doubt: rerun
+    files: restore
+    run: |
+      i=$ENVOI_ITEM
+      mkdir -p own-$i/deep; echo item $i > own-$i/deep/file; head -c 70000 /dev/zero | tr '\\0' $i > large-$i
+      sed -i "s/^line $i$/& by $i/" lines
+      case $i in 1|2) sed -i "s/^shared.*/& by $i/" lines;; esac
+      if test $i = 0; then rm own; mkdir own; echo in > own/in; fi
+"""
+"""Items that change files apart, and 1 and 2 the same line: the run asks about item 2."""
+
+LINES = "".join(f"line {number}\n\n\n" for number in range(4)) + "shared\n"
 
 
 class Place:
     """A project, and a copy of it to begin each try with."""
 
-    def __init__(self, root: Path, workspace: str) -> None:
+    def __init__(self, root: Path, flow: str, workspace: str) -> None:
         self.root, self.frozen = root / "now", root / "frozen"
         self.project = self.root / "project"
         self.project.mkdir(parents=True)
-        (self.project / "flow.yaml").write_text(FLOW.replace("WORKSPACE", workspace))
+        (self.project / "flow.yaml").write_text(flow.replace("WORKSPACE", workspace))
         (self.project / "own").write_text("the user's\n")
+        (self.project / "lines").write_text(LINES)
         self.env = {
             **{key: value for key, value in os.environ.items() if not key.startswith("ENVOI")},
             "XDG_STATE_HOME": str(self.root / "state"), "HOME": str(self.root), "TMPDIR": str(self.root),
         }
+
+    def begin_git(self) -> None:
+        """A repository with a commit, a stash, and a change that is staged."""
+        def git(*args: str) -> None:
+            identity = ("-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main")
+            subprocess.run(["git", *identity, *args], cwd=self.project, env=self.env, check=True)
+        git("init", "-q")
+        git("add", "own", "lines")
+        git("commit", "-qm", "first")
+        (self.project / "own").write_text("stashed\n")
+        git("stash", "-q")
+        (self.project / "staged").write_text("staged\n")
+        git("add", "staged")
+
+    def below_git(self) -> dict[str, bytes]:
+        """Each file of the repository: `HEAD`, the index, the stash, references, logs, objects, and locks if there are any."""
+        top = self.project / ".git"
+        return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
 
     def freeze(self) -> None:
         subprocess.run(["cp", "-a", self.root, self.frozen], check=True)
@@ -74,9 +114,24 @@ class Place:
             [*before, ENVOI, *args], cwd=self.project, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
         )
 
-    def well(self, *args: str) -> str:
+    def run_id(self) -> str:
+        return str(json.loads(self.well("--json", "runs"))[0]["run"])
+
+    def status(self) -> str:
+        return str(json.loads(self.well("--json", "runs"))[0]["status"])
+
+    def is_done(self) -> bool:
+        """It has succeeded, and its files are written."""
+        row = json.loads(self.well("--json", "runs"))[0]
+        return row["status"] == "succeeded" and not row.get("set_aside")
+
+    def tree(self) -> Path:
+        """Where the newest run works."""
+        return self.root / "state" / "envoi" / "trees" / self.run_id()
+
+    def well(self, *args: str, code: int = 0) -> str:
         done = self.run(*args)
-        assert done.returncode == 0, f"envoi {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode == code, f"envoi {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def files(self, folder: Path | None = None) -> Files:
@@ -168,7 +223,7 @@ def collects(place: Place, call: str, done: Done, before: Files, after: Files) -
     for state in ("start", "before:second", "end"):
         into = place.root / state.replace(":", "-")
         place.well("restore", "--at", state, "--into", str(into))
-        wanted = {"start": {"flow.yaml", "own"}, "end": set(after)}.get(state)
+        wanted = {"start": {"flow.yaml", "own", "lines"}, "end": set(after)}.get(state)
         if wanted is not None:
             found = set(place.files(into))
             assert found == wanted, f"{state}: {found ^ wanted}"
@@ -179,55 +234,121 @@ def difference(one: Files, other: Files) -> str:
     return "; ".join(f"{name}: {str(one.get(name))[:60]}, not {str(other.get(name))[:60]}" for name in names[:5])
 
 
+def merges(place: Place, call: str, done: Done, before: Files, after: Files) -> None:
+    """The merge ends with the same files in the tree of the run, whatever had come of it; the user's folder is as it was."""
+    own = place.files()
+    assert own == before, difference(own, before)
+    for words in MOST_RESUMES:
+        if place.is_done():
+            break
+        place.run("resume", place.run_id(), *(words if place.status() == "waiting" else ()))
+    assert place.is_done(), f"the run is {place.status()}: {place.run('why', place.run_id()).stdout[-600:]}"
+    now = place.files(place.tree())
+    assert now == after, difference(now, after)
+    place.well("gc")
+    items = place.tree().with_name(place.tree().name + ".items")
+    if left := list(items.iterdir()) if items.exists() else []:
+        # Its removal failed. It is named until a person drops it.
+        assert "the tree of an item is left" in place.well("gc"), left
+        place.well("gc", "--drop", place.run_id())
+        assert not items.exists(), left
+    own = place.files()
+    assert own == before, difference(own, before)
+
+
+MOST_RESUMES = (("--review", "theirs"), ("--in-doubt", "rerun"), ("--review", "theirs"), ("--in-doubt", "rerun"))
+"""What is answered, if something is asked. A merge that failed because of the disk is tried again by `resume`, which may ask about its conflicts
+anew. The call fails in each process that comes to it, so that all tries of a supervisor may be in doubt."""
+
 RESTORE = ("restore", "--at", "before:second", "--here")
 APPLY = ("apply",)
 EXPORT = ("export", "--output", "run.envoi")
 COLLECT = ("gc",)
+MERGE = ("resume", "RUN", "--review", "theirs")
+"""`RUN` stands for the newest run."""
+
+TREE = "{ isolate: tree }"
+
+
+@dataclass
+class Entry:
+    """A command that is tried, and what must hold afterwards."""
+
+    args: tuple[str, ...]
+    judge: Judge
+    flow: str = FLOW
+    workspace: str = TREE
+    options: tuple[str, ...] = ()
+    """Of the run that comes before."""
+    code: int = 0
+    """Of that run: 3 if it asks."""
+    in_git: bool = False
+
+
+UNDO_RESTORE, UNDO_APPLY = ("restore", "--undo"), ("apply", "--undo")
 
 COMMANDS = {
-    "restore": (RESTORE, "{}", ("--keep-files",), changes(RESTORE, ("restore", "--undo"))),
-    "apply": (APPLY, "{ isolate: tree }", (), changes(APPLY, ("apply", "--undo"))),
-    "export": (EXPORT, "{}", ("--keep-files",), exports),
-    "gc": (COLLECT, "{ isolate: tree }", (), collects),
+    "restore": Entry(RESTORE, changes(RESTORE, UNDO_RESTORE), workspace="{}", options=("--keep-files",)),
+    "restore in git": Entry(RESTORE, changes(RESTORE, UNDO_RESTORE), workspace="{}", options=("--keep-files",), in_git=True),
+    "apply": Entry(APPLY, changes(APPLY, UNDO_APPLY)),
+    "apply in git": Entry(APPLY, changes(APPLY, UNDO_APPLY), in_git=True),
+    "merge": Entry(MERGE, merges, flow=ITEMS, code=3),
+    "merge in git": Entry(MERGE, merges, flow=ITEMS, code=3, in_git=True),
+    "export": Entry(EXPORT, exports, workspace="{}", options=("--keep-files",)),
+    "gc": Entry(COLLECT, collects),
 }
-"""A command, the workspace of its flow, options of the run, and what must hold afterwards."""
 
 
 def main() -> int:
     everything = "--all" in sys.argv[1:]
     rest = [word for word in sys.argv[1:] if word != "--all"]
     seed = int(rest[0]) if rest else random.SystemRandom().randrange(1 << 32)
+    # The names of some entries: only those are tried.
+    names = rest[1:] or list(COMMANDS)
     print(f"seed {seed}", flush=True)
-    chance = random.Random(seed)
-    failed = 0
-    for name, (args, workspace, options, judge) in COMMANDS.items():
-        with tempfile.TemporaryDirectory(prefix="envoi-faults-") as folder:
-            place = Place(Path(folder), workspace)
-            began = place.files()
-            place.well("run", "flow.yaml", *options)
-            if name == "gc":
-                # An older run, whose tree and files a collection takes away.
-                place.well("run", "flow.yaml", *options)
-            before = place.files()
-            place.freeze()
-            place.well(*args)
-            after = place.files()
-            if name == "gc":
-                before, after = began, {**began, "a": "", "large": "", "deep": "", "new": "", "new/c": ""}
-            said: dict[int, int] = {}
-            chosen = tries(place, args, everything, chance)
-            for call, number in chosen:
-                done = fail(place, args, call, number)
-                said[done.returncode] = said.get(done.returncode, 0) + 1
-                try:
-                    judge(place, call, done, before, after)
-                    place.well("doctor")
-                except AssertionError as error:
-                    failed += 1
-                    print(f"FAILED {name}: {call} number {number} ({CALLS[call]}), exit {done.returncode}: {error}\n{done.stderr[-600:]}", flush=True)
-            exits = ", ".join(f"{count} with exit {code}" for code, count in sorted(said.items()))
-            print(f"{name}: {len(chosen)} calls failed, one at a time: {exits}", flush=True)
+    failed = sum(try_out(name, COMMANDS[name], everything, random.Random(f"{seed} {name}")) for name in names)
     return 1 if failed else 0
+
+
+def try_out(name: str, entry: Entry, everything: bool, chance: random.Random) -> int:
+    """How often something did not hold."""
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="envoi-faults-") as folder:
+        place = Place(Path(folder), entry.flow, entry.workspace)
+        if entry.in_git:
+            place.begin_git()
+        began = place.files()
+        place.well("run", "flow.yaml", *entry.options, code=entry.code)
+        if name == "gc":
+            # An older run, whose tree and files a collection takes away.
+            place.well("run", "flow.yaml", *entry.options)
+        args = tuple(place.run_id() if word == "RUN" else word for word in entry.args)
+        before = place.files()
+        place.freeze()
+        # A worktree of the run is known to the repository: its branch, and where it is.
+        of_git = place.below_git() if entry.in_git and entry.judge is not merges else {}
+        place.well(*args)
+        after = place.files()
+        if name == "gc":
+            before, after = began, {**began, "a": "", "large": "", "deep": "", "new": "", "new/c": ""}
+        if entry.judge is merges:
+            after = place.files(place.tree())
+        said: dict[int, int] = {}
+        chosen = tries(place, args, everything, chance)
+        for call, number in chosen:
+            done = fail(place, args, call, number)
+            said[done.returncode] = said.get(done.returncode, 0) + 1
+            try:
+                assert not of_git or of_git == place.below_git(), "something below `.git` is another"
+                entry.judge(place, call, done, before, after)
+                assert not of_git or of_git == place.below_git(), "something below `.git` is another, at the end"
+                place.well("doctor")
+            except AssertionError as error:
+                failed += 1
+                print(f"FAILED {name}: {call} number {number} ({CALLS[call]}), exit {done.returncode}: {error}\n{done.stderr[-600:]}", flush=True)
+        exits = ", ".join(f"{count} with exit {code}" for code, count in sorted(said.items()))
+        print(f"{name}: {len(chosen)} calls failed, one at a time: {exits}", flush=True)
+    return failed
 
 
 if __name__ == "__main__":
