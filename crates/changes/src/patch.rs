@@ -75,7 +75,8 @@ impl Patch {
         if fits == Fits::Checkout {
             (after, _) = envoi_tree::with_ignored(&shelf, &before, &after, Later::Snapshot)?;
         }
-        let lacks = differences(&before, &after).iter().filter_map(|found| lack(&shelf, found)).collect();
+        let lacks: Vec<Lack> =
+            differences(&before, &after).iter().filter_map(|found| lack(&shelf, found)).collect();
         // Git knows no empty folder.
         let before = without_folders(&before)?;
         let after = without_folders(&after)?;

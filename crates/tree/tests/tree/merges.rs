@@ -1,7 +1,7 @@
 //! One side has a folder where the other has a file or a link: which side is taken, and what is said of it.
 
 use crate::folder::Place;
-use envoi_tree::{Conflict, Kept, NotMerged, Side, Tree, Why, change, merge, stand};
+use envoi_tree::{Conflict, Kept, NotMerged, Side, Tree, Why, change, merge, merge_marked, stand};
 use std::fs;
 
 /// Files by path and content; `@` before the content: a link; a path that ends with `/`: an empty folder.
@@ -49,6 +49,45 @@ fn merged(place: &Place, lists: [&Kept; 3], prefer: Option<Side>) -> Result<Tree
 
 fn clash(path: &str, with_link: bool) -> Conflict {
     Conflict { path: path.into(), why: Why::Clash { with_link } }
+}
+
+#[test]
+fn both_sides_stand_between_markers_unless_markers_cannot_show_them() {
+    let place = Place::new();
+    let marked = "<<<<<<< ours\nmine\n=======\nyours\n>>>>>>> it\n";
+    // The base, ours, theirs, and what comes of them; without it, the path is in conflict.
+    let rows: [(&str, &[&str; 3], Option<&str>); 8] = [
+        ("lines", &["then\n", "mine\n", "yours\n"], Some(marked)),
+        ("both are new", &["", "mine\n", "yours\n"], Some(marked)),
+        ("in other lines", &["1\n\n\n2\n", "1\n\n\nmine\n", "yours\n\n\n2\n"], Some("yours\n\n\nmine\n")),
+        ("no text", &["then\n", "mine\n", "yours\0"], None),
+        ("deleted here", &["then\n", "", "yours\n"], None),
+        ("deleted there", &["then\n", "mine\n", ""], None),
+        ("a link", &["then\n", "mine\n", "@near"], None),
+        ("markers", &["then\n", marked, "yours\n"], None),
+    ];
+    for (what, texts, expected) in rows {
+        let [base, ours, theirs] = texts.map(|text| {
+            lay(&place, NOTHING);
+            match text.strip_prefix('@') {
+                Some(target) => place.link(target, "d"),
+                None if text.is_empty() => {}
+                None => place.write("d", text),
+            }
+            place.keep()
+        });
+        match (merge_marked(&place.order, &base.tree, &ours.tree, &theirs.tree, "it"), expected) {
+            (Ok(found), Some(expected)) => {
+                assert_eq!(place.content(&found.merged.tree, "d"), expected.as_bytes(), "{what}");
+                let is_marked = expected.starts_with('<');
+                assert_eq!(found.paths, if is_marked { vec![b"d".to_vec()] } else { Vec::new() }, "{what}");
+            }
+            (Err(NotMerged::Conflict { conflicts }), None) => {
+                assert_eq!(conflicts, [Conflict { path: b"d".to_vec(), why: Why::Changed }], "{what}");
+            }
+            (found, _) => panic!("{what}: {found:?}"),
+        }
+    }
 }
 
 #[test]
