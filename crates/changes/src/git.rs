@@ -11,6 +11,9 @@ use std::{path::Path, process::Command};
 /// The longest part of what git says that a message has.
 const MOST_STDERR: usize = 2000;
 
+/// Who made a commit, where git does not know it. No mail comes to an address that ends in `.invalid`.
+const ENVOI: [&str; 2] = ["Envoi", "envoi@envoi.invalid"];
+
 /// A folder of a repository, and the file that takes the place of the index of the user.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
@@ -35,6 +38,19 @@ impl At<'_> {
     /// Git fails.
     pub fn run_with(self, variables: &[(&str, &str)], arguments: &[&str]) -> Result<String, ChangesError> {
         self.finish(variables, &Stop::default(), arguments)
+    }
+
+    /// The variables for a commit by Envoi, for the author and the committer of whom git does not know the name and the address.
+    #[must_use]
+    pub fn identity_where_git_has_none(self) -> Vec<(&'static str, &'static str)> {
+        let roles = [
+            ("GIT_AUTHOR_IDENT", ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"]),
+            ("GIT_COMMITTER_IDENT", ["GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]),
+        ];
+        // It is as strict here as for a commit.
+        let is_unknown = |what: &str| self.run(&["var", what]).is_err();
+        let unknown = roles.into_iter().filter(|(what, _)| is_unknown(what));
+        unknown.flat_map(|(_, names)| names.into_iter().zip(ENVOI)).collect()
     }
 
     /// As [`Self::run`], no longer than until `stop` is wanted.

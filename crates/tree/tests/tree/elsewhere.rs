@@ -25,7 +25,8 @@ fn hold_where(failing: &[&str], tests: &[&str]) {
 }
 
 fn hold(command: &mut Command, tests: &[&str]) {
-    let done = command.env("TREE_CASES", "12").args(tests).output().expect("strace is installed");
+    let done = command.env("TREE_CASES", "12").args(tests).output();
+    let done = done.unwrap_or_else(|error| panic!("strace is needed: {error}"));
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success(), "{said}\n{}", String::from_utf8_lossy(&done.stderr));
     assert!(!said.contains("running 0 tests"), "{said}");
@@ -54,7 +55,7 @@ fn on_another_file_system() -> tempfile::TempDir {
     let own = device(&env::temp_dir());
     let others = ["/dev/shm", "/tmp", "/var/tmp", env!("CARGO_TARGET_TMPDIR")].map(Path::new);
     let other = others.into_iter().find(|folder| device(folder).is_some() && device(folder) != own);
-    let other = other.expect("a second file system, such as /dev/shm");
+    let Some(other) = other else { panic!("a second file system is needed, such as /dev/shm") };
     let folder = tempfile::tempdir_in(other).unwrap();
     // A test works as another user.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();

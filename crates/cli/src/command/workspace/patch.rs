@@ -135,21 +135,6 @@ fn exists(name: &str) -> Failure {
     Failure::new(Code::FileExists, message).hint("name another one")
 }
 
-/// Who made a commit, where git does not know it. No mail comes to an address that ends in `.invalid`.
-const ENVOI: [&str; 2] = ["Envoi", "envoi@envoi.invalid"];
-
-/// The variables for a commit by Envoi, for the author and the committer of whom git does not know the name and the address.
-fn identity_where_git_has_none(at: At<'_>) -> Vec<(&'static str, &'static str)> {
-    let roles = [
-        ("GIT_AUTHOR_IDENT", ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"]),
-        ("GIT_COMMITTER_IDENT", ["GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]),
-    ];
-    // It is as strict here as for a commit.
-    let is_unknown = |what: &str| at.run(&["var", what]).is_err();
-    let unknown = roles.into_iter().filter(|(what, _)| is_unknown(what));
-    unknown.flat_map(|(_, names)| names.into_iter().zip(ENVOI)).collect()
-}
-
 /// The message of the commit. By its last lines `envoi gc` finds that git has all of the result.
 fn words(run: &Run, id: &RunId, why: Option<&str>, whole: Option<Digest>) -> String {
     let why = why.map_or_else(String::new, |why| format!("\n\n{why}"));
@@ -197,7 +182,7 @@ fn branch(run: &Run, name: &str, words: &str, patch: &Path, index: &Path) -> Res
         Failure::new(Code::ApplyConflict, message).hint(hint)
     })?;
     let tree = at.run(&["write-tree"])?;
-    let identity = identity_where_git_has_none(at);
+    let identity = at.identity_where_git_has_none();
     let commit = at.run_with(&identity, &["commit-tree", &tree, "-p", head, "-m", words])?;
     if !identity.is_empty() {
         let said = "note: git does not know your name, so the commit says `Envoi`; `git config user.name` and `user.email` set it";
