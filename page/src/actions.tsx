@@ -12,6 +12,7 @@ import { NextTry, Shown, State, Trouble } from "./parts.js";
 import { at, go } from "./router.js";
 import { useSending, type Sending } from "./send.js";
 import { may } from "./session.js";
+import { needsResume } from "./standing.js";
 import { duration, moment, plural, short } from "./words.js";
 import { ask, json } from "./wire.js";
 
@@ -33,7 +34,7 @@ function possible({ run, ledger }: Props): What[] {
   const hasFailed = isOver && run.status !== "succeeded";
   const all: [What, boolean][] = [
     ["cancel", !isOver],
-    ["resume", run.set_aside !== null || hasFailed || run.activity === "stopped"],
+    ["resume", hasFailed || needsResume(run)],
     ["now", run.waits_for !== null],
     ["correct", run.status !== "succeeded"],
     ["raise", run.status !== "succeeded" && boundsOf(ledger).length > 0],

@@ -10,7 +10,6 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Run, StepRow } from "./api.js";
 import { named } from "./foreign.js";
 import { settings } from "./settings.js";
-import { stateNow } from "./standing.js";
 
 const EVERY_MS = 5_000;
 
@@ -40,11 +39,11 @@ export function useRunAloud(run: Run, rows: ReadonlyMap<string, StepRow>, isWhol
   useEffect(() => {
     if (!isWhole) return;
     const told = new Map([...rows.values()].flatMap((row) => (row.question !== null ? [[`asks ${row.place}`, `${row.place} asks.`]] : row.state === "failed" && row.items === null ? [[`failed ${row.place}`, `${row.place} has failed.`]] : []) as [string, string][]));
-    const state = stateNow(run, rows);
+    const state = `${run.stands.replaceAll("_", " ")}${run.in_doubt ? " (in doubt)" : ""}`;
     const before = last.current;
     last.current = { run: run.run, state, told: new Set(told.keys()) };
     if (before?.run !== run.run) return;
-    if (state !== before.state) say(`The run of ${run.flow} is now: ${state.replace("_", " ")}.`);
+    if (state !== before.state) say(`The run of ${run.flow} is now: ${state}.`);
     for (const [key, sentence] of told) if (!before.told.has(key)) say(sentence);
   }, [run, rows, isWhole]);
 }

@@ -468,6 +468,8 @@ export interface Forked {
   actor: string;
   /** How many events it has. */
   events: number;
+  /** Whether a change of its files, by `envoi restore` or `envoi apply`, was begun and is not done. */
+  files_half_set_back: boolean;
   /** The id of its flow. */
   flow: string;
   /** The digest of the flow that it is pinned to. */
@@ -514,6 +516,8 @@ export interface Forked {
     /** Since when. */
     since: string;
   } | null;
+  /** How it stands, in one word, with what works on it now and what it waits for. */
+  stands: "set_aside" | "stopped" | "running_without_an_engine" | "waiting_for_account" | "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   /** When its first event was decided. */
   started_at: string;
   /** Where it stands. */
@@ -992,6 +996,8 @@ export interface Run {
   actor: string;
   /** How many events it has. */
   events: number;
+  /** Whether a change of its files, by `envoi restore` or `envoi apply`, was begun and is not done. */
+  files_half_set_back: boolean;
   /** The id of its flow. */
   flow: string;
   /** The digest of the flow that it is pinned to. */
@@ -1036,6 +1042,8 @@ export interface Run {
     /** Since when. */
     since: string;
   } | null;
+  /** How it stands, in one word, with what works on it now and what it waits for. */
+  stands: "set_aside" | "stopped" | "running_without_an_engine" | "waiting_for_account" | "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   /** When its first event was decided. */
   started_at: string;
   /** Where it stands. */

@@ -18,6 +18,8 @@ setInterval(() => document.visibilityState === "visible" && (now.value = Date.no
 const SIGNS: Readonly<Record<string, [sign: string, tone: string, word?: string]>> = {
   running: ["●", "busy"],
   held: ["◷", "warn", "running"],
+  waiting_for_account: ["◷", "warn", "waiting for account"],
+  running_without_an_engine: ["●", "warn", "running without an engine"],
   waiting: ["?", "ask"],
   succeeded: ["✓", "good"],
   failed: ["✗", "bad"],
@@ -43,11 +45,12 @@ const SIGNS: Readonly<Record<string, [sign: string, tone: string, word?: string]
 /** The sign of a state alone. */
 export const signOf = (state: string): string => SIGNS[state]?.[0] ?? "·";
 
-export function State({ of }: { of: string }): JSX.Element {
+/** `words` says more than the word alone, such as until when. */
+export function State({ of, words }: { of: string; words?: string | undefined }): JSX.Element {
   const [sign, tone, word] = SIGNS[of] ?? ["·", "dim"];
   return (
-    <span class={`state ${tone}`}>
-      <span aria-hidden="true">{sign}</span> {word ?? of}
+    <span class={`state ${tone} ${words === undefined ? "" : "long"}`}>
+      <span aria-hidden="true">{sign}</span> {words === undefined ? (word ?? of) : <Line text={words} />}
     </span>
   );
 }

@@ -15,10 +15,10 @@ import { RunTexts } from "./flows.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { loopsIn } from "./pairs.js";
-import { Shown, State, now, titled } from "./parts.js";
+import { Shown, now, titled } from "./parts.js";
 import { PlaceView } from "./place.js";
 import { at } from "./router.js";
-import { Standing, stateNow } from "./standing.js";
+import { RunState, Standing, nextTryIn } from "./standing.js";
 import { Tree } from "./steps.js";
 import { taken, treeOf, type Node } from "./tree.js";
 import { duration, moment, plural, since } from "./words.js";
@@ -104,7 +104,7 @@ function Head({ look: { run, shape, ledger, rows, isWhole }, again }: { look: Lo
     <header class="head">
       <h1><Line text={shape.title ?? run.flow} /></h1>
       <p class="facts">
-        <State of={stateNow(run, rows)} />
+        <RunState run={run} soFar={nextTryIn(rows)} />
         {run.terminal_reason === null ? <span>for {since(run.started_at, now.value)}</span> : <span>after {duration(Date.parse(run.updated_at) - Date.parse(run.started_at))}</span>}
         <span>started {moment(run.started_at)} by <Line text={run.actor} /></span>
         {ledger !== undefined && <span>{dollars(ledger.used.cost_usd, ledger.limits.cost_usd, unknownIn(ledger))}</span>}

@@ -3,15 +3,15 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { Run, RunSoFar, Runs } from "./api.js";
+import type { Flows, Run, RunSoFar, Runs } from "./api.js";
 import { dollars } from "./cost.js";
-import { Line } from "./foreign.js";
+import { Line, named } from "./foreign.js";
 import { partsOf, replaced } from "./list.js";
 import { useLoaded } from "./load.js";
-import { Shown, State, now, titled } from "./parts.js";
+import { Shown, now, titled } from "./parts.js";
 import { at, place, replace } from "./router.js";
 import { may } from "./session.js";
-import { inShort, stateInList } from "./standing.js";
+import { RunState, inShort } from "./standing.js";
 import { duration, moment, plural, short } from "./words.js";
 import { json } from "./wire.js";
 
@@ -20,6 +20,21 @@ const PAGE = 50;
 const AGES: Readonly<Record<string, [label: string, ms: number]>> = { hour: ["an hour", 3_600_000], day: ["a day", 86_400_000], week: ["a week", 7 * 86_400_000] };
 
 const STATES = ["running", "waiting", "failed", "exhausted", "cancelled", "succeeded"] as const;
+
+/** What keeps runs from going on, by the words of the list. These are not counted: what works on a run is looked at. */
+const BLOCKED: readonly [value: string, label: string, filter: readonly [name: string, value: string]][] = [
+  ["in_doubt", "in doubt", ["in_doubt", "true"]],
+  ["waiting_for_account", "waiting for an account", ["stands", "waiting_for_account"]],
+  ["stopped", "stopped", ["stands", "stopped"]],
+  ["running_without_an_engine", "running without an engine", ["stands", "running_without_an_engine"]],
+  ["set_aside", "set aside", ["stands", "set_aside"]],
+];
+
+/** A filter of the address, as the server has it. */
+function filterOf(name: string, value: string): readonly [name: string, value: string] {
+  if (name === "since") return [name, new Date(Date.now() - (AGES[value]?.[1] ?? 0)).toISOString()];
+  return (name === "status" ? BLOCKED.find(([state]) => state === value)?.[2] : undefined) ?? [name, value];
+}
 
 export function RunsScreen(): JSX.Element {
   const { query } = place.value;
@@ -30,8 +45,8 @@ export function RunsScreen(): JSX.Element {
   const wanted = useRef(1);
   useEffect(() => void ((wanted.current = 1), changed.current.clear()), [key]);
   const page = async (signal: AbortSignal, cursor: string | null | undefined): Promise<Runs> => {
-    const filters = asked.map(([name, value]): [string, string] => [name, name === "since" ? new Date(Date.now() - (AGES[value]?.[1] ?? 0)).toISOString() : value]);
-    return json(`runs?${new URLSearchParams([...filters, ["limit", String(PAGE)], ["so_far", "true"], ...(cursor == null ? [["counts", "true"]] : [["cursor", cursor]])])}`, { signal });
+    const filters = asked.map(([name, value]) => filterOf(name, value));
+    return json(`runs?${new URLSearchParams([...filters.map((filter) => [...filter]), ["limit", String(PAGE)], ["so_far", "true"], ...(cursor == null ? [["counts", "true"]] : [["cursor", cursor]])])}`, { signal });
   };
   const loaded = useLoaded<Runs>(
     async (signal, before) => {
@@ -61,6 +76,9 @@ export function RunsScreen(): JSX.Element {
     loaded.again();
   };
   titled("Runs");
+  // Those that are registered, and those of runs that are shown: a run may be of a file that is not.
+  const registered = useLoaded<Flows>((signal) => json("flows", { signal }), [], () => false);
+  const flows = [...new Set([query.get("flow") ?? "", ...(registered.value?.flows ?? []).map(({ flow }) => flow), ...(loaded.value?.runs ?? []).map(({ flow }) => flow)])].filter((flow) => flow !== "").sort();
   const counts = (loaded.value?.counts ?? null) as Readonly<Record<string, number>> | null;
   const set = (name: string, value: string): void => {
     const params = new URLSearchParams(query);
@@ -75,13 +93,17 @@ export function RunsScreen(): JSX.Element {
         <label>State <select value={query.get("status") ?? ""} onChange={(event) => set("status", event.currentTarget.value)}>
           <option value="">{counts === null ? "all" : `all (${Object.values(counts).reduce((sum, count) => sum + count, 0)})`}</option>
           {STATES.map((state) => <option key={state} value={state}>{counts === null ? state : `${state} (${counts[state] ?? 0})`}</option>)}
+          {BLOCKED.map(([state, label]) => <option key={state} value={state}>{label}</option>)}
+        </select></label>
+        <label>Flow <select value={query.get("flow") ?? ""} onChange={(event) => set("flow", event.currentTarget.value)}>
+          <option value="">any</option>
+          {flows.map((flow) => <option key={flow} value={flow}>{named(flow)}</option>)}
         </select></label>
         <label>Began within <select value={query.get("since") ?? ""} onChange={(event) => set("since", event.currentTarget.value)}>
           <option value="">any time</option>
           {Object.entries(AGES).map(([name, [label]]) => <option key={name} value={name}>{label}</option>)}
         </select></label>
         <label>Words <input id="filter" type="search" value={query.get("q") ?? ""} onChange={(event) => set("q", event.currentTarget.value)} placeholder="flow, step, person, reason" /></label>
-        {query.get("flow") !== null && <button type="button" class="link" onClick={() => set("flow", "")}>flow <Line text={query.get("flow") ?? ""} /> ✕</button>}
         <button type="button" class={`small ${query.get("status") === "failed" ? "chosen" : ""}`} aria-pressed={query.get("status") === "failed"} onClick={() => set("status", query.get("status") === "failed" ? "" : "failed")}>only failed</button>
       </form>
       <Shown of={loaded}>
@@ -142,8 +164,8 @@ function Row({ run, soFar }: { run: Run; soFar: RunSoFar | undefined }): JSX.Ele
   const took = Date.parse(isOver ? run.updated_at : new Date(now.value).toISOString()) - Date.parse(run.started_at);
   return (
     <a class="row" href={at("r", run.run)}>
-      <State of={stateInList(run, soFar)} />
-      <b><Line text={run.flow} /></b>
+      <RunState run={run} soFar={soFar} />
+      <b><Line text={run.flow} />{run.part !== null && " (part)"}</b>
       <span class="why">
         {run.open_questions > 0 && <b class="ask">{run.open_questions === 1 ? "asks " : `${run.open_questions} questions `}</b>}
         {run.forked_from !== null && <span class="note">fork </span>}

@@ -6,17 +6,9 @@ import type { Run, RunSoFar, StepRow } from "./api.js";
 import { Code } from "./code.js";
 import { firstFailure } from "./failure.js";
 import { Line, Words } from "./foreign.js";
-import { now } from "./parts.js";
+import { State, now } from "./parts.js";
 import { at } from "./router.js";
 import { moment, plural, since, until, when } from "./words.js";
-
-/** The state of a run in a word: what keeps it from going on comes first. */
-export function stateOf(run: Run): string {
-  if (run.set_aside !== null) return "set_aside";
-  if (run.status === "running" && run.activity === "stopped") return "stopped";
-  if (run.in_doubt) return "in_doubt";
-  return run.status === "running" && run.waits_for !== null ? "held" : run.status;
-}
 
 /** The account that it waits for, in the words of the terminal. */
 export function waitsFor({ waits_for: wait }: Run): string | undefined {
@@ -24,20 +16,36 @@ export function waitsFor({ waits_for: wait }: Run): string | undefined {
   return wait.resets_at === null ? `waiting for ${wait.account}, next try ${when(wait.next_try)}` : `waiting for ${wait.account} until ${moment(wait.resets_at)}`;
 }
 
-/** Whether it goes on by itself only with the next try of a step: the terminal says so too. */
-const isRetried = (run: Run, soFar: Pick<RunSoFar, "next_try_at"> | undefined): boolean => soFar?.next_try_at != null && run.live_attempts === 0 && run.status === "running" && run.activity === "working";
+/** How it stands, as the terminal says it: the server's word, and since or until when; what else is to be known stands behind it. */
+export function standsIn(run: Run): string {
+  const ago = run.activity_since === null ? "" : ` ${since(run.activity_since, now.value)} ago`;
+  const word = { set_aside: `set aside${ago}`, stopped: `stopped${ago}`, waiting_for_account: waitsFor(run) }[run.stands as string] ?? run.stands.replaceAll("_", " ");
+  return `${word}${run.in_doubt ? " (in doubt)" : ""}${run.files_half_set_back ? " (files half set back)" : ""}`;
+}
 
-/** The state of a run in a list. */
-export const stateInList = (run: Run, soFar: Pick<RunSoFar, "next_try_at"> | undefined): string => (stateOf(run) === "running" && isRetried(run, soFar) ? "held" : stateOf(run));
+/** Whether it goes on by itself only with the next try of a step: its sign says so, its word is that of the terminal. */
+const isRetried = (run: Run, soFar: Pick<RunSoFar, "next_try_at"> | undefined): boolean => soFar?.next_try_at != null && run.live_attempts === 0 && run.stands === "running";
+
+/** The state of a run, in the sign of what a person has to know first. */
+export function RunState({ run, soFar }: { run: Run; soFar: Pick<RunSoFar, "next_try_at"> | undefined }): JSX.Element {
+  const isBlocked = ["set_aside", "stopped", "running_without_an_engine"].includes(run.stands);
+  const sign = run.in_doubt && !isBlocked ? "in_doubt" : isRetried(run, soFar) ? "held" : run.stands;
+  const words = standsIn(run);
+  return <State of={sign} words={words === run.stands ? undefined : words} />;
+}
 
 /** The same of a run whose rows are there: both screens say one thing. */
-export const stateNow = (run: Run, rows: ReadonlyMap<string, StepRow>): string => stateInList(run, { next_try_at: [...rows.values()].find((row) => row.next_try_at !== null)?.next_try_at ?? null });
+export const nextTryIn = (rows: ReadonlyMap<string, StepRow>): Pick<RunSoFar, "next_try_at"> => ({ next_try_at: [...rows.values()].find((row) => row.next_try_at !== null)?.next_try_at ?? null });
+
+/** Nothing starts in it until somebody resumes it. */
+export const needsResume = (run: Run): boolean => run.set_aside !== null || run.stands === "stopped" || run.stands === "running_without_an_engine";
 
 /** Of the list of runs: why it ended, or what it is at. */
 export function inShort(run: Run, soFar?: RunSoFar): string {
   const at = run.step === null ? "" : `at ${run.step}`;
   if (run.set_aside !== null) return `${run.set_aside.code}: ${run.set_aside.reason}`;
-  return run.reason ?? [at, waitsFor(run) ?? (isRetried(run, soFar) ? `next try ${when(soFar?.next_try_at ?? "")}` : run.step_works ? "the step goes on, and no engine waits for it" : "")].filter((each) => each !== "").join(", ");
+  const waits = run.stands === "waiting_for_account" ? undefined : waitsFor(run);
+  return run.reason ?? [at, waits ?? (isRetried(run, soFar) ? `next try ${when(soFar?.next_try_at ?? "")}` : "")].filter((each) => each !== "").join(", ");
 }
 
 /** Rows of one kind that are named one by one. */
@@ -73,7 +81,9 @@ export function Standing({ run, rows, isWhole }: Props): JSX.Element {
           <a class="button small" href={at("r", run.run, "why")}>why</a>
         </p>
       )}
-      {run.activity === "stopped" && run.set_aside === null && <p class="warn">No engine works on it{run.step_works && ": the step goes on under its supervisor, and its end is not lost"}. “Go on …” takes it up.</p>}
+      {run.stands === "stopped" && <p class="warn">Nothing works on it. “Go on …” takes it up.</p>}
+      {run.stands === "running_without_an_engine" && <p class="warn">No engine goes on with it, and its step still works: its end is not lost. “Go on …” waits for the step and goes on.</p>}
+      {run.files_half_set_back && <p class="warn">Its files may be half set back, unless somebody is at it now. <code>envoi show {run.run}</code> says what completes it.</p>}
       {asks.length > 0 && (
         <ul class="plain">
           {asks.slice(0, MOST).map((row) => <li key={row.place}><a class="button" href={at("q", row.question ?? "")}>{row.state === "in_doubt" ? "Decide" : "Answer"}: <Line text={row.place} /></a></li>)}

@@ -43,7 +43,7 @@ test("the engineer's story with the keyboard alone: the runs, the one that faile
     await page.keyboard.press("g");
     await page.keyboard.press("r");
     await page.getByRole("link", { name: /Checks|fails/ }).first().waitFor();
-    await until(/fails/);
+    await until(/✗ failed/);
     await page.keyboard.press("Enter");
     await page.getByRole("treegrid").waitFor();
     await page.keyboard.press("e");

@@ -58,12 +58,12 @@ steps:
 
 /**
  * The elements in the main part, each name with its number. Of those that hold a piece of text there may be any number. Lists of
- * values are not counted: the evidence of a doubt leaves out what is 0, such as how long the attempt ran.
+ * values are not counted: the evidence of a doubt leaves out what is 0, such as how long the attempt ran. Nor are choices: there is one for each flow that is registered by then.
  */
 const made = (page) =>
   page.evaluate(() => {
     const counts = {};
-    for (const { localName } of document.querySelectorAll("main *:not(dl *)")) if (localName !== "span") counts[localName] = (counts[localName] ?? 0) + 1;
+    for (const { localName } of document.querySelectorAll("main *:not(dl *)")) if (localName !== "span" && localName !== "option") counts[localName] = (counts[localName] ?? 0) + 1;
     return Object.fromEntries(Object.entries(counts).sort());
   });
 

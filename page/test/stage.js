@@ -25,8 +25,9 @@ export const DESK = { viewport: { width: 1280, height: 800 } };
 const open = new Set();
 
 export class Stage {
-  static async open({ config } = {}) {
+  static async open({ config, args = [] } = {}) {
     const stage = new Stage();
+    stage.args = args;
     open.add(stage);
     stage.folder = mkdtempSync(join(tmpdir(), "envoi-page-"));
     if (config !== undefined) stage.envoi("init", "--template", "hello");
@@ -39,7 +40,7 @@ export class Stage {
   }
 
   async serve(address) {
-    this.child = spawn(ENVOI, ["--json", "serve", "--listen", address], { cwd: this.folder, env: this.env, stdio: ["ignore", "pipe", "inherit"] });
+    this.child = spawn(ENVOI, ["--json", "serve", "--listen", address, ...(this.args ?? [])], { cwd: this.folder, env: this.env, stdio: ["ignore", "pipe", "inherit"] });
     let line = "";
     for await (const piece of this.child.stdout) {
       line += piece;

@@ -16,7 +16,7 @@ test("a run that waits for an account says so, until when, and can be tried befo
   const person = await Person.at(stage, DESK);
   const page = await person.tab(stage.link());
   await page.goto(`${stage.url}/#/runs`);
-  await page.getByRole("link", { name: /running.*at fix, waiting for claude of flow fixes until/ }).click();
+  await page.getByRole("link", { name: /waiting for claude of flow fixes until.*at fix/ }).click();
   await page.getByText(/It is waiting for claude of flow fixes until .* The account is at its limit/).waitFor();
   await page.getByRole("row", { name: /retries fix.*waits for claude of flow fixes · next try/ }).waitFor();
   await person.accessible(page);
@@ -394,7 +394,7 @@ test("no screen has a violation that axe finds, light and dark, also 320 pixels 
   const asks = await stage.run("flow: asks\nsteps:\n  - id: ok\n    ask: 'Publish the notes, although three links of them are broken?'\n");
   const { question } = await stage.question(asks);
   const { flow_digest: digest } = await stage.ask("GET", `runs/${run}`);
-  for (const screen of [DESK, NARROW]) {
+  for (const screen of [DESK, NARROW, PHONE]) {
     const person = await Person.at(stage, screen);
     person.allowed.push(/status of 416/);
     const page = await person.tab(stage.link());
@@ -415,6 +415,8 @@ test("no screen has a violation that axe finds, light and dark, also 320 pixels 
       [`flows/${encodeURIComponent(digest)}`, "back to draft"],
       [`start/${encodeURIComponent(digest)}`, "begins with prepare"],
       ["keys", "Single letters are keys"],
+      ["code/TOOL_EXIT_NON_ZERO", "What to do"],
+      [`r/${run}/at/draft.2?compare=draft.1.1`, "lines differ"],
     ]) {
       await page.goto(`${stage.url}/#/${address}`);
       await page.getByRole("main").getByText(seen, { exact: false }).first().waitFor();

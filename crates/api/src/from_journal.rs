@@ -6,7 +6,7 @@ use crate::{
     handoff::{HandoffRow, HandoffStatus},
     preview,
     question::{ChangedFile, Given, LastHandoff, Lead, Question, QuestionDetail, QuestionState, Vote},
-    run::{self, Activity, RunPart, RunStatus, SetAside, WaitsFor},
+    run::{self, Activity, RunPart, RunStatus, SetAside, Stands, WaitsFor},
     scalar::any,
 };
 use envoi_contract::{json::Value, time::Timestamp};
@@ -26,6 +26,8 @@ impl From<&journal::RunRow> for run::Run {
             flow: row.flow.clone(),
             flow_digest: row.flow_digest,
             status: row.status().into(),
+            stands: Stands::from(row),
+            files_half_set_back: row.files_half_set_back,
             in_doubt: row.in_doubt > 0,
             step: row.step.clone(),
             workspace: row.workspace.clone(),
@@ -52,6 +54,30 @@ impl From<&journal::RunRow> for run::Run {
             part: row.part.as_deref().map(RunPart::from),
             // Computing it reads all events of the run. Only a view of one run does that.
             head: None,
+        }
+    }
+}
+
+impl From<&journal::RunRow> for Stands {
+    fn from(row: &journal::RunRow) -> Self {
+        match (row.doing, row.status()) {
+            (Some(journal::Doing { activity: journal::Activity::SetAside, .. }), _) => Self::SetAside,
+            (
+                Some(journal::Doing { activity: journal::Activity::Stopped, .. }),
+                journal::RunStatus::Running,
+            ) => Self::Stopped,
+            (Some(journal::Doing { step_works: true, .. }), journal::RunStatus::Running) => {
+                Self::RunningWithoutAnEngine
+            }
+            (_, journal::RunStatus::Running) if row.live_attempts == 0 && row.waits_for.is_some() => {
+                Self::WaitingForAccount
+            }
+            (_, journal::RunStatus::Running) => Self::Running,
+            (_, journal::RunStatus::Waiting) => Self::Waiting,
+            (_, journal::RunStatus::Ended(EndStatus::Succeeded)) => Self::Succeeded,
+            (_, journal::RunStatus::Ended(EndStatus::Failed)) => Self::Failed,
+            (_, journal::RunStatus::Ended(EndStatus::Exhausted)) => Self::Exhausted,
+            (_, journal::RunStatus::Ended(EndStatus::Cancelled)) => Self::Cancelled,
         }
     }
 }
@@ -275,5 +301,57 @@ impl From<PinnedFlow> for journal::PinnedFlow {
     fn from(PinnedFlow { digest, language, name, text, parts, earlier }: PinnedFlow) -> Self {
         let earlier = earlier.into_iter().map(Self::from).collect();
         Self { digest, language, name, text, parts, earlier }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::digest::Digest;
+    use envoi_journal::{Activity, Doing, Ended, RunRow};
+    use envoi_kernel::ids::{FlowId, RunId};
+
+    #[test]
+    fn what_keeps_a_run_from_going_on_is_said_before_where_it_stands_by_its_steps() {
+        let at = Timestamp::from_millis(0);
+        let row = || {
+            let (run, flow) = (RunId::new("run_a").unwrap(), FlowId::new("f").unwrap());
+            RunRow::begun(run, flow, Digest::of(b""), at)
+        };
+        let doing = |activity, step_works| Some(Doing { activity, since: at, step_works });
+        let wait = || Some(journal::WaitsFor { account: "claude".to_owned(), resets_at: None, due: at });
+        let ended = |status| {
+            let (terminal_reason, reason) = (String::new(), String::new());
+            Some(Ended { status, terminal_reason, reason })
+        };
+        let works = || RunRow { doing: doing(Activity::Working, false), ..row() };
+        let left = || RunRow { doing: doing(Activity::Working, true), live_attempts: 1, ..row() };
+        let stopped = || RunRow { doing: doing(Activity::Stopped, false), ..row() };
+        let asks = |row| RunRow { open_interrupts: 1, ..row };
+        let rows = [
+            (works(), "running"),
+            (row(), "running"),
+            (RunRow { waits_for: wait(), ..works() }, "waiting_for_account"),
+            (RunRow { waits_for: wait(), live_attempts: 1, ..works() }, "running"),
+            (RunRow { waits_for: wait(), ..left() }, "running_without_an_engine"),
+            (RunRow { waits_for: wait(), ..stopped() }, "stopped"),
+            (left(), "running_without_an_engine"),
+            (stopped(), "stopped"),
+            (asks(works()), "waiting"),
+            (asks(stopped()), "waiting"),
+            (asks(left()), "running_without_an_engine"),
+            (RunRow { doing: doing(Activity::SetAside, false), ..asks(row()) }, "set_aside"),
+            (
+                RunRow { doing: doing(Activity::SetAside, false), ended: ended(EndStatus::Failed), ..row() },
+                "set_aside",
+            ),
+            (RunRow { ended: ended(EndStatus::Succeeded), ..row() }, "succeeded"),
+            (RunRow { ended: ended(EndStatus::Failed), waits_for: wait(), ..row() }, "failed"),
+            (RunRow { ended: ended(EndStatus::Exhausted), ..row() }, "exhausted"),
+            (RunRow { ended: ended(EndStatus::Cancelled), ..row() }, "cancelled"),
+        ];
+        for (row, word) in rows {
+            assert_eq!(run::Run::from(&row).stands.word(), word, "{row:?}");
+        }
     }
 }

@@ -50,6 +50,52 @@ words! {
     }
 }
 
+words! {
+    /// How a run stands, in one word: what keeps it from going on comes before where it stands by its steps. Lists, the page and `envoi runs` show it.
+    Stands {
+        /// Something is wrong with it, and it is set aside so that other runs are not held up.
+        SetAside = "set_aside",
+        /// Nothing works on it, and nothing starts until it is resumed.
+        Stopped = "stopped",
+        /// A step of it goes on under its supervisor, and no engine goes on with the run: who resumes it waits for that step.
+        RunningWithoutAnEngine = "running_without_an_engine",
+        /// A step waits until the account of its agent program is open again, and nothing else of it is under way.
+        WaitingForAccount = "waiting_for_account",
+        /// An engine goes on with it.
+        Running = "running",
+        /// Only a person can move it.
+        Waiting = "waiting",
+        /// Every step that had to be done is done.
+        Succeeded = "succeeded",
+        /// A step, a person or a signal stopped it.
+        Failed = "failed",
+        /// A bound was reached.
+        Exhausted = "exhausted",
+        /// A person cancelled it.
+        Cancelled = "cancelled",
+    }
+}
+
+impl Stands {
+    /// Whether only a run that is not over stands so.
+    #[must_use]
+    pub const fn is_unfinished(self) -> bool {
+        matches!(
+            self,
+            Self::Stopped
+                | Self::RunningWithoutAnEngine
+                | Self::WaitingForAccount
+                | Self::Running
+                | Self::Waiting
+        )
+    }
+}
+
+/// What is said of a row of a server that does not know it.
+const fn stands_by_default() -> Stands {
+    Stands::Running
+}
+
 /// A run at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
@@ -64,6 +110,12 @@ pub struct Run {
     pub flow_digest: Digest,
     /// Where it stands.
     pub status: RunStatus,
+    /// How it stands, in one word, with what works on it now and what it waits for.
+    #[serde(default = "stands_by_default")]
+    pub stands: Stands,
+    /// Whether a change of its files, by `envoi restore` or `envoi apply`, was begun and is not done.
+    #[serde(default)]
+    pub files_half_set_back: bool,
     /// Whether an attempt is in doubt, so that a person has to decide.
     pub in_doubt: bool,
     /// The step it is in, or was in when it ended.
@@ -293,6 +345,8 @@ pub struct RunDetail {
     pub raised: Amounts,
     /// What each step has used.
     pub by_step: BTreeMap<String, Amounts>,
+    /// What each model has been used for by the run itself.
+    pub by_model: Vec<ModelAmounts>,
 }
 
 /// How a run came that came with a bundle.

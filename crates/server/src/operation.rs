@@ -3,7 +3,7 @@
 //! Owns which operations exist, not how they are performed. Pure: `xtask` writes the OpenAPI document from it.
 
 use crate::auth::scope::Scope;
-use envoi_api::run::RunStatus;
+use envoi_api::run::{RunStatus, Stands};
 
 /// The HTTP method of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -366,6 +366,8 @@ pub const ALL: &[Operation] = &[
         "Runs, newest first",
         &[
             Param { words: RunStatus::WORDS, ..query("status", "string", "Only those in this status") },
+            Param { words: Stands::WORDS, ..query("stands", "string", "Only those that stand so") },
+            query("in_doubt", "boolean", "Only those with an attempt in doubt"),
             query("flow", "string", "Only those of the flow with this id"),
             query(
                 "q",

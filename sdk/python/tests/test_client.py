@@ -66,7 +66,7 @@ CALLS: Dict[str, Any] = {
     "listLogs": lambda ask: ask("run_1"),
     "listQuestions": lambda ask: ask(run="run_1", closed=True, newest=True),
     "listSteps": lambda ask: ask("run_1", after=3),
-    "listRuns": lambda ask: ask(status="waiting", flow="publish", q="a", since="2026-01-01T00:00:00Z", root="run_1"),
+    "listRuns": lambda ask: ask(status="waiting", stands="waiting", in_doubt=True, flow="publish", q="a", since="2026-01-01T00:00:00Z", root="run_1"),
     "raiseRun": lambda ask: ask("run_1", {"llm_calls": 1}, "why"),
     "registerFlow": lambda ask: ask("main.yaml", {"main.yaml": "flow: f\n"}),
     "resumeRun": lambda ask: ask("run_1", "rerun", "why", now=True),

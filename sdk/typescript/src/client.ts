@@ -59,6 +59,8 @@ export interface Call {
 /** Which runs a list has: `q` is a text in the id, flow, step, starter or reason; `since` a time (RFC 3339); `root` a run, for its forks. */
 export interface RunFilter {
   status?: Run["status"];
+  stands?: Run["stands"];
+  in_doubt?: boolean;
   flow?: string;
   q?: string;
   since?: string;
@@ -179,7 +181,7 @@ export class Client {
   }
 
   /** How many runs there are in which status; the filters are those of `listRuns`. A status that none is in is left out. */
-  async countRuns({ signal, ...filter }: Omit<RunFilter, "status"> & Call = {}): Promise<Record<string, number>> {
+  async countRuns({ signal, ...filter }: Omit<RunFilter, "status" | "stands" | "in_doubt"> & Call = {}): Promise<Record<string, number>> {
     const page = (await this.get({ signal }, ["runs"], { ...filter, counts: "true", limit: 1 })).object();
     return row(page.get("counts"));
   }

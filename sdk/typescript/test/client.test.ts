@@ -71,7 +71,7 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   listHandoffs: (client) => client.listHandoffs("run_1"),
   listLogs: (client) => client.listLogs("run_1"),
   listQuestions: (client) => client.listQuestions({ run: "run_1", closed: true, newest: true }),
-  listRuns: (client) => all(client.listRuns({ status: "waiting", flow: "publish", q: "a", since: "2026-01-01T00:00:00Z", root: "run_1" })),
+  listRuns: (client) => all(client.listRuns({ status: "waiting", stands: "waiting", in_doubt: true, flow: "publish", q: "a", since: "2026-01-01T00:00:00Z", root: "run_1" })),
   listSteps: (client) => client.listSteps("run_1", { after: 3 }),
   raiseRun: (client) => client.raiseRun("run_1", { more: { llm_calls: 1 }, why: "why" }),
   registerFlow: (client) => client.registerFlow("main.yaml", { files: { "main.yaml": "flow: f\n" } }),

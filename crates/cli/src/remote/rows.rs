@@ -66,6 +66,7 @@ fn run_row(run: Run) -> Result<RunRow, Failure> {
     // The row does not say which timers are set: a run that goes on by itself, and nothing of it is live, has one.
     let has_timer = run.status == RunStatus::Running && run.live_attempts == 0 && run.open_questions > 0;
     Ok(RunRow {
+        files_half_set_back: run.files_half_set_back,
         run: run.run,
         flow: run.flow,
         flow_digest: run.flow_digest,

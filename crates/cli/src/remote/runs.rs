@@ -21,7 +21,6 @@ use crate::{
 };
 use envoi_engine::protocol::{CallerWire, Refused, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
-use std::collections::BTreeSet;
 
 pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     // One more than is shown says whether there are more.
@@ -35,7 +34,7 @@ pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, 
             rows.len() < most
         })?;
     }
-    command::runs::print(rows, limit, remote.json, &BTreeSet::new(), None)
+    command::runs::print(rows, limit, remote.json, None)
 }
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {

@@ -4,25 +4,21 @@ use crate::{
     process::{clock, invocation},
     text::duration::between,
 };
+use envoi_api::run::Stands;
 use envoi_contract::time::Timestamp;
-use envoi_journal::{Activity, Doing, RunRow, RunStatus, Standing, Store};
+use envoi_journal::{RunRow, Standing, Store};
 use std::path::{Path, PathBuf};
 
-/// How a run stands, for people: `running` alone only where an engine goes on with it.
+/// How a run stands, for people: the word that programs have too, and since or until when.
 pub(crate) fn stands(row: &RunRow, now: Timestamp) -> String {
-    match (row.status(), row.doing) {
-        (_, Some(Doing { activity: Activity::SetAside, since, .. })) => {
-            format!("set aside {} ago", between(since, now))
+    let stands = Stands::from(row);
+    let word = stands.word().replace('_', " ");
+    match (stands, row.doing, &row.waits_for) {
+        (Stands::SetAside | Stands::Stopped, Some(doing), _) => {
+            format!("{word} {} ago", between(doing.since, now))
         }
-        (RunStatus::Running, Some(Doing { activity: Activity::Stopped, since, .. })) => {
-            format!("stopped {} ago", between(since, now))
-        }
-        (RunStatus::Running, Some(Doing { step_works: true, .. })) => "running without an engine".to_owned(),
-        (RunStatus::Running, _) if row.live_attempts == 0 && row.waits_for.is_some() => {
-            let wait = row.waits_for.as_ref();
-            wait.map(|wait| waiting_for(&wait.account, wait.resets_at, wait.due)).unwrap_or_default()
-        }
-        (status, _) => status.word().to_owned(),
+        (Stands::WaitingForAccount, _, Some(wait)) => waiting_for(&wait.account, wait.resets_at, wait.due),
+        _ => word,
     }
 }
 

@@ -214,6 +214,7 @@ fn the_status_of_a_run_is_true_after_a_kill() {
     assert!(listed.out.contains("running without an engine"), "{listed:?}");
     assert!(listed.err.contains("envoi resume RUN waits for the step and goes on"), "{listed:?}");
     assert_eq!((activity(), &row(&stage, &run)["step_works"]), ("working".to_owned(), &Value::Bool(true)));
+    assert_eq!(text(&row(&stage, &run)["stands"]), "running_without_an_engine");
     let show = stage.expect(0, &["show", &run]).out;
     let goes_on = format!("running without an engine: its step still works; envoi resume {run} waits");
     assert!(show.contains(&goes_on), "{show}");
@@ -229,7 +230,10 @@ fn the_status_of_a_run_is_true_after_a_kill() {
         crate::stage::signal(pid, Signal::KILL);
     });
     wait_until("the step to be gone", || row(&stage, &run)["step_works"] == Value::Bool(false));
-    assert_eq!(activity(), "stopped");
+    assert_eq!(
+        (activity(), text(&row(&stage, &run)["stands"])),
+        ("stopped".to_owned(), "stopped".to_owned())
+    );
     let (runs, show) = (stage.expect(0, &["runs"]).out, stage.expect(0, &["show", &run]).out);
     assert!(runs.contains("stopped") && !runs.contains("running"), "{runs}");
     assert!(show.contains("stopped") && show.contains(&format!("envoi resume {run}")), "{show}");

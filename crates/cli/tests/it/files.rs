@@ -437,6 +437,8 @@ fn a_restore_that_is_not_done_is_shown_until_it_is() {
         !is_done
     });
     assert!(stage.expect(0, &["runs"]).out.contains("files half set back"));
+    let half = || stage.json(&["--json", "runs"])[0]["files_half_set_back"].clone();
+    assert_eq!(half(), true);
     stage.write("work/f77", "typed\n");
     assert!(stage.expect(0, &["show", &id]).out.contains(&format!("restore {id} --undo takes it back")));
     assert!(stage.expect(8, &["doctor"]).out.contains("restore that is not done"));
@@ -451,6 +453,7 @@ fn a_restore_that_is_not_done_is_shown_until_it_is() {
     assert!(late.len() == 1 && late[0]["path"] == "f77" && late[0]["size"] == 6, "{late:?} {undone:?}");
     assert_eq!(work(&stage), now);
     assert!(!stage.expect(0, &["runs"]).out.contains("half"));
+    assert_eq!(half(), false);
     assert!(!stage.expect(0, &["show", &id]).out.contains("half set back"));
     stage.expect(0, &["doctor"]);
 }

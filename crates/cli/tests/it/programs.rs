@@ -407,7 +407,10 @@ fn a_refused_agent_waits_until_the_reset_and_so_does_every_run_that_uses_its_acc
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the wait", || waits(&stage).len() == 1);
     let row = &waits(&stage)[0];
-    assert_eq!(row["status"], "running");
+    assert_eq!(
+        (text(&row["status"]), text(&row["stands"])),
+        ("running".to_owned(), "waiting_for_account".to_owned())
+    );
     let run = text(&row["run"]);
     let used = &stage.json(&["--json", "show", &run])["used"];
     assert_eq!(used["agent_hops"], 0, "a refused attempt uses up nothing");

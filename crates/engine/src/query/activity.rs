@@ -28,6 +28,12 @@ impl Present {
         Ok(Self { seen, epoch: reader.epoch()? })
     }
 
+    /// See [`look_at`]. A run whose events cannot be read has no change of files that is open.
+    fn set(&self, layout: &Layout, reader: &Reader, row: &mut RunRow) {
+        row.doing = self.doing(layout, reader, row);
+        row.files_half_set_back = reader.has_files_half_set_back(row).unwrap_or(false);
+    }
+
     /// What is done for a run; `None` for one that is over, and not aside.
     fn doing(&self, layout: &Layout, reader: &Reader, row: &RunRow) -> Option<Doing> {
         if let Some(aside) = &row.aside {
@@ -63,17 +69,17 @@ impl Present {
 /// As [`Reader::run`].
 pub fn run_row(layout: &Layout, reader: &Reader, run: &RunId) -> Result<RunRow, ReadError> {
     let mut row = reader.run(run)?;
-    row.doing = Present::look(layout, reader)?.doing(layout, reader, &row);
+    Present::look(layout, reader)?.set(layout, reader, &mut row);
     Ok(row)
 }
 
-/// Sets for each of these runs what is done for it now.
+/// Sets for each of these runs what is done for it now, and whether its files are half set back.
 ///
 /// # Errors
 /// The machine's.
 pub fn look_at(layout: &Layout, reader: &Reader, rows: &mut [RunRow]) -> Result<(), ReadError> {
     let present = Present::look(layout, reader)?;
-    rows.iter_mut().for_each(|row| row.doing = present.doing(layout, reader, row));
+    rows.iter_mut().for_each(|row| present.set(layout, reader, row));
     Ok(())
 }
 

@@ -108,6 +108,10 @@ pub struct RunPage {
     pub tenant: String,
     /// Only in this status: a word of [`crate::RunStatus`].
     pub status: Option<String>,
+    /// Only those that are set aside.
+    pub aside: bool,
+    /// Only those that are not over.
+    pub unfinished: bool,
     /// Only of this flow.
     pub flow: Option<String>,
     /// Only those whose id, flow, step, starter or reason has this text; capital letters do not matter.

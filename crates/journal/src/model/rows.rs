@@ -57,6 +57,8 @@ pub struct RunRow {
     pub part: Option<Box<Part>>,
     /// What is done for it now, if that was looked at: the journal alone does not know it.
     pub doing: Option<Doing>,
+    /// Whether a change of its files was begun and is not done, if that was looked at.
+    pub files_half_set_back: bool,
 }
 
 /// What is done for a run.
@@ -186,6 +188,7 @@ impl RunRow {
             waits_for: None,
             part: None,
             doing: None,
+            files_half_set_back: false,
         }
     }
 

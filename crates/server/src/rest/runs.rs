@@ -16,7 +16,7 @@ use axum::{http::StatusCode, response::Response};
 use envoi_api::{
     event,
     handoff::{HandoffRow, Handoffs},
-    run::{Run, RunStatus, Runs},
+    run::{Run, RunStatus, Runs, Stands},
 };
 use envoi_contract::{code::Code, time::Timestamp};
 use envoi_engine::{
@@ -24,7 +24,7 @@ use envoi_engine::{
     protocol::{Request, ResumeRequest},
     run_row,
 };
-use envoi_journal::{EventFilter, EventText, ReadError, RunPage};
+use envoi_journal::{EventFilter, EventText, ReadError, RunPage, RunRow};
 use envoi_kernel::{
     event::Choice,
     ids::{AttemptId, RunId, StepId, VisitId},
@@ -40,13 +40,22 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
         let expected = RunStatus::ALL.iter().map(|status| status.word()).collect::<Vec<_>>().join(", ");
         return Err(Problem::bad_request(format!("`{unknown}` is no status; expected {expected}")));
     }
+    let stands = request.query("stands").map(|word| {
+        let expected = Stands::WORDS.join(", ");
+        let unknown = || Problem::bad_request(format!("`{word}` is no way to stand; expected {expected}"));
+        Stands::of(word).ok_or_else(unknown)
+    });
+    let stands = stands.transpose()?;
+    let in_doubt = request.truth("in_doubt")?;
     let bad_cursor = || Problem::bad_request("`cursor` is not the `next` of a page");
     let before = request.query("cursor").map(RunId::new).transpose().map_err(|_| bad_cursor())?;
     let limit = request.limit()?;
     let bad_since = || Problem::bad_request("`since` is not a time of RFC 3339");
     let since =
         request.query("since").map(|since| Timestamp::parse(since).ok_or_else(bad_since)).transpose()?;
-    let page = RunPage {
+    let mut page = RunPage {
+        aside: stands == Some(Stands::SetAside),
+        unfinished: in_doubt || stands.is_some_and(Stands::is_unfinished),
         tenant: request.bearer.tenant.clone(),
         status: status.map(str::to_owned),
         flow: request.query("flow").map(str::to_owned),
@@ -58,12 +67,27 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     };
     let wants_so_far = request.truth("so_far")?;
     let wants_counts = request.truth("counts")?;
+    let fits = |row: &RunRow| {
+        stands.is_none_or(|stands| Stands::from(row) == stands) && (!in_doubt || row.in_doubt > 0)
+    };
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let (rows, so_far, counts) = app.read(|reader| {
-        let mut rows = reader.run_page(&page).map_err(|error| match error {
-            ReadError::Missing { .. } => bad_cursor(),
-            error => error.into(),
-        })?;
-        look_at(app.layout(), reader, &mut rows)?;
+        let mut rows: Vec<RunRow> = Vec::new();
+        // How a run stands is in no table: what works on it is looked at. Those that do not fit are read over.
+        while rows.len() < most {
+            let mut found = reader.run_page(&page).map_err(|error| match error {
+                ReadError::Missing { .. } => bad_cursor(),
+                error => error.into(),
+            })?;
+            look_at(app.layout(), reader, &mut found)?;
+            let is_last = found.len() < most;
+            page.before = found.last().map(|row| row.run.clone()).or(page.before.take());
+            rows.extend(found.into_iter().filter(fits));
+            if is_last {
+                break;
+            }
+        }
+        rows.truncate(most);
         let so_far = wants_so_far.then(|| app.so_far.of_runs(reader, &rows, &app.step_rows));
         let counts = wants_counts.then(|| reader.run_counts(&page)).transpose()?;
         Ok::<_, Problem>((rows, so_far.unwrap_or_default(), counts))

@@ -435,6 +435,8 @@ export interface Forked {
   actor: string;
   /** How many events it has. */
   events: number;
+  /** Whether a change of its files, by `envoi restore` or `envoi apply`, was begun and is not done. */
+  files_half_set_back: boolean;
   /** The id of its flow. */
   flow: string;
   /** The digest of the flow that it is pinned to. */
@@ -461,6 +463,8 @@ export interface Forked {
   run: string;
   /** Why it is set aside; null if it is not. */
   set_aside: JsonObject | null;
+  /** How it stands, in one word, with what works on it now and what it waits for. */
+  stands: "set_aside" | "stopped" | "running_without_an_engine" | "waiting_for_account" | "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   /** When its first event was decided. */
   started_at: string;
   /** Where it stands. */
@@ -918,6 +922,8 @@ export interface Run {
   actor: string;
   /** How many events it has. */
   events: number;
+  /** Whether a change of its files, by `envoi restore` or `envoi apply`, was begun and is not done. */
+  files_half_set_back: boolean;
   /** The id of its flow. */
   flow: string;
   /** The digest of the flow that it is pinned to. */
@@ -942,6 +948,8 @@ export interface Run {
   run: string;
   /** Why it is set aside; null if it is not. */
   set_aside: JsonObject | null;
+  /** How it stands, in one word, with what works on it now and what it waits for. */
+  stands: "set_aside" | "stopped" | "running_without_an_engine" | "waiting_for_account" | "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   /** When its first event was decided. */
   started_at: string;
   /** Where it stands. */

@@ -7,15 +7,13 @@ use crate::{
     process::{clock, failure::Failure, invocation, output},
     store::{
         home::Home,
-        open_restore,
         standing::{copy_of, of_a_copy, stands},
     },
 };
-use envoi_api::run::Run;
-use envoi_journal::{Activity, RunFilter, RunRow, RunStatus};
-use envoi_kernel::ids::RunId;
-pub(crate) use follow::follow;
-use std::{collections::BTreeSet, path::Path};
+use envoi_api::run::{Run, Stands};
+use envoi_journal::{RunFilter, RunRow};
+pub(crate) use follow::{aside_line, follow, record_lines, unreadable};
+use std::path::Path;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -23,22 +21,14 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
         .all_runs(RunFilter { unfinished, limit: Some(limit.saturating_add(1)) })
         .map_err(Failure::store)?;
     envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
-    let half = match home.json {
-        true => BTreeSet::new(),
-        false => {
-            rows.iter().filter(|row| open_restore::is_open(&reader, row)).map(|row| row.run.clone()).collect()
-        }
-    };
-    print(rows, limit, home.json, &half, copy_of(&store).as_deref())
+    print(rows, limit, home.json, copy_of(&store).as_deref())
 }
 
-/// Prints the first `limit` of these runs, and says so if there are more. The files of those in `half` are half set back. `copy_of` is the
-/// store that theirs is a copy of.
+/// Prints the first `limit` of these runs, and says so if there are more. `copy_of` is the store that theirs is a copy of.
 pub(crate) fn print(
     mut rows: Vec<RunRow>,
     limit: u32,
     json: bool,
-    half: &BTreeSet<RunId>,
     copy_of: Option<&Path>,
 ) -> Result<u8, Failure> {
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -51,42 +41,40 @@ pub(crate) fn print(
     }
     match copy_of {
         Some(of) => stderr::line(format_args!("{}", of_a_copy(of))),
-        None => hint(&rows, half),
+        None => hint(&rows),
     }
     let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
-    let table: Vec<Vec<String>> =
-        std::iter::once(header).chain(rows.iter().map(|row| as_cells(row, half))).collect();
+    let table: Vec<Vec<String>> = std::iter::once(header).chain(rows.iter().map(as_cells)).collect();
     let text = output::list(&table, &[0], &[1, 3, 5]);
     output::data(&text).map(|()| 0)
 }
 
 /// Says what goes on with runs that do not go on by themselves, once for all of them.
-fn hint(rows: &[RunRow], half: &BTreeSet<RunId>) {
-    let is = |activity| move |row: &&RunRow| row.doing.is_some_and(|doing| doing.activity == activity);
+fn hint(rows: &[RunRow]) {
+    let any = |stands| rows.iter().any(|row| Stands::from(row) == stands);
     let envoi = invocation::envoi();
-    let running = || rows.iter().filter(|row| row.status() == RunStatus::Running);
-    if running().any(|row| is(Activity::Stopped)(&row)) {
+    if any(Stands::Stopped) {
         stderr::line(format_args!("stopped: nothing works on it; {envoi} resume RUN goes on"));
     }
-    if running().any(|row| row.doing.is_some_and(|doing| doing.step_works)) {
+    if any(Stands::RunningWithoutAnEngine) {
         stderr::line(format_args!(
             "running without an engine: its step still works; {envoi} resume RUN waits for the step and goes on"
         ));
     }
-    if rows.iter().any(|row| is(Activity::SetAside)(&row)) {
+    if any(Stands::SetAside) {
         stderr::line(format_args!("set aside: {envoi} show RUN says why; {envoi} resume RUN tries again"));
     }
-    if rows.iter().any(|row| half.contains(&row.run)) {
+    if rows.iter().any(|row| row.files_half_set_back) {
         stderr::line(format_args!("files half set back: {envoi} show RUN says what completes it"));
     }
 }
 
-fn as_cells(row: &RunRow, half: &BTreeSet<RunId>) -> Vec<String> {
+fn as_cells(row: &RunRow) -> Vec<String> {
     let others = match row.live_attempts {
         0 | 1 => String::new(),
         several => format!(", {several} attempts"),
     };
-    let half = if half.contains(&row.run) { " (files half set back)" } else { "" };
+    let half = if row.files_half_set_back { " (files half set back)" } else { "" };
     let in_doubt = if row.in_doubt > 0 { " (in doubt)" } else { "" };
     vec![
         row.run.to_string(),

@@ -11,7 +11,7 @@ use crate::{
     store::{
         home::Home,
         open_restore, select,
-        standing::{copy_of, of_a_copy, waiting_for},
+        standing::{copy_of, of_a_copy, stands, waiting_for},
     },
     text::{
         columns::{Charset, clip, prose},
@@ -33,12 +33,12 @@ use envoi_api::{
     cause::failure,
     handoff::HandoffRow,
     question::Question,
-    run::{Corrected, ImportedFrom, OpenQuestion, Reopened, RunDetail},
+    run::{Corrected, ImportedFrom, OpenQuestion, Reopened, RunDetail, Stands},
     words::{head, plain},
 };
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::load_run;
-use envoi_journal::{Activity, Aside, Doing, Found, Imported, Reader, RunRow, RunStatus};
+use envoi_journal::{Aside, Doing, Found, Imported, Reader, RunRow};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{Correction, InterruptRaised},
@@ -200,9 +200,8 @@ fn place_of(visit: &VisitId) -> String {
 fn status_lines(row: &RunRow, status: &str, reason: &str, copy_of: Option<&Path>) -> String {
     let envoi = invocation::envoi();
     let run = &row.run;
-    let is_running = row.status() == RunStatus::Running;
-    let mut text = match row.doing {
-        Some(Doing { activity: Activity::Stopped, since, .. }) if is_running => {
+    let mut text = match (Stands::from(row), row.doing) {
+        (Stands::Stopped, Some(Doing { since, .. })) => {
             let ago = between(since, envoi_engine::now());
             let next = match copy_of {
                 Some(_) => String::new(),
@@ -210,9 +209,10 @@ fn status_lines(row: &RunRow, status: &str, reason: &str, copy_of: Option<&Path>
             };
             format!("status     stopped {ago} ago: nothing works on it{next}\n")
         }
-        Some(Doing { step_works: true, .. }) if is_running => format!(
+        (Stands::RunningWithoutAnEngine, _) => format!(
             "status     running without an engine: its step still works; {envoi} resume {run} waits for the step and goes on\n"
         ),
+        (Stands::WaitingForAccount, _) => format!("status     {}\n", stands(row, envoi_engine::now())),
         _ => format!("status     {status}{reason}\n"),
     };
     if let Some(of) = copy_of.filter(|_| row.ended.is_none()) {
@@ -327,6 +327,8 @@ fn overview(
     text.push('\n');
     text.push_str(&accounts::tables(run, envoi_engine::now()));
     text.push_str(&accounts::of_family(run));
+    let models = accounts::by_model(reader, id, run).map_err(Failure::store)?;
+    text.push_str(&accounts::table_by_model(&models));
     text.push('\n');
     let past = Past::read(reader, id, most_visits).map_err(Failure::store)?;
     let (rows, earlier) = past.rows(reader, run, id, &running, most_visits).map_err(Failure::store)?;
@@ -412,6 +414,7 @@ fn detail(
         signer: imported.signer.clone(),
     });
     Ok(RunDetail {
+        by_model: accounts::by_model(reader, id, run).map_err(Failure::store)?,
         imported,
         corrected: corrected.collect(),
         run: envoi_api::run::Run { head: own.head.map(|head| head.to_string()), ..row.into() },

@@ -233,6 +233,10 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("listRuns", &[], plain());
     let page = ask("listRuns", &[], query("?limit=1&status=waiting&flow=publish")).json();
     let next = text(&page["next"]);
+    assert_eq!(
+        ask("listRuns", &[], query("?limit=1&stands=waiting&in_doubt=false")).json()["runs"],
+        page["runs"]
+    );
     let older = ask("listRuns", &[], query(&format!("?cursor={next}"))).json();
     assert!(older["runs"].as_array().unwrap().iter().all(|row| row["run"] != page["runs"][0]["run"]));
     for wrong in [
@@ -244,6 +248,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
         "?cursor=x",
         &format!("?cursor={NO_RUN}"),
         "?status=good",
+        "?stands=good",
+        "?in_doubt=maybe",
         "?since=today",
     ] {
         assert_eq!(ask("listRuns", &[], query(wrong)).status, 400, "{wrong}");

@@ -68,6 +68,17 @@ fn a_secret_whose_file_became_a_pipe_sets_only_its_run_aside() {
     let row = admin.get(&format!("/v1/runs/{run}")).json();
     assert_eq!(row["set_aside"]["code"], "SECRET_MISSING", "{row}");
     assert!(text(&row["set_aside"]["reason"]).contains("not a regular file"), "{row}");
+    let listed = |filter: &str| {
+        let found = admin.json(&format!("/v1/runs?{filter}"))["runs"].clone();
+        found
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| (text(&row["run"]), text(&row["stands"])))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed("stands=set_aside"), [(run.clone(), "set_aside".to_owned())]);
+    assert!(listed("stands=running").is_empty() && listed("in_doubt=true").is_empty());
     let done = ended(served);
     assert_eq!(done.code, Some(0), "{done:?}");
     let refused = stage.expect(6, &["resume", &run]);

@@ -97,6 +97,7 @@ fn part_of_run(row: &Row<'_>, error: rusqlite::Error) -> Result<RunRow> {
         waits_for: waits_for(row)?,
         part: None,
         doing: None,
+        files_half_set_back: false,
     })
 }
 
@@ -152,6 +153,7 @@ pub(super) fn whole_run(row: &Row<'_>) -> Result<RunRow> {
         waits_for: waits_for(row)?,
         part: None,
         doing: None,
+        files_half_set_back: false,
     })
 }
 

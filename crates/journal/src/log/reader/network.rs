@@ -106,11 +106,21 @@ impl Reader {
         let before = page.before.as_ref().map(|run| self.key_of(&page.tenant, run)).transpose()?;
         let sql = select_runs(&format!(
             "WHERE {RUNS_LIKE} AND (?6 IS NULL OR runs.run < ?6) AND (?7 IS NULL OR ?7 = {STATUS}) \
-             ORDER BY runs.run DESC LIMIT ?8"
+             AND (NOT ?9 OR runs.run IN (SELECT run FROM set_aside)) AND (NOT ?10 OR ended IS NULL) ORDER BY runs.run DESC LIMIT ?8"
         ));
         let since = page.since.map(Timestamp::as_millis);
-        let values =
-            params![page.tenant, page.flow, since, page.root, page.text, before, page.status, page.limit];
+        let values = params![
+            page.tenant,
+            page.flow,
+            since,
+            page.root,
+            page.text,
+            before,
+            page.status,
+            page.limit,
+            page.aside,
+            page.unfinished
+        ];
         self.rows(&sql, values, |row| self.run_row(row), "a run")
     }
 

@@ -154,6 +154,8 @@ class Client:
         self,
         *,
         status: Optional[str] = None,
+        stands: Optional[str] = None,
+        in_doubt: bool = False,
         flow: Optional[str] = None,
         q: Optional[str] = None,
         since: Optional[str] = None,
@@ -161,15 +163,18 @@ class Client:
     ) -> Iterator[Run]:
         """Runs, newest first; pages are read as one goes through them.
 
-        `q` is a text in the id, flow, step, starter or reason; `since` a time (RFC 3339); `root` a run, for its forks.
+        `status` is a word of `Run.status`, `stands` one of `Run.stands`; `q` a text in the id, flow, step, starter or reason; `since` a time (RFC 3339); `root` a run, for its forks.
         """
-        for page in self._run_pages({"status": status, "flow": flow, "q": q, "since": since, "root": root}):
+        query = {"status": status, "stands": stands, "in_doubt": in_doubt or None, "flow": flow, "q": q, "since": since, "root": root}
+        for page in self._run_pages(query):
             yield from page["runs"]
 
     def list_runs_so_far(
         self,
         *,
         status: Optional[str] = None,
+        stands: Optional[str] = None,
+        in_doubt: bool = False,
         flow: Optional[str] = None,
         q: Optional[str] = None,
         since: Optional[str] = None,
@@ -179,7 +184,7 @@ class Client:
 
         That is `None` for a run with so many events that this page could not read them; ask again for it.
         """
-        query = {"status": status, "flow": flow, "q": q, "since": since, "root": root, "so_far": "true"}
+        query = {"status": status, "stands": stands, "in_doubt": in_doubt or None, "flow": flow, "q": q, "since": since, "root": root, "so_far": "true"}
         for page in self._run_pages(query):
             so_far = {each["run"]: each for each in page["so_far"]}
             yield from ((run, so_far.get(run["run"])) for run in page["runs"])
@@ -196,7 +201,7 @@ class Client:
         query = {"flow": flow, "q": q, "since": since, "root": root, "counts": "true"}
         return cast(Dict[str, int], self._get("runs", **query, limit=1).object()["counts"])
 
-    def _run_pages(self, query: Dict[str, Optional[str]]) -> Iterator[Runs]:
+    def _run_pages(self, query: Mapping[str, Union[str, bool, None]]) -> Iterator[Runs]:
         cursor = None
         while True:
             page = cast(Runs, self._get("runs", **query, limit=PAGE, cursor=cursor).object())

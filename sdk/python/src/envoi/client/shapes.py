@@ -331,6 +331,8 @@ class Forked(TypedDict):
     """Who started it."""
     events: int
     """How many events it has."""
+    files_half_set_back: bool
+    """Whether a change of its files, by `envoi restore` or `envoi apply`, was begun and is not done."""
     flow: str
     """The id of its flow."""
     flow_digest: str
@@ -357,6 +359,8 @@ class Forked(TypedDict):
     """Its id."""
     set_aside: Optional[Dict[str, Any]]
     """Why it is set aside; null if it is not."""
+    stands: Literal["set_aside", "stopped", "running_without_an_engine", "waiting_for_account", "running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
+    """How it stands, in one word, with what works on it now and what it waits for."""
     started_at: str
     """When its first event was decided."""
     status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
@@ -784,6 +788,8 @@ class Run(TypedDict):
     """Who started it."""
     events: int
     """How many events it has."""
+    files_half_set_back: bool
+    """Whether a change of its files, by `envoi restore` or `envoi apply`, was begun and is not done."""
     flow: str
     """The id of its flow."""
     flow_digest: str
@@ -808,6 +814,8 @@ class Run(TypedDict):
     """Its id."""
     set_aside: Optional[Dict[str, Any]]
     """Why it is set aside; null if it is not."""
+    stands: Literal["set_aside", "stopped", "running_without_an_engine", "waiting_for_account", "running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
+    """How it stands, in one word, with what works on it now and what it waits for."""
     started_at: str
     """When its first event was decided."""
     status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]

@@ -125,6 +125,9 @@ fn a_page_begins_where_the_last_one_ended_and_a_stranger_s_run_moves_none() {
     let status = |word: &str| RunPage { status: Some(word.to_owned()), limit: 9, ..page(None) };
     assert_eq!(names(&status("waiting")).len(), 3);
     assert_eq!(names(&status("succeeded")).len(), 0);
+    let unfinished = RunPage { unfinished: true, limit: 9, ..page(None) };
+    let aside = RunPage { aside: true, limit: 9, ..page(None) };
+    assert_eq!((names(&unfinished).len(), names(&aside).len()), (3, 0));
     let text = |text: &str| RunPage { text: Some(text.to_owned()), limit: 9, ..page(None) };
     assert_eq!(names(&text("RUN_C")), ["run_c"]);
     assert_eq!(names(&text("%")), [""; 0], "it is a text, not a pattern");
