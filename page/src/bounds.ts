@@ -7,7 +7,7 @@ export const BOUNDS: Readonly<Record<string, [member: keyof Raise["more"], label
   agent_hops: ["agent_hops", "More attempts"],
   llm_calls: ["llm_calls", "More model calls"],
   iterations: ["iterations", "More loop-backs"],
-  rounds: ["rounds", "More rounds"],
+  rounds: ["rounds", "More rounds of goals"],
   wall_time: ["wall_time_ms", "More minutes of work"],
   waiting: ["waiting_ms", "More minutes of waiting for accounts"],
   cost_usd: ["cost_usd", "More dollars"],

@@ -15,7 +15,7 @@ const ROWS: readonly [member: keyof Amounts & keyof RunLedger["limits"], name: s
   ["agent_hops", "attempts"],
   ["llm_calls", "model calls"],
   ["iterations", "loop-backs"],
-  ["rounds", "rounds"],
+  ["rounds", "rounds of goals"],
   ["wall_time_ms", "time of work"],
   ["waiting_ms", "waiting for accounts"],
 ];
@@ -149,7 +149,7 @@ function Rounds({ nodes, isAtLeast }: { nodes: readonly Node[]; isAtLeast: boole
   if (loops.length === 0) return null;
   return (
     <>
-      <h2>By round</h2>
+      <h2>By round of a loop</h2>
       {loops.map((loop) => {
         const rounds = loop.parts.map((part, nth) => ({ name: part.group === undefined ? `visit ${part.row?.visit ?? nth + 1}` : part.name, ...usedBy(part), words: part.group?.words ?? part.row?.summary ?? "" }));
         const byCost = rounds.some(({ cost }) => cost > 0n);

@@ -13,6 +13,7 @@ mod correct;
 #[cfg(test)]
 mod fake;
 mod files;
+mod follow;
 mod inbox;
 mod logs;
 mod look;
@@ -135,7 +136,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Inbox(args::InboxArgs { run, all, limit, .. }) => {
             inbox::inbox(&remote()?, run.as_deref(), all, limit)
         }
-        Command::Runs(args::RunsArgs { follow: true, .. }) => Err(not_here("runs --follow")),
+        Command::Runs(args::RunsArgs { follow: true, .. }) => follow::follow(&remote()?),
         Command::Runs(args::RunsArgs { unfinished, limit, .. }) => runs::list(&remote()?, unfinished, limit),
         Command::Show(args::ShowArgs { run, envelope, events, handoff, limit }) => {
             let view = crate::command::show::View::of(envelope, events, handoff, limit);

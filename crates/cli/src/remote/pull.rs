@@ -22,13 +22,13 @@ use envoi_kernel::{
 use serde::Deserialize;
 
 /// Events of one request: as many as the server gives.
-const PAGE: u32 = 200;
+pub(super) const PAGE: u32 = 200;
 /// Larger files are not brought to be shown.
 const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Deserialize)]
-struct Events {
-    events: Vec<StoredEvent>,
+pub(super) struct Events {
+    pub(super) events: Vec<StoredEvent>,
 }
 
 /// An event with its text in the journal, which a run is rebuilt from.

@@ -117,6 +117,14 @@ fn a_model_is_asked_in_each_protocol_and_what_it_used_is_charged() {
             json!([1, 100, 10, cost]),
             "{protocol}"
         );
+        let models = row["by_model"].as_array().unwrap();
+        assert_eq!(models.len(), 1, "{protocol}: {models:?}");
+        assert_eq!(
+            json!([models[0]["model"], models[0]["calls"], models[0]["tokens_in"], models[0]["cost_usd"]]),
+            json!([protocol, 1, 100, cost])
+        );
+        let shown = stage.expect(0, &["show", &run]).out;
+        assert!(shown.contains("MODEL") && shown.contains(&format!("${cost}")), "{shown}");
         let envelope = stage.json(&["--json", "show", &run, "--envelope"]);
         assert_eq!(envelope["outputs"]["ask"]["summary"], "Hello from the stub.", "{protocol}");
         assert_eq!(settled(&stage)["metrics"]["request_ids"], json!(["req_1"]), "{protocol}");

@@ -63,6 +63,47 @@ fn a_server_that_stops_for_good_is_given_up_and_the_run_is_not() {
 }
 
 #[test]
+fn all_runs_are_followed_across_a_restart_with_each_event_once() {
+    let stage = Stage::with_flow(TWO);
+    let (first, afar) = served(&stage);
+    let address = first.address();
+    afar.expect(0, &["run", "flow.yaml", "--detach"]);
+    let run = stage.run_id();
+    let mut following = afar.start(&["--json", "runs", "--follow"]);
+    let mut heard: Vec<Value> = Vec::new();
+    let mut until = |what: &str, heard: &mut Vec<Value>| {
+        loop {
+            let line = following.line();
+            heard.push(serde_json::from_str(&line).unwrap());
+            if line.contains(what) {
+                break;
+            }
+        }
+    };
+    until("attempt_started", &mut heard);
+    first.process.kill();
+    let _second = Served::on(&stage, &address);
+    stage.write("go", "");
+    stage.write("on", "");
+    until("run_ended", &mut heard);
+    assert!(heard.iter().all(|line| line["run"] == run.as_str()), "{heard:?}");
+    let records: Vec<Value> = heard.iter().map(|line| line["record"].clone()).collect();
+    let events = stage.expect(0, &["show", "--events"]).out;
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records, events);
+    // One that begins meanwhile is heard from its first event on.
+    heard.clear();
+    afar.expect(0, &["run", "flow.yaml"]);
+    until("run_ended", &mut heard);
+    assert!(
+        heard[0]["record"]["event"]["type"] == "run_started" && heard[0]["run"] != run.as_str(),
+        "{heard:?}"
+    );
+    following.signal(Signal::INT);
+    assert_eq!(following.done().code, Some(7));
+}
+
+#[test]
 fn output_is_followed_as_it_comes_until_the_run_rests() {
     let stage = Stage::with_flow(TWO);
     let (_served, afar) = served(&stage);

@@ -49,7 +49,6 @@ fn what_cannot_be_done_at_a_server_is_refused_before_anything_is_done() {
         &["doctor"],
         &["init"],
         &["token", "list"],
-        &["runs", "--follow"],
         &["logs", "--raw"],
         &["run", "flow.yaml", "--take-over"],
         &["resume", "--jobs", "2"],

@@ -20,7 +20,7 @@ use envoi_kernel::{
     Event, Record,
     ids::{RunId, Seq},
 };
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::{collections::BTreeMap, fmt::Display, thread, time::Duration};
 
 /// Between two looks at the journal where there is no picture.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -100,14 +100,14 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
     }
 }
 
-fn unreadable(run: &RunId, error: &ReadError, json: bool) -> String {
+pub(crate) fn unreadable(run: &RunId, error: &dyn Display, json: bool) -> String {
     match json {
         true => output::line(&RunUnreadable { run: run.clone(), unreadable: error.to_string() }),
         false => format!("{run} cannot be read: {error}; {} show {run} says more\n", invocation::envoi()),
     }
 }
 
-fn aside_line(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
+pub(crate) fn aside_line(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
     match aside {
         _ if json => output::line(&RunSetAside { run: run.clone(), set_aside: aside.map(SetAside::from) }),
         Some(Aside { code, reason, .. }) => {
@@ -117,7 +117,7 @@ fn aside_line(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
     }
 }
 
-fn record_lines(run: &RunId, printer: &mut Printer, record: &Record, json: bool) -> String {
+pub(crate) fn record_lines(run: &RunId, printer: &mut Printer, record: &Record, json: bool) -> String {
     if json {
         return output::json(format!("{{\"run\":\"{run}\",\"record\":{}}}\n", event::shown(record)));
     }

@@ -4,8 +4,11 @@ use crate::{
     process::{output, terminal},
     text::{duration::took, known::known},
 };
+use envoi_api::step::{ModelAmounts, StepRows};
 use envoi_contract::time::Timestamp;
-use envoi_kernel::{Run, ledger::Ledger};
+use envoi_journal::{ReadError, Reader};
+use envoi_kernel::{Run, ids::RunId, ledger::Ledger};
+use std::ops::ControlFlow;
 
 /// A counter of the ledger, as people know it.
 struct Counter {
@@ -44,7 +47,7 @@ const COUNTERS: [Counter; 9] = [
         unknown: |_| 0,
     },
     Counter {
-        name: "rounds",
+        name: "rounds of goals",
         short: "ROUNDS",
         of: |used| used.rounds,
         shown: |used| used.rounds.to_string(),
@@ -104,6 +107,44 @@ pub(super) fn tables(run: &Run, now: Timestamp) -> String {
     if several { format!("{bounds}\n{}", output::fitted(&steps, columns)) } else { bounds }
 }
 
+/// What each model has been used for by the run itself. Where no call was made, no event is read.
+pub(super) fn by_model(reader: &Reader, id: &RunId, run: &Run) -> Result<Vec<ModelAmounts>, ReadError> {
+    let used = run.own_share().used;
+    if used.llm_calls == 0 && used.unknown_calls == 0 {
+        return Ok(Vec::new());
+    }
+    let mut rows = StepRows::default();
+    reader.events_between(id, 0, run.next_seq(), |event| {
+        if event.name().starts_with("attempt_") || event.name().starts_with("model_call_") {
+            rows.take_later(&event.record()?);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(rows.by_model())
+}
+
+/// The same as a table; empty if there is none.
+pub(super) fn table_by_model(models: &[ModelAmounts]) -> String {
+    if models.is_empty() {
+        return String::new();
+    }
+    let header = ["MODEL", "PROVIDER", "CALLS", "TOK IN", "TOK OUT", "COST"].map(str::to_owned).to_vec();
+    let rows = models.iter().map(|used| {
+        let tokens = |count: u64| known(count.to_string(), count == 0, used.uncounted_calls);
+        let is_free = used.cost_usd.chars().all(|digit| matches!(digit, '0' | '.'));
+        vec![
+            used.model.clone(),
+            used.provider.clone().unwrap_or_else(|| "-".to_owned()),
+            used.calls.to_string(),
+            tokens(used.tokens_in),
+            tokens(used.tokens_out),
+            known(format!("${}", used.cost_usd), is_free, used.unpriced_calls),
+        ]
+    });
+    let table: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+    format!("\n{}", output::fitted(&table, terminal::columns_of_stdout()))
+}
+
 /// What of the first table the run has not used itself.
 pub(super) fn of_family(run: &Run) -> String {
     let others = run.known_share().beyond(&run.own_share());
@@ -160,7 +201,7 @@ fn limits(run: &Run) -> [Option<Ledger>; 9] {
 fn steps(run: &Run) -> Vec<Vec<String>> {
     let shown: Vec<&Counter> = COUNTERS
         .iter()
-        .filter(|counter| counter.name != "rounds" && counter.is_worth_a_word(run.ledger()))
+        .filter(|counter| counter.name != "rounds of goals" && counter.is_worth_a_word(run.ledger()))
         .collect();
     let header = std::iter::once("STEP").chain(shown.iter().map(|counter| counter.short));
     let header: Vec<String> = header.map(str::to_owned).collect();
