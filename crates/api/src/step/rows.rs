@@ -3,7 +3,9 @@
 //! Pure: what works on an attempt now is given by the caller. What a visit came to is its hand-off's word; of an open one the
 //! run itself says what it is at.
 
-use super::{CachedFrom, ModelAmounts, StepRow, StepState, StepWait, Steps, WaitReason, whole, wholes};
+use super::{
+    CachedFrom, ModelAmounts, StepRow, StepState, StepWait, Steps, Touch, WaitReason, whole, wholes,
+};
 use crate::{
     cause,
     headline::{Sources, headline},
@@ -236,6 +238,17 @@ impl StepRows {
         }
     }
 
+    /// Whether an event of this kind changes anything here; one that is called nothing may be any.
+    #[must_use]
+    pub fn are_made_of(kind: &str) -> bool {
+        kind.is_empty() || kind == "model_call_started" || Touch::of(kind).is_some()
+    }
+
+    /// All events before this one have been taken, or are of no kind of which these are made.
+    pub fn pass(&mut self, next: Seq) {
+        self.next = self.next.max(next);
+    }
+
     /// Takes an event that comes later than the next one. The events between are unknown: nothing in the requested rows depends on them.
     pub fn take_later(&mut self, record: &Record) {
         self.next = record.seq;
@@ -410,7 +423,7 @@ impl StepRows {
             started_at: visit.began.into(),
             ended_at: over.map(|over| over.at.into()),
             next_try_at: visit.next_try.filter(|_| state == StepState::Retries).map(Into::into),
-            waits: visit.all_waits(),
+            waits: visit.all_waits(state == StepState::Ready),
             took_ms: over.map(|over| visit.took_ms(over)),
             cost_usd: visit.cost.map(|cost| cost.to_string()),
             cached_from: visit.cached_from.clone(),
@@ -489,8 +502,14 @@ impl Visit {
         }
     }
 
-    fn all_waits(&self) -> Vec<StepWait> {
-        self.waits.iter().copied().chain(self.waiting).map(StepWait::from).collect()
+    /// One that is ready waits for a slot, no longer for its next try, which is due.
+    fn all_waits(&self, is_ready: bool) -> Vec<StepWait> {
+        let due = self.next_try.filter(|_| is_ready);
+        let waiting = self.waiting.map(|wait| match wait.reason {
+            WaitReason::NextTry | WaitReason::Account => Wait { until: due, ..wait },
+            WaitReason::Person => wait,
+        });
+        self.waits.iter().copied().chain(waiting).map(StepWait::from).collect()
     }
 
     fn took_ms(&self, over: &Over) -> u64 {

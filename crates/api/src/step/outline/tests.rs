@@ -61,6 +61,27 @@ fn what_touches_a_visit_is_what_makes_and_changes_its_row() {
 }
 
 #[test]
+fn rows_and_sums_are_made_of_some_kinds_of_events_alone() {
+    let mut counted = 0;
+    for record in stored() {
+        if StepRows::are_made_of(record.event.name()) {
+            counted += 1;
+            continue;
+        }
+        // After everything that others could build upon.
+        let mut rows = StepRows::default();
+        stored().iter().for_each(|record| rows.take_later(record));
+        let mut passed = rows.clone();
+        passed.pass(record.seq.max(rows.next()).saturating_add(1));
+        let later = Record { seq: passed.next().saturating_sub(1), ..record };
+        rows.take_later(&later);
+        assert_eq!(format!("{rows:?}"), format!("{passed:?}"), "{}", later.event.name());
+    }
+    assert!(counted >= 10, "the kinds that matter are among them: {counted}");
+    assert!(!StepRows::are_made_of("routed") && StepRows::are_made_of(""), "one without a kind may be any");
+}
+
+#[test]
 fn a_row_says_whose_result_it_has_until_an_attempt_makes_its_own() {
     let run = run();
     let settled = |cached: bool| {

@@ -1,6 +1,6 @@
-//! The events of a run from the newest back, each decoded only if the caller wants that.
+//! The events of a run from the newest back, or in their order, each decoded only if the caller wants that.
 //!
-//! For commands that show the end of a run, and of what lies before it need little: what an event is called stands at its beginning.
+//! For views that need few of them, such as the end of a run: what an event is called stands at its beginning.
 
 use super::{Reader, read_error};
 use crate::{
@@ -14,7 +14,7 @@ use envoi_kernel::{
     event::Record,
     ids::{RunId, Seq},
 };
-use rusqlite::{Row, params};
+use rusqlite::{Params, Row, params};
 use serde::de::DeserializeOwned;
 use std::ops::ControlFlow;
 
@@ -77,13 +77,37 @@ impl Reader {
         &self,
         run: &RunId,
         before: Option<Seq>,
+        visit: impl FnMut(&KeptEvent<'_>) -> Result<ControlFlow<()>, ReadError>,
+    ) -> Result<(), ReadError> {
+        let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq < ?2 ORDER BY seq DESC";
+        self.each_kept(sql, params![self.key(run)?, before.map_or(i64::MAX, signed)], visit)
+    }
+
+    /// Calls `visit` with the events of a run from `from` on that stand before `until`, in their order, until it breaks off.
+    ///
+    /// # Errors
+    /// As [`Reader::events_back`].
+    pub fn events_between(
+        &self,
+        run: &RunId,
+        from: Seq,
+        until: Seq,
+        visit: impl FnMut(&KeptEvent<'_>) -> Result<ControlFlow<()>, ReadError>,
+    ) -> Result<(), ReadError> {
+        let sql =
+            "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq";
+        self.each_kept(sql, params![self.key(run)?, signed(from), signed(until)], visit)
+    }
+
+    fn each_kept(
+        &self,
+        sql: &str,
+        values: impl Params,
         mut visit: impl FnMut(&KeptEvent<'_>) -> Result<ControlFlow<()>, ReadError>,
     ) -> Result<(), ReadError> {
-        let key = self.key(run)?;
         let failed = |error| read_error(error, "an event");
-        let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq < ?2 ORDER BY seq DESC";
         let mut statement = self.conn.prepare_cached(sql).map_err(failed)?;
-        let mut rows = statement.query(params![key, before.map_or(i64::MAX, signed)]).map_err(failed)?;
+        let mut rows = statement.query(values).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let seq = unsigned(row.get("seq").map_err(failed)?);
             // Bytes that are no text are no event: decoding it says so.
