@@ -53,9 +53,12 @@ function Rounds({ run, loop: { name, rounds } }: { run: string; loop: Loop }): J
       {rounds.map((round) => <option key={round.name} value={round.name}>{round.name}</option>)}
     </select></label>
   );
+  const nth = rounds.indexOf(after);
+  // Both move: what is compared is a round and the one before it.
+  const link = (to: number, id: string, label: string): JSX.Element | null => (rounds[to - 1] === undefined || rounds[to] === undefined ? null : <button class="link" id={id} onClick={() => setQueries({ before: rounds[to - 1]?.name ?? "", after: rounds[to]?.name ?? "" })}>{label}</button>);
   return (
     <>
-      <p class="facts"><Line text={name} />{select("before", before.name)}{select("after", after.name)}</p>
+      <p class="facts"><Line text={name} />{select("before", before.name)}{select("after", after.name)}{link(nth - 1, "before", "← the rounds before")}{link(nth + 1, "after", "the next rounds →")}</p>
       <Pairs pairs={pairsOfRounds(before, after)} run={run} other={run} heads={[before.name, after.name]} />
     </>
   );

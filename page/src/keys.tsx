@@ -16,7 +16,7 @@ const KEYS: readonly [keys: string, does: string][] = [
   ["w s d c m", "of a run: why, its steps, its files, what it cost, its map"],
   ["l", "of a visit: to its output"],
   ["n p", "of a file: to the next and the previous change"],
-  ["[ ]", "of a visit: the visit before, and the next one"],
+  ["[ ]", "of a visit: the attempt or the visit before, and the next one; where rounds are compared: the rounds"],
   [".", "to what can be done with the run"],
   ["Esc", "close the visit, or go back to the list"],
   ["Ctrl+Enter", "send the answer that is chosen, or start the run"],

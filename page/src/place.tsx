@@ -69,16 +69,24 @@ export function PlaceView({ run, place, rows, forkedFrom }: Props): JSX.Element 
   );
 }
 
-/** The visits before and after it, of the same step. Keys `[` and `]` go there. */
+/** The attempt that the address names, else the newest one. */
+function shownAttempt({ attempts }: StepRow): number {
+  const asked = Number(here.value.query.get("attempt"));
+  return Number.isInteger(asked) && asked >= 1 && asked <= attempts ? asked : attempts;
+}
+
+/** The attempts before and after the one that is shown, then the visits of the same step: its rounds, in a loop. Keys `[` and `]` go there. */
 function Neighbours({ run, row, rows }: { run: string; row: StepRow; rows: ReadonlyMap<string, StepRow> }): JSX.Element {
   const same = [...rows.values()].filter((each) => each.step === row.step && each.scope === row.scope).sort((a, b) => a.visit - b.visit);
   const nth = same.findIndex((each) => each.place === row.place);
   const link = (to: StepRow | undefined, id: string, label: string): JSX.Element | null => (to === undefined ? null : <a id={id} href={at("r", run, "at", to.place)}>{label}</a>);
+  const shown = shownAttempt(row);
+  const ofAttempt = (to: number): string => `${at("r", run, "at", row.place)}?attempt=${to}`;
   return (
     <p class="facts">
       <a id="close" href={at("r", run)}>✕ close</a>
-      {link(same[nth - 1], "before", "← the visit before")}
-      {link(same[nth + 1], "after", "the next visit →")}
+      {shown > 1 ? <a id="before" href={ofAttempt(shown - 1)}>← attempt {shown - 1}</a> : link(same[nth - 1], "before", "← the visit before")}
+      {shown < row.attempts ? <a id="after" href={ofAttempt(shown + 1)}>attempt {shown + 1} →</a> : link(same[nth + 1], "after", "the next visit →")}
     </p>
   );
 }
@@ -102,20 +110,29 @@ async function handoffOf(run: string, place: string, signal: AbortSignal): Promi
   return JSON.parse(text) as Handoff;
 }
 
-/** The data that the newest attempt of a visit has handed over, as it was written; undefined if there is none. */
+/** Events that are asked for at once. An attempt settles with what follows from it: mostly the first ones are enough, and beside many other visits few are read. */
+const NEAR = 20;
+
+/** The data that the newest attempt of a visit has handed over, as it was written; undefined if there is none. Read from the end of the visit back. */
 async function dataOf(run: string, row: StepRow, signal: AbortSignal): Promise<string | undefined> {
-  let found: string | undefined;
-  for (let after: number | null = row.first_seq - 1; after !== null && after < row.seq; ) {
-    const text: string = await (await ask(`runs/${encodeURIComponent(run)}/events?limit=200${after < 0 ? "" : `&after=${after}`}`, { signal })).text();
-    for (const item of rawItems(rawMember(text, "events") ?? "[]")) {
-      const event = rawMember(item, "event") ?? "{}";
-      if (rawMember(event, "type") !== '"attempt_settled"') continue;
-      const attempt: unknown = JSON.parse(rawMember(event, "attempt") ?? '""');
-      if (isOf(row.place, String(attempt))) found = rawMember(event, "data");
+  let [until, count] = [row.seq + 1, NEAR];
+  while (until > row.first_seq) {
+    const from = Math.max(row.first_seq, until - count);
+    let [isThere, data]: [boolean, string | undefined] = [false, undefined];
+    for (let after: number | null = from - 1; after !== null && after < until - 1; ) {
+      const text: string = await (await ask(`runs/${encodeURIComponent(run)}/events?limit=${until - 1 - after}${after < 0 ? "" : `&after=${after}`}`, { signal })).text();
+      for (const item of rawItems(rawMember(text, "events") ?? "[]")) {
+        const event = rawMember(item, "event") ?? "{}";
+        if (rawMember(event, "type") !== '"attempt_settled"') continue;
+        const attempt: unknown = JSON.parse(rawMember(event, "attempt") ?? '""');
+        if (isOf(row.place, String(attempt))) [isThere, data] = [true, rawMember(event, "data")];
+      }
+      after = JSON.parse(rawMember(text, "next") ?? "null") as number | null;
     }
-    after = JSON.parse(rawMember(text, "next") ?? "null") as number | null;
+    if (isThere) return data === "null" || data === "{}" ? undefined : data;
+    [until, count] = [from, 200];
   }
-  return found === "null" || found === "{}" ? undefined : found;
+  return undefined;
 }
 
 /** Its data, asked for when it is wanted: it stands among the events of the run. */
@@ -233,9 +250,7 @@ function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } 
   const { query } = here.value;
   const linked = query.get("log");
   // A link to lines is one to those of an attempt, whatever was tried after it.
-  const asked = Number(query.get("attempt"));
-  const isAttempt = Number.isInteger(asked) && asked >= 1 && asked <= row.attempts;
-  const attempt = isAttempt ? asked : row.attempts;
+  const attempt = shownAttempt(row);
   const setAttempt = (to: number): void => setQueries({ attempt: String(to), log: stream, line: "" });
   const [stream, setStream] = useState<Stream>(linked === "stdout" || linked === "stderr" ? linked : row.state === "failed" || row.state === "retries" ? "stderr" : "stdout");
   return (

@@ -7,10 +7,10 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { Answer, AttachmentRef, QuestionDetail, Questions, RunLedger } from "./api.js";
+import type { Answer, AttachmentRef, QuestionDetail, Questions } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
 import { Conflicts, Editor, conflictsIn, hasMarker, withEndsOf, type Edits } from "./conflicts.js";
-import { dollars, unknownIn } from "./cost.js";
+import { dollars } from "./cost.js";
 import { Form, fieldsOf, read, refusedFields, type Values } from "./form.js";
 import { Line, Words, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
@@ -190,13 +190,8 @@ function LastHandoff({ question: { last_handoff: last } }: { question: QuestionD
   );
 }
 
-/** What it has cost so far. What is not known of it is in the accounts of the run. */
-function Used({ question: { run, used, limits } }: { question: QuestionDetail }): JSX.Element {
-  const loaded = useLoaded<RunLedger>((signal) => json(`runs/${encodeURIComponent(run)}/ledger`, { signal }), [run], (change) => change.run === run);
-  // Before that is known, an amount would say that it is all.
-  if (loaded.value === undefined && loaded.error === undefined) return <span class="note" />;
-  return <span class="note">used {dollars(used.cost_usd, limits.cost_usd, loaded.value === undefined ? 0 : unknownIn(loaded.value))} · {plural(used.agent_hops, "attempt")}</span>;
-}
+/** What it has cost so far, and of how much that is not known. */
+const Used = ({ question: { used, limits } }: { question: QuestionDetail }): JSX.Element => <span class="note">used {dollars(used.cost_usd, limits.cost_usd, used.unknown_costs)} · {plural(used.agent_hops, "attempt")}</span>;
 
 function Closed({ question }: { question: QuestionDetail }): JSX.Element {
   const { given } = question;

@@ -5,12 +5,13 @@ import type { JSX } from "preact";
 
 import type { StepRow } from "./api.js";
 import { axisOf, type Axis } from "./axis.js";
-import { Line } from "./foreign.js";
+import { Line, named } from "./foreign.js";
+import { inTwo } from "./names.js";
 import { State, now, signOf } from "./parts.js";
 import { at, go, place, setQuery } from "./router.js";
 import { above, every, flat, isBad, movedBy, opens, type Items, type Node } from "./tree.js";
 import { clock, duration, moment, plural, since } from "./words.js";
-import { barOf, workOf, worked } from "./worked.js";
+import { barOf, workOf, worked, type Reason } from "./worked.js";
 
 /** Pixels of a row, and rows beyond the edge that are in the document too. */
 const HEIGHT = 28;
@@ -194,6 +195,17 @@ function Head({ axis }: { axis: Axis }): JSX.Element {
   );
 }
 
+/** What a row waited for, in words; for the eye each has its own hatching. */
+const WAITS: Readonly<Record<Reason | "nothing", string>> = { person: "waited for a person", account: "waited for an account", next_try: "waited for its next try", slot: "waited for a slot", nothing: "nothing worked on it" };
+
+/** When it began, and what it waited for and how long. */
+function spoken(node: Node, begun: string): string {
+  const waits = worked(node, now.value)?.waits ?? [];
+  const of = (reason: Reason): number => waits.reduce((sum, [from, to, why]) => sum + (why === reason ? to - from : 0), 0);
+  const told = (["person", "account", "next_try", "slot"] as const).filter((reason) => waits.some(([, , why]) => why === reason)).map((reason) => `${WAITS[reason]} for ${duration(of(reason))}`);
+  return [begun, ...told].join(", ");
+}
+
 /** When a visit was worked on, among those in view. What is hatched waited. */
 function Bar({ node, axis }: { node: Node; axis: Axis }): JSX.Element | null {
   const found = worked(node, now.value);
@@ -202,8 +214,8 @@ function Bar({ node, axis }: { node: Node; axis: Axis }): JSX.Element | null {
   const state = node.row?.state ?? node.group?.state ?? "";
   return (
     <>
-      {barOf(found, axis.at).map(({ left, right, isWait }, nth) => (
-        <span key={nth} class={`bar-of ${state} ${isWhole ? "whole" : ""} ${isWait ? "waits" : ""}`} style={{ left: `${left * 100}%`, width: `${(right - left) * 100}%` }} />
+      {barOf(found, axis.at).map(({ left, right, isWait, reason }, nth) => (
+        <span key={nth} class={`bar-of ${state} ${isWhole ? "whole" : ""} ${isWait ? `waits for-${reason ?? "nothing"}` : ""}`} title={isWait ? WAITS[reason ?? "nothing"] : undefined} style={{ left: `${left * 100}%`, width: `${(right - left) * 100}%` }} />
       ))}
     </>
   );
@@ -233,6 +245,13 @@ function countsIn({ counts }: Items): string {
   return [...counts].map(([state, count]) => `${count} ${signOf(state)}`).join(" · ");
 }
 
+/** A name whose beginning and end are seen where there is no room for all of it; a tooltip has the whole. For those who hear it, it is one text. */
+function Name({ text }: { text: string }): JSX.Element {
+  const [begin, end] = inTwo(text);
+  if (end === "") return <b><Line text={text} /></b>;
+  return <b class="cut" title={named(text)}><span class="hidden"><Line text={text} /></span><span aria-hidden="true"><Line text={begin} /></span><span aria-hidden="true"><Line text={end} /></span></b>;
+}
+
 interface LineProps {
   node: Node;
   account: string | undefined;
@@ -255,6 +274,7 @@ function factsOf({ row, shape, group, items }: Node, account: string | undefined
     row !== undefined && row.visit > 1 && `visit ${row.visit}`,
     row !== undefined && row.attempts > 1 && `attempt ${row.attempts}`,
     row?.cached_from != null && "from the cache",
+    row?.state === "ready" && "waits for a slot",
     row?.next_try_at != null && account !== undefined && `waits for ${account}`,
     row?.next_try_at != null && `next try ${moment(row.next_try_at)}`,
     row === undefined && shape?.for_each && "for each of a list",
@@ -276,11 +296,11 @@ function StepLine({ node, account, axis, nth, depth, isOpen, isWhole, isChosen, 
           <span class="twist" aria-hidden="true" onClick={(event) => (event.stopPropagation(), fold(!isOpen))}>{isOpen ? "▾" : "▸"}</span>
         ) : <span class="twist" aria-hidden="true" />}
         {group?.kind === "loop" && <span class="loop" aria-hidden="true">↺ </span>}
-        <State of={row?.state ?? group?.state ?? "not begun"} /> <b>{group?.kind === "loop" && <span class="hidden">loop </span>}<Line text={isWhole ? node.place : node.name} /></b>
+        <State of={row?.state ?? group?.state ?? "not begun"} /> {group?.kind === "loop" && <span class="hidden">loop </span>}<Name text={isWhole ? node.place : node.name} />
       </span>
       <span role="gridcell" class="note">{factsOf(node, account)}</span>
       <span role="gridcell" class="summary">{items !== undefined && (row?.items ?? 0) > 1 && <Strip items={items} />}{node.ticks !== undefined && <span class="ticks" aria-label={node.ticks.join(", ")} role="img">{node.ticks.map(signOf).join("")}</span>}<Line text={row?.summary ?? group?.words ?? ""} /></span>
-      <span role="gridcell" class="bar-cell" aria-label={begun}><Bar node={node} axis={axis} /></span>
+      <span role="gridcell" class="bar-cell" aria-label={spoken(node, begun)}><Bar node={node} axis={axis} /></span>
       <span role="gridcell" class="note took">{row?.cost_usd != null && `$${row.cost_usd} `}{took}</span>
     </div>
   );

@@ -110,7 +110,7 @@ function placeOf(visit: unknown): string {
 
 /** Where a decision leads, in the words of `envoi why`. */
 function course(found: unknown): string {
-  if (typeof found === "string") return { gathered: "one of several items", complete: "the end", hold: "waits for a person", stop: "stops" }[found] ?? found;
+  if (typeof found === "string") return { gathered: "done", complete: "the end", hold: "waits for a person", stop: "stops" }[found] ?? found;
   const [[kind, value] = ["", ""]] = Object.entries(members(found));
   if (kind === "enter") return `on to ${text(value)}`;
   if (kind === "round") return `the next round, from ${text(value)}`;

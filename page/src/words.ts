@@ -26,6 +26,13 @@ export const until = (at: string, now: number): string => passing(Math.max(0, Da
 
 const DAY_MS = 86_400_000;
 
+// Made once: to make one takes longer than to draw a row, and each row that scrolls into view has three times.
+const formatOf = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat([], options);
+const MINUTE = formatOf({ hour: "2-digit", minute: "2-digit" });
+const SECOND = formatOf({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DAY = formatOf({ month: "short", day: "numeric" });
+const DAY_OF_YEAR = formatOf({ month: "short", day: "numeric", year: "numeric" });
+
 /** In the zone of the person; today without the date. */
 export const moment = (at: string | number | Date): string => dated(new Date(at), "");
 
@@ -33,16 +40,15 @@ export const moment = (at: string | number | Date): string => dated(new Date(at)
 export const when = (at: string): string => dated(new Date(at), "at ");
 
 function dated(time: Date, at: "" | "at "): string {
-  const clock = at + time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const clock = at + MINUTE.format(time);
   const day = (of: Date): number => Math.round(Date.UTC(of.getFullYear(), of.getMonth(), of.getDate()) / DAY_MS);
   const days = day(time) - day(new Date());
   if (Math.abs(days) <= 1) return `${["yesterday ", "", "tomorrow "][days + 1] ?? ""}${clock}`;
-  const year = time.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" as const };
-  return `${time.toLocaleDateString([], { month: "short", day: "numeric", ...year })} ${clock}`;
+  return `${(time.getFullYear() === new Date().getFullYear() ? DAY : DAY_OF_YEAR).format(time)} ${clock}`;
 }
 
 /** The time of the day to the second. */
-export const clock = (at: number): string => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+export const clock = (at: number): string => SECOND.format(at);
 
 export function size(bytes: number): string {
   if (bytes < 1024) return plural(bytes, "byte");

@@ -6,6 +6,12 @@ import type { Node } from "./tree.js";
 
 export type Span = readonly [from: number, to: number];
 
+/** What a row waited for. */
+export type Reason = NonNullable<StepRow["waits"]>[number]["reason"] | "slot";
+
+/** A stretch in which it waited; without a reason nobody knows why nothing worked on it. */
+export type Waited = readonly [from: number, to: number, reason?: Reason];
+
 /** What is known of a row of the tree, without what it may have within. */
 export interface Worked {
   from: number;
@@ -13,7 +19,7 @@ export interface Worked {
   /** When something worked on it, in order and apart from each other. */
   works: readonly Span[];
   /** When it is known to have waited. */
-  waits: readonly Span[];
+  waits: readonly Waited[];
 }
 
 /** Nothing works on them now, and when that began is not known. */
@@ -40,17 +46,19 @@ export function joined(spans: readonly Span[]): Span[] {
 export function ofRow(row: StepRow, now: number): Worked {
   const from = Date.parse(row.started_at);
   const to = row.ended_at === null ? Math.max(from, now) : Date.parse(row.ended_at);
-  if (row.ended_at === null && IDLE.has(row.state) && (row.waits ?? []).length === 0) return { from, to, works: [], waits: [[from, to]] };
+  if (row.ended_at === null && IDLE.has(row.state) && (row.waits ?? []).length === 0) return { from, to, works: [], waits: [row.state === "ready" ? [from, to, "slot"] : [from, to]] };
   const works: Span[] = [];
-  const waits: Span[] = [];
+  const waits: Waited[] = [];
   let begin = from;
   for (const wait of row.waits ?? []) {
-    const [a, b] = [Date.parse(wait.from), wait.until === null ? to : Date.parse(wait.until)];
-    waits.push([a, b]);
+    const [a, b] = [Date.parse(wait.from), wait.until === null ? to : Math.min(to, Date.parse(wait.until))];
+    waits.push([a, b, wait.reason]);
     if (a > begin) works.push([begin, a]);
     begin = Math.max(begin, b);
   }
-  if (to > begin || works.length === 0 && (row.waits ?? []).length === 0) works.push([begin, to]);
+  // Its next try is due, or its answer is there, and all slots are taken.
+  if (row.ended_at === null && row.state === "ready") waits.push([begin, to, "slot"]);
+  else if (to > begin || works.length === 0 && (row.waits ?? []).length === 0) works.push([begin, to]);
   return { from, to, works, waits };
 }
 
@@ -105,6 +113,8 @@ export interface BarPart {
   left: number;
   right: number;
   isWait: boolean;
+  /** What it waited for most of that time, if that is known. */
+  reason?: Reason | undefined;
 }
 
 /** Between the parts of a whole, the engine takes a moment: that is no wait. */
@@ -116,19 +126,30 @@ const SEEN = 0.02;
 /** The parts of a bar: work, and the waits between. */
 export function barOf({ from, to, works, waits }: Worked, at: (time: number) => number): BarPart[] {
   const parts: BarPart[] = [];
-  const add = (a: number, b: number, isGap: boolean): void => {
-    const isWait = isGap && (b - a > MOMENT_MS || waits.some(([begin, end]) => begin < b && end > a));
+  const add = (a: number, b: number, isWait: boolean, reason?: Reason): void => {
     const [left, right] = [at(a), at(b)];
     const before = parts.at(-1);
-    if (before !== undefined && (before.isWait === isWait || (isWait && right - left < SEEN))) before.right = right;
-    else parts.push({ left, right, isWait });
+    if (before !== undefined && ((before.isWait === isWait && before.reason === reason) || (isWait && right - left < SEEN))) before.right = right;
+    else parts.push({ left, right, isWait, ...(reason === undefined ? {} : { reason }) });
+  };
+  // A gap has the waits that are known, and what is left of it.
+  const gap = (a: number, b: number): void => {
+    let begin = a;
+    for (const [from, to, reason] of waits.filter(([from, to]) => from < b && to > a).sort(([one], [other]) => one - other)) {
+      const [first, last] = [Math.max(begin, from), Math.min(b, to)];
+      if (last <= first) continue;
+      if (first > begin) add(begin, first, first - begin > MOMENT_MS);
+      add(first, last, true, reason);
+      begin = Math.max(begin, last);
+    }
+    if (b > begin || begin === a) add(begin, b, b - begin > MOMENT_MS);
   };
   let end = from;
   for (const [a, b] of works) {
-    if (a > end) add(end, a, true);
+    if (a > end) gap(end, a);
     add(a, b, false);
     end = b;
   }
-  if (to > end || parts.length === 0) add(end, to, true);
+  if (to > end || parts.length === 0) gap(end, to);
   return parts;
 }

@@ -23,6 +23,7 @@ const { rawItems, rawMember } = await module("raw.ts");
 const { lined, named } = await module("foreign.tsx");
 const { linesOf, inWords } = await module("map.ts");
 const { barOf, ofRow, worked, workOf } = await module("worked.ts");
+const { inTwo } = await module("names.ts");
 const { nano, ofNano, usedBy } = await module("used.ts");
 const { firstFailure } = await module("failure.ts");
 const { blocks, inlines, plainLine, values } = await module("markdown.ts");
@@ -298,6 +299,11 @@ test("a bar has the work and the waits of what it stands for, also when that is 
   assert.deepEqual(barOf(worked(folded, 0), axis.at).map(({ isWait }) => isWait), [false, true, false]);
   assert(axis.at(2000) > 0.2, "what was done is seen");
   assert.deepEqual(barOf(ofRow(rowAt(0, 9), 0), axis.at).map(({ isWait }) => isWait), [false]);
+  // Each wait says what for; one that is known counts more than a gap.
+  const person = ofRow(rowAt(0, HOURS, { waits: [waitAt(2, HOURS - 2, "person")] }), 0);
+  assert.deepEqual(barOf(person, axisOf([{ ...person, isWork: true }]).at).map(({ reason }) => reason), [undefined, "person", undefined]);
+  const due = ofRow(rowAt(0, null, { state: "ready", waits: [waitAt(2, 5)] }), 60_000);
+  assert.deepEqual(due.waits.map(([from, to, reason]) => [from / 1000, to / 1000, reason]), [[2, 5, "next_try"], [5, 60, "slot"]]);
   // What passes between its parts, and after them, is no wait.
   const whole = nodeOf(rowAt(0, 12), [nodeOf(rowAt(0, 4)), nodeOf(rowAt(6, 8))]);
   assert.deepEqual(barOf(worked(whole, 0), axisOf(workOf(whole, false, 0)).at).map(({ isWait }) => isWait), [false]);
@@ -307,6 +313,16 @@ test("a bar has the work and the waits of what it stands for, also when that is 
   const open = nodeOf(undefined, [nodeOf(rowAt(0, 2)), nodeOf(rowAt(5, null))]);
   assert.deepEqual([worked(open, 8_000).to, worked(open, 9_000).to], [8_000, 9_000]);
   assert.equal(worked(nodeOf(undefined, []), 0), undefined, "it has not begun");
+});
+
+test("a name in two has all of it, its end whole, and never a mark alone", () => {
+  for (const name of ["", "short", "fourteen-chars", "357.page.1.look_4.1", "57 src/journal/pages/part-057.md", "a".repeat(40), "é".repeat(20), "😀".repeat(20), "src/....................md"]) {
+    const [begin, end] = inTwo(name);
+    assert.equal(begin + end, name);
+    assert(end === "" ? [...name].length <= 14 : [...end].length >= 6 && [...end].length <= 12 && begin !== "", `${name}: ${begin} ${end}`);
+  }
+  assert.deepEqual(inTwo("357.page.1.look_4.1"), ["357.page", ".1.look_4.1"]);
+  assert.deepEqual(inTwo("57 src/journal/pages/part-057.md"), ["57 src/journal/pages", "/part-057.md"]);
 });
 
 test("a loop with very many visits has a bar", () => {

@@ -88,7 +88,7 @@ test("behind a proxy with a prefix all of it works, also when the stream is cut;
 });
 
 /** What changes from run to run. */
-const steady = (text) => text.replaceAll(/\d+ (ms|s|min|h)\b( \d+ (s|min|h))?/g, "TIME").replaceAll(/\d+\.\d s\b/g, "TIME").replaceAll(/\d{1,2}:\d\d(:\d\d)?( [AP]M)?/g, "CLOCK").replaceAll(/run_[0-9a-z]+/g, "RUN").replaceAll(/sha256(:|%3A)[0-9a-f]+/g, "DIGEST").replaceAll(/int_[0-9a-z]+/g, "INT");
+const steady = (text) => [[/\/\S*envoi-page-\w+/g, "FOLDER"], [/run_[0-9a-z]+(…[0-9a-z]+)?/g, "RUN"], [/sha256(:|%3A)[0-9a-f]+/g, "DIGEST"], [/int_[0-9a-z]+/g, "INT"], [/\d+\.\d s\b/g, "TIME"], [/\d+ (ms|s|min|h)\b( \d+ (s|min|h))?/g, "TIME"], [/\d{1,2}:\d\d(:\d\d)?( [AP]M)?/g, "CLOCK"]].reduce((all, [what, word]) => all.replaceAll(what, word), text);
 
 test("a question and a run are told to who does not see them as they were told before", async () => {
   const stage = await Stage.open();
@@ -101,6 +101,73 @@ test("a question and a run are told to who does not see them as they were told b
     await page.getByRole("main").getByText(seen).first().waitFor();
     await page.getByRole("main").getByText(/\$0\.00/).first().waitFor();
     const told = steady(await page.getByRole("main").ariaSnapshot());
+    stage.golden(`${name}.txt`, told);
+  }
+  await person.done();
+  await stage.close();
+});
+
+const TOLD = `
+flow: told
+title: Notes of the release
+inputs:
+  version: { type: string, default: "0.9" }
+steps:
+  - id: draft
+    run: |
+      n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; echo "notes $n" > notes.md; echo "Draft $n"
+    artifacts: [notes.md]
+  - id: check
+    run: |
+      if [ $(cat n) -lt 2 ]; then echo 'Status: NEEDS_WORK'; else echo 'Status: VERIFIED'; fi
+    routing: { kind: microloop, loop_to: draft, max_iterations: 4, success_values: [VERIFIED] }
+  - id: pages
+    for_each: ["src/journal/pages/part-001.md", "src/journal/pages/part-002.md"]
+    max_parallel: 1
+    run: |
+      echo looked; case \${{ item }} in *002.md) exit 3;; esac
+`;
+
+test("the other screens are told to who does not see them as they were told before", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(TOLD);
+  await stage.until(run, "failed");
+  const { flow_digest: digest } = await stage.ask("GET", `runs/${run}`);
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  // What took longest comes first, where nothing has a cost.
+  const costs = { draft: "0.30", check: "0.20", pages: "0.10" };
+  await page.route(/\/ledger$/, async (route) => {
+    const found = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...found, by_step: Object.fromEntries(Object.entries(found.by_step).map(([step, amounts]) => [step, { ...amounts, cost_usd: costs[step] }])) } });
+  });
+  for (const [name, address, seen] of [
+    ["inbox", "inbox", "Nothing waits for you."],
+    ["runs", "runs", "of 3 steps"],
+    ["failed", `r/${run}`, "$0.00"],
+    ["why", `r/${run}/why`, "then: back to draft"],
+    ["files", `r/${run}/files`, "notes.md"],
+    ["cost", `r/${run}/cost`, "By step, the dearest first"],
+    ["map", `r/${run}/map`, "back to draft"],
+    ["compare", `r/${run}/compare`, "what they wrote"],
+    ["events", `r/${run}/events`, "run ended"],
+    ["place", `r/${run}/at/draft.2`, "the visit before"],
+    ["flows", "flows", "registered"],
+    ["flow", `flows/${encodeURIComponent(digest)}`, "back to draft"],
+    ["start", `start/${encodeURIComponent(digest)}`, "begins with draft"],
+    ["keys", "keys", "Single letters are keys"],
+    ["code", "code/TOOL_EXIT_NON_ZERO", "What to do"],
+  ]) {
+    await page.goto(`${stage.url}/#/${address}`);
+    await page.getByRole("main").getByText(seen, { exact: false }).first().waitFor();
+    // Until nothing but the stream is open, and nothing more has come.
+    let told = "";
+    await eventually(`all of ${name}`, async () => {
+      const before = told;
+      told = steady(await page.getByRole("main").ariaSnapshot());
+      return told === before && person.open <= 1;
+    });
     stage.golden(`${name}.txt`, told);
   }
   await person.done();

@@ -62,6 +62,26 @@ test("why it failed, in two keys from the list; the rule that decided, what was 
   await stage.close();
 });
 
+test("where a decision leads is said as the terminal says it", async () => {
+  const stage = await Stage.open();
+  const text = "flow: ways\nsteps:\n  - id: never\n    if: 'false'\n    run: echo never\n  - id: each\n    for_each: [1, 2]\n    run: echo looked\n  - id: draft\n    run: echo x >> n\n  - id: check\n    run: |\n      if [ $(wc -l < n) -lt 2 ]; then echo 'Status: NEEDS_WORK'; else echo 'Status: VERIFIED'; fi\n    routing: { kind: microloop, loop_to: draft, max_iterations: 4, success_values: [VERIFIED] }\n  - id: last\n    run: exit 3\n";
+  const run = await stage.run(text);
+  await stage.until(run, "failed");
+  // `PLACE  COURSE: REASON`
+  const told = stage.envoi("why", run, "--limit", "0").out.split("\n").flatMap((line) => (/^(\S+\.\d+)  ([^:]+): /.exec(line) === null ? [] : [/^(\S+\.\d+)  ([^:]+): /.exec(line).slice(1, 3)]));
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/why`);
+  const decisions = page.getByRole("region", { name: "decisions" }).getByRole("listitem");
+  await decisions.filter({ hasText: "then:" }).nth(7).waitFor();
+  const shown = (await decisions.filter({ hasText: "then:" }).allInnerTexts()).map((line) => line.replaceAll(/\s+/g, " ")).map((line) => [line.split(" ")[0], /; then: (.*?)( the rules|$)/.exec(line)[1].trim()]);
+  assert.deepEqual(shown, told);
+  assert(shown.some(([place, words]) => place === "0.each.1" && words === "done"), "an item");
+  await person.done();
+  await stage.close();
+});
+
 test("attempts and rounds are compared", async () => {
   const stage = await Stage.open();
   const run = await stage.run(ROUNDS);

@@ -1,0 +1,16 @@
+/** Names that are longer than the room for them: their end tells them apart as often as their beginning. Pure: no document. */
+
+/** Shorter ones are never cut in two. */
+const SHORT = 14;
+/** Characters of the end that always stay, at least and at most. */
+const [LEAST, MOST] = [6, 12];
+
+/** The part of a name that may be shortened, and its end, which stays. It is cut before a mark that parts names, if one stands there. */
+export function inTwo(name: string): [begin: string, end: string] {
+  const chars = [...name];
+  if (chars.length <= SHORT) return [name, ""];
+  for (let length = MOST; length >= LEAST; length -= 1) {
+    if (/[./\\_\-: ]/.test(chars[chars.length - length] ?? "")) return [chars.slice(0, -length).join(""), chars.slice(-length).join("")];
+  }
+  return [chars.slice(0, -LEAST - 2).join(""), chars.slice(-LEAST - 2).join("")];
+}
