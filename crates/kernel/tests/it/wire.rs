@@ -122,7 +122,6 @@ fn full() -> AttemptResult {
         warnings: vec!["a secret was seen".to_owned()],
         misfit: Some("`n` is no number".to_owned()),
         excess: Some("too many files".to_owned()),
-        lacking: Some("no file matches".to_owned()),
         workspace_before: Some(Snapshot { digest: Digest::of(b"tree"), moving: false }),
         workspace_after: Some(Snapshot { digest: Digest::of(b"tree 2"), moving: true }),
         set_back: Some(Box::new(set_back())),

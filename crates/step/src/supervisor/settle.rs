@@ -671,8 +671,10 @@ mod tests {
         attempt.spec.stream_cap_bytes = 1024;
         attempt.spec.text_cap_bytes = 1024;
         let before = Before::take(&attempt.spec, &attempt.dir, &attempt.secrets).unwrap();
-        let sentences =
-            ["no file matches `artifacts: missing`", "no file matches `artifacts: folder`: it is a folder"];
+        let sentences = [
+            "no file matches `artifacts: missing`",
+            "no file matches `artifacts: folder`: `folder` is a folder, and only regular files are handed over",
+        ];
         let exited = |code| Ended { ran: true, ..Ended::without_start(Outcome::Exited { code }) };
         let rows: [(NoArtifacts, i32, &[&str], &[&str]); 4] = [
             (NoArtifacts::Warn, 0, &sentences, &[]),
