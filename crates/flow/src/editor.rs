@@ -54,6 +54,7 @@ mod tests {
             (&keys::CONFIG, &config),
             (&keys::OUTPUT, config.get("$defs").unwrap().get("output").unwrap()),
             (&crate::config::retention::RETENTION, config.get("$defs").unwrap().get("retention").unwrap()),
+            (&crate::config::trees::TREES, config.get("$defs").unwrap().get("trees").unwrap()),
             (
                 &crate::config::retention::OF_TENANT,
                 config.get("$defs").unwrap().get("retentionOfTenant").unwrap(),
