@@ -116,6 +116,15 @@ impl Preset {
         }
     }
 
+    /// Whether it is told the most that it may cost, and ends there by itself.
+    #[must_use]
+    pub const fn tests_cost(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Codex | Self::Gemini | Self::OpenCode => false,
+        }
+    }
+
     /// Whether it reports what its calls cost.
     #[must_use]
     pub const fn reports_cost(self) -> bool {

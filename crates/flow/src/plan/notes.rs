@@ -100,8 +100,14 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
             "the agent is ended at the first call past `budget.llm_calls`, and is charged with that call too",
         ),
         (
-            named(&|step, preset| step.budget.cost.is_some() && preset.reports_cost()),
+            named(&|step, preset| step.budget.cost.is_some() && preset.tests_cost()),
             "`budget.cost_usd` is tested by the program after each call, and by the run at the end: one call may pass it",
+        ),
+        (
+            named(&|step, preset| {
+                step.budget.cost.is_some() && preset.reports_cost() && !preset.tests_cost()
+            }),
+            "`budget.cost_usd` is tested by the run when an attempt is over: the program is not stopped at it",
         ),
         (
             named(&|step, preset| step.budget.llm_calls.is_some() && !preset.reports_calls()),
