@@ -135,6 +135,7 @@ const WORDINGS: &[(&str, Class)] = &[
     ("rate limit", Class::Throttled),
     ("overloaded", Class::Overloaded),
     ("at capacity", Class::Overloaded),
+    ("experiencing high demand", Class::Overloaded),
     ("error sending request", Class::Network),
     ("fetch failed", Class::Network),
     ("stream disconnected", Class::Network),

@@ -1,4 +1,7 @@
 //! What the real programs wrote against the stub, and what it means. `tests/programs/record.py` makes the transcripts.
+//!
+//! `ENVOI_TRANSCRIPTS` names a folder with others, in the place of those that are kept: `tests/programs/matrix.sh` of this
+//! repository records all anew and tests them. A program that the folder has nothing of has its kept ones.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,23 +12,43 @@
 
 use envoi_contract::json::Value;
 use envoi_preset::{Class, Exit, Masking, Outcome, Preset, Reading};
-use std::{fs, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 struct Transcript {
     exit: Exit,
+    /// It ended by itself, or by the one signal that the scenario is about.
+    ends: bool,
     stderr: String,
     stdout: Vec<u8>,
 }
 
+fn kept() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
+}
+
+fn recorded() -> Option<PathBuf> {
+    env::var_os("ENVOI_TRANSCRIPTS").map(PathBuf::from)
+}
+
+fn folder(preset: Preset) -> PathBuf {
+    let recorded = recorded().map(|folder| folder.join(preset.name()));
+    recorded.filter(|folder| folder.is_dir()).unwrap_or_else(|| kept().join(preset.name()))
+}
+
 fn transcript(preset: Preset, name: &str) -> Transcript {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(preset.name());
-    let text = fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+    let place = folder(preset).join(format!("{name}.jsonl"));
+    let text = fs::read_to_string(&place).unwrap_or_else(|error| panic!("{}: {error}", place.display()));
     let (notes, events): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("# "));
     let code: i32 = notes[0].strip_prefix("# exit ").unwrap().parse().unwrap();
     let exit = if code < 0 { Exit::Signal(-code) } else { Exit::Code(code) };
-    let stderr: Vec<&str> = notes[1..].iter().map(|note| note.strip_prefix("# stderr ").unwrap()).collect();
+    let (endless, notes): (Vec<&str>, Vec<&str>) = notes[1..].iter().partition(|note| **note == "# no end");
+    let stderr: Vec<&str> = notes.iter().map(|note| note.strip_prefix("# stderr ").unwrap()).collect();
     let stdout = events.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect();
-    Transcript { exit, stderr: stderr.join("\n"), stdout }
+    Transcript { exit, ends: endless.is_empty(), stderr: stderr.join("\n"), stdout }
 }
 
 fn read(preset: Preset, name: &str, wants_data: bool) -> Outcome {
@@ -59,11 +82,23 @@ const CLAUDE: &[(&str, Option<Class>)] = &[
     ("lost", Some(Class::Crashed)),
     ("taken", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
+    ("interrupted", Some(Class::Crashed)),
+    ("hung-up", Some(Class::Crashed)),
+    ("killed", Some(Class::Crashed)),
+    ("failing", Some(Class::Overloaded)),
+    ("budget", Some(Class::Budget)),
     ("cut-once", None),
     ("malformed", Some(Class::Crashed)),
     ("silent", Some(Class::Crashed)),
     ("length", Some(Class::TooLong)),
     ("filter", Some(Class::Refused)),
+    // The first version that was tried.
+    ("2.1.197/hello", None),
+    ("2.1.197/resume", None),
+    ("2.1.197/tool", None),
+    ("2.1.197/data", None),
+    ("2.1.197/limit", Some(Class::Throttled)),
+    ("2.1.197/budget", Some(Class::Budget)),
 ];
 
 const CODEX: &[(&str, Option<Class>)] = &[
@@ -86,6 +121,10 @@ const CODEX: &[(&str, Option<Class>)] = &[
     ("too-long", Some(Class::TooLong)),
     ("lost", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
+    ("interrupted", Some(Class::Crashed)),
+    ("hung-up", Some(Class::Crashed)),
+    ("killed", Some(Class::Crashed)),
+    ("failing", Some(Class::Overloaded)),
     ("no-data", Some(Class::Schema)),
     ("busy-once", None),
     ("forbidden", Some(Class::Auth)),
@@ -121,6 +160,10 @@ const GEMINI: &[(&str, Option<Class>)] = &[
     ("lost", Some(Class::Crashed)),
     ("taken", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
+    ("interrupted", Some(Class::Crashed)),
+    ("hung-up", Some(Class::Crashed)),
+    ("killed", Some(Class::Crashed)),
+    ("failing", Some(Class::Overloaded)),
     ("cut-once", Some(Class::Crashed)),
     ("malformed", Some(Class::Crashed)),
     ("silent", Some(Class::Crashed)),
@@ -148,6 +191,10 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
     ("turns", None),
     ("lost", Some(Class::Crashed)),
     ("ended", Some(Class::Crashed)),
+    ("interrupted", Some(Class::Crashed)),
+    ("hung-up", Some(Class::Crashed)),
+    ("killed", Some(Class::Crashed)),
+    ("failing", Some(Class::Overloaded)),
     ("limit", Some(Class::Crashed)),
     ("credit", Some(Class::Crashed)),
     ("overloaded", Some(Class::Crashed)),
@@ -166,6 +213,10 @@ const WITHOUT_END: &[(Preset, &[&str])] = &[
     (Preset::Gemini, &["silent"]),
     (Preset::OpenCode, &["long", "limit", "credit", "overloaded", "no-network", "silent"]),
 ];
+
+fn is_without_end(preset: Preset, name: &str) -> bool {
+    WITHOUT_END.iter().any(|(of, names)| *of == preset && names.contains(&name))
+}
 
 fn all() -> impl Iterator<Item = (Preset, &'static str, Option<Class>)> {
     let claude = CLAUDE.iter().map(|(name, class)| (Preset::Claude, *name, *class));
@@ -189,6 +240,7 @@ const ROWS: &[(&str, &str)] = &[
     ("429 for two hours, with a key", "long"),
     ("the limit of the account", "limit"),
     ("529 or 503 each time", "overloaded"),
+    ("500 each time", "failing"),
     ("401", "unauthorized"),
     ("403", "forbidden"),
     ("a model that does not exist", "no-model"),
@@ -197,6 +249,7 @@ const ROWS: &[(&str, &str)] = &[
     ("an answer that is cut at its most tokens", "length"),
     ("an answer that the provider stops", "filter"),
     ("the limit on turns", "turns"),
+    ("its own limit on cost", "budget"),
     ("no login", "no-login"),
     ("no network", "no-network"),
     ("an answer that comes slowly", "drips"),
@@ -206,6 +259,9 @@ const ROWS: &[(&str, &str)] = &[
     ("a session that is not there", "lost"),
     ("the id of a session that is there", "taken"),
     ("TERM while a tool works", "ended"),
+    ("INT while a tool works", "interrupted"),
+    ("HUP while a tool works", "hung-up"),
+    ("KILL while a tool works", "killed"),
 ];
 
 /// What the table says of a program in a scenario.
@@ -213,7 +269,7 @@ fn cell(preset: Preset, name: &str) -> String {
     if !all().any(|(of, known, _)| of == preset && known == name) {
         return "none".to_owned();
     }
-    if WITHOUT_END.iter().any(|(of, names)| *of == preset && names.contains(&name)) {
+    if is_without_end(preset, name) {
         return "no end".to_owned();
     }
     let exit = match transcript(preset, name).exit {
@@ -259,6 +315,40 @@ fn every_way_to_fail_has_its_class_and_only_success_is_success() {
         let found = outcome.failure.as_ref().map(|failure| failure.class);
         assert_eq!(found, class, "{} {name}: {outcome:?}", preset.name());
         assert_eq!(outcome.unread, 0, "{} {name}", preset.name());
+        let ends = transcript(preset, name).ends;
+        assert_eq!(ends, !is_without_end(preset, name), "{} {name}", preset.name());
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The names of the transcripts below a folder: those of another version have its folder before them.
+fn names_in(folder: &Path) -> BTreeSet<String> {
+    let of_entry = |path: PathBuf| {
+        if path.is_dir() {
+            let version = path.file_name().unwrap().to_str().unwrap();
+            return names_in(&path).into_iter().map(|name| format!("{version}/{name}")).collect();
+        }
+        vec![path.file_stem().unwrap().to_str().unwrap().to_owned()]
+    };
+    entries(folder).into_iter().flat_map(of_entry).collect()
+}
+
+#[test]
+fn each_transcript_is_of_a_scenario_and_each_folder_of_a_program() {
+    let place = recorded().unwrap_or_else(kept);
+    let folders = entries(&place);
+    assert!(!folders.is_empty(), "{} has no transcripts", place.display());
+    let programs = Preset::ALL.map(|preset| place.join(preset.name()));
+    let others: Vec<&PathBuf> = folders.iter().filter(|folder| !programs.contains(folder)).collect();
+    assert!(others.is_empty(), "{others:?}");
+    for preset in Preset::ALL {
+        let names: BTreeSet<String> =
+            all().filter(|(of, ..)| *of == preset).map(|(_, name, _)| name.to_owned()).collect();
+        assert_eq!(names_in(&folder(preset)), names, "{}", preset.name());
     }
 }
 
@@ -340,6 +430,14 @@ fn a_resumed_session_is_charged_with_what_is_new() {
     assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(120), Some(10), cost("0.000604")));
     assert_eq!(second.llm_calls, Some(1));
 
+    // The first version that was tried states the cost of each process.
+    for name in ["2.1.197/hello", "2.1.197/resume"] {
+        let usage = read(Preset::Claude, name, false).usage;
+        assert_eq!((usage.process.cost, usage.session.cost), (cost("0.00076"), None), "{name}");
+        let used = usage.since(&known);
+        assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(120), Some(10), cost("0.00076")));
+    }
+
     let (first, second) =
         (read(Preset::Codex, "hello", false).usage, read(Preset::Codex, "resume", false).usage);
     assert_eq!((second.session.tokens_in, second.session.tokens_out), (Some(200), Some(20)));
@@ -385,10 +483,28 @@ fn what_the_helpers_of_opencode_use_is_not_known_and_a_model_without_a_price_has
 
 #[test]
 fn a_process_that_was_ended_is_charged_with_what_its_calls_were_given() {
-    let usage = read(Preset::Claude, "ended", false).usage;
-    assert_eq!((usage.llm_calls, usage.process.tokens_in, usage.process.cost), (Some(1), Some(120), None));
-    let usage = read(Preset::OpenCode, "ended", false).usage;
-    assert_eq!((usage.llm_calls, usage.process.tokens_out), (Some(1), None));
+    for name in ["ended", "hung-up", "killed"] {
+        let usage = read(Preset::Claude, name, false).usage;
+        let given = (usage.llm_calls, usage.process.tokens_in, usage.process.cost);
+        assert_eq!(given, (Some(1), Some(120), None), "{name}");
+        let usage = read(Preset::OpenCode, name, false).usage;
+        assert_eq!((usage.llm_calls, usage.process.tokens_out), (Some(1), None), "{name}");
+    }
+}
+
+#[test]
+fn a_program_that_stops_at_its_limit_on_cost_is_charged_with_the_call_that_passed_it() {
+    let cost = |text| envoi_kernel::ledger::Cost::parse(text);
+    // Its closing event says then that no tokens were used.
+    for (name, expected) in [("budget", "0.000604"), ("2.1.197/budget", "0.00076")] {
+        let outcome = read(Preset::Claude, name, false);
+        let used = outcome.usage.since(&Default::default());
+        let figures = (used.tokens_in, used.tokens_out, used.cost);
+        assert_eq!(figures, (Some(120), Some(10), cost(expected)), "{name}");
+        assert_eq!(outcome.usage.llm_calls, Some(1), "{name}");
+        let message = outcome.failure.unwrap().message;
+        assert_eq!(message, "Reached maximum budget ($0.0001)", "{name}");
+    }
 }
 
 #[test]
@@ -424,7 +540,9 @@ fn the_reason_of_a_failure_may_stand_in_the_event_before_its_end() {
 #[test]
 fn data_denials_limits_and_versions_are_found() {
     let expected = Value::parse_str(r#"{"verdict":"good","score":7}"#).unwrap();
-    assert_eq!(read(Preset::Claude, "data", true).data, Some(expected.clone()));
+    for name in ["data", "2.1.197/data"] {
+        assert_eq!(read(Preset::Claude, name, true).data.as_ref(), Some(&expected), "{name}");
+    }
     for preset in [Preset::Codex, Preset::Gemini, Preset::OpenCode] {
         assert_eq!(read(preset, "data", true).data.unwrap().compact(), expected.compact());
         let unwanted = read(preset, "data", false).data;
@@ -468,9 +586,20 @@ fn data_denials_limits_and_versions_are_found() {
     assert_eq!(read(Preset::OpenCode, "denied", false).denied, ["bash"]);
     let denied = read(Preset::OpenCode, "denied-by-rule", false);
     assert!(denied.denied[0].starts_with("bash python3 -c"), "{:?}", denied.denied);
-    assert_eq!(read(Preset::Claude, "limit", false).throttled_until, Some(1_795_369_512));
+    for name in ["limit", "2.1.197/limit"] {
+        let stdout = String::from_utf8(transcript(Preset::Claude, name).stdout).unwrap();
+        let (_, stated) = stdout.split_once(r#""resetsAt":"#).unwrap();
+        let stated = stated.split(',').next().unwrap().parse().unwrap();
+        assert_eq!(read(Preset::Claude, name, false).throttled_until, Some(stated), "{name}");
+    }
     assert_eq!(read(Preset::Claude, "busy", false).throttled_until, None);
-    assert_eq!(read(Preset::Claude, "hello", false).version.as_deref(), Some("2.1.330"));
+    let (first, last) = Preset::Claude.tried();
+    let expected = Some(last.to_string());
+    assert_eq!(read(Preset::Claude, "hello", false).version, expected, "the last that was tried");
+    for name in ["hello", "resume", "tool", "data", "limit", "budget"] {
+        let version = read(Preset::Claude, &format!("{first}/{name}"), false).version;
+        assert_eq!(version, Some(first.to_string()), "the first that was tried: {name}");
+    }
 }
 
 #[test]
@@ -482,10 +611,9 @@ fn people_are_shown_what_the_agent_says_and_does() {
     };
     let claude = shown(Preset::Claude, "tool");
     assert!(claude[0].starts_with("claude 2.1.330, model "), "{claude:?}");
-    assert_eq!(
-        claude[1..],
-        ["> Bash echo made > out.txt", "STATUS: VERIFIED", "Done.", "end after 2 turns: completed"]
-    );
+    let done = ["> Bash echo made > out.txt", "STATUS: VERIFIED", "Done.", "end after 2 turns: completed"];
+    assert_eq!(claude[1..], done);
+    assert_eq!(shown(Preset::Claude, "2.1.197/tool")[1..], done);
     let codex = shown(Preset::Codex, "tool");
     assert!(codex.iter().any(|line| line == "> /bin/bash -lc 'echo made > out.txt'"), "{codex:?}");
     assert!(codex.iter().any(|line| line == "STATUS: VERIFIED"), "{codex:?}");

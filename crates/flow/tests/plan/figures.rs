@@ -255,7 +255,11 @@ fn a_plan_says_how_firmly_the_budget_of_an_agent_program_holds() {
         ("codex", "cost_usd: '1'", Some("`a`: `budget.cost_usd` does not hold")),
         ("gemini", "llm_calls: 3", Some("`a`: `budget.llm_calls` does not hold")),
         ("gemini", "cost_usd: '1'", Some("`a`: `budget.cost_usd` does not hold")),
-        ("opencode", "llm_calls: 3", Some("`a`: the agent is ended at the first call past `budget.llm_calls`")),
+        (
+            "opencode",
+            "llm_calls: 3",
+            Some("`a`: the agent is ended at the first call past `budget.llm_calls`"),
+        ),
         ("opencode", "cost_usd: '1'", Some("`a`: `budget.cost_usd` is tested by the run when")),
     ] {
         let text = format!(

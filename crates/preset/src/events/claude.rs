@@ -2,7 +2,8 @@
 //!
 //! Facts that decide here, all seen with the real program. `subtype: success` stands beside `is_error: true` for every failure of
 //! its provider. A refused tool is a success with `permission_denials`. `total_cost_usd` is of the session since the version
-//! that writes `model_usage_since_last_result`, and of the process before it. `usage` is of the process.
+//! that writes `model_usage_since_last_result`, and of the process before it. `usage` is of the process; where the program stops at
+//! its own bound on cost it is zero, and the figures of each model have what was used.
 
 use crate::{
     ask::ToolCall,
@@ -301,8 +302,12 @@ impl Events {
             return Usage { llm_calls, process, session, added_cost: self.added_cost };
         };
         let usage = at(result, &["usage"]).unwrap_or(&Value::Null);
-        let process =
-            Figures { tokens_in: tokens_in(usage), tokens_out: count(usage, &["output_tokens"]), cost };
+        let stated = (tokens_in(usage), count(usage, &["output_tokens"]));
+        let (tokens_in, tokens_out) = match stated {
+            (Some(0), Some(0)) => of_models(result).unwrap_or(stated),
+            _ => stated,
+        };
+        let process = Figures { tokens_in, tokens_out, cost };
         Usage { llm_calls, process, session, added_cost: self.added_cost }
     }
 
@@ -336,6 +341,18 @@ fn tokens_in(usage: &Value) -> Option<u64> {
     let of = |name: &str| count(usage, &[name]).unwrap_or(0);
     let kept = of("cache_creation_input_tokens").saturating_add(of("cache_read_input_tokens"));
     count(usage, &["input_tokens"]).map(|tokens| tokens.saturating_add(kept))
+}
+
+/// The tokens of all models that a closing event names, given and made. `modelUsage` is of the process in the versions that do not say
+/// what is new.
+fn of_models(event: &Value) -> Option<(Option<u64>, Option<u64>)> {
+    let models = at(event, &["model_usage_since_last_result"]).or_else(|| at(event, &["modelUsage"]))?;
+    let Value::Object(models) = models else { return None };
+    let sum = |names: &[&str]| {
+        let counts = models.iter().flat_map(|(_, used)| names.iter().filter_map(|name| count(used, &[name])));
+        Some(counts.fold(0, u64::saturating_add))
+    };
+    Some((sum(&["inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens"]), sum(&["outputTokens"])))
 }
 
 fn parts(event: &Value) -> &[Value] {

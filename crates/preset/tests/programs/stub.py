@@ -43,6 +43,7 @@ ANTHROPIC_ERRORS = {
     "busy": (429, ("rate_limit_error", "Too many requests"), {"retry-after": "1"}),
     "long": (429, ("rate_limit_error", "Too many requests"), {"retry-after": "7200"}),
     "overloaded": (529, ("overloaded_error", "Overloaded"), {}),
+    "failing": (500, ("api_error", "Internal server error"), {}),
 }
 OPENAI_ERRORS = {
     "unauthorized": (401, {"message": "Incorrect API key provided", "type": "invalid_request_error", "code": "invalid_api_key"}, {}),
@@ -55,6 +56,7 @@ OPENAI_ERRORS = {
     "long": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "7200"}),
     "soon": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "18"}),
     "overloaded": (503, {"message": "Overloaded", "type": "server_error"}, {}),
+    "failing": (500, {"message": "The server had an error while processing your request.", "type": "server_error"}, {}),
 }
 
 RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
@@ -71,6 +73,7 @@ GEMINI_ERRORS = {
     "busy": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted.", [{"@type": RETRY_INFO, "retryDelay": "1s"}]),
     "long": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted.", [{"@type": RETRY_INFO, "retryDelay": "7200s"}]),
     "overloaded": (503, "UNAVAILABLE", "The model is overloaded.", []),
+    "failing": (500, "INTERNAL", "An internal error has occurred.", []),
 }
 
 
@@ -87,7 +90,9 @@ def command_of(scenario):
     """The command that the model asks for, of the scenarios with a tool."""
     patch = "*** Begin Patch\n*** Add File: denied.txt\n+hello\n*** End Patch"
     return {"work": "sleep 0.4", "tool": "echo made > out.txt", "denied": "python3 -c 'open(\"denied.txt\", \"w\")'", "escalates": "touch outside.txt",
-            "patches": f"apply_patch <<'END'\n{patch}\nEND\n", "few-turns": "true", "slow": "tail -f /dev/null"}.get(scenario)
+            "patches": f"apply_patch <<'END'\n{patch}\nEND\n", "few-turns": "true", "slow": "tail -f /dev/null",
+            # `begun` is a pipe: who reads it learns when the command has begun.
+            "begins": "echo > begun; tail -f /dev/null"}.get(scenario)
 
 
 def turn_of_asks(number):
