@@ -3,7 +3,8 @@
 #
 #   check.sh            all checks
 #   check.sh --heavy    all checks, then the random tests with another seed, the kernel's with twenty times as many cases, 100,000 artifacts
-#                       of one step, one of 5 GiB, a model in llama.cpp, further agent programs (Gemini CLI, opencode), and kills of agent programs and of all around
+#                       of one step, one of 5 GiB, a model in llama.cpp, each scenario of the transcripts with the
+#                       real agent programs, further agent programs (Gemini CLI, opencode), and kills of agent programs and of all around
 #                       them at random moments; each system call of the commands that change files fails once, and work that masks, sets
 #                       aside, repairs or adopts is killed at each
 #
@@ -168,6 +169,7 @@ if "$heavy"; then step "random tests" random_tests; fi
 if "$heavy"; then step "100,000 artifacts" env ENVOI_MANY_FILES=100000 cargo test --locked -p envoi --test it large::the_steps; fi
 if "$heavy"; then step "an artifact of 5 GiB" env ENVOI_SPARSE_MIB=5120 cargo test --locked -p envoi --test it large::a_sparse; fi
 if "$heavy"; then step "a model in llama.cpp" tests/llama/check.sh; fi
+if "$heavy"; then step "agent programs in each scenario" tests/programs/matrix.sh claude codex gemini opencode; fi
 if "$heavy"; then step "further agent programs" tests/programs/check.sh gemini opencode; fi
 if "$heavy"; then step "files on a failing disk, work that is killed, each call" tests/faults/check.sh --all; fi
 if "$heavy"; then step "500 kills of a restore" env ENVOI_KILLS=500 cargo test --locked -p envoi-tree --test tree kills::; fi

@@ -13,56 +13,27 @@
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
 envoi=${ENVOI:-$(cd ../.. && pwd)/target/debug/envoi}
-cache=${ENVOI_PROGRAMS:-${XDG_CACHE_HOME:-$HOME/.cache}/envoi/programs}
-CLAUDE=2.1.330
-CODEX=0.169.0
-GEMINI=0.61.0
-OPENCODE=1.18.33
-case $(uname -sm) in
-    "Linux x86_64") platform=linux-x64 ;;
-    "Linux aarch64") platform=linux-arm64 ;;
-    *) echo "tests/programs/check.sh: the programs are pinned for Linux on x86-64 and arm64 alone" >&2; exit 1 ;;
-esac
+source ./pinned.sh
 [ -x "$envoi" ] || { echo "tests/programs/check.sh: $envoi is missing; build it: cargo build --bin envoi" >&2; exit 1; }
-
-# Install these packages into a folder of the cache, unless they are there whole. No script of them is run.
-installed() {
-    local folder=$cache/$1
-    shift
-    [ ! -e "$folder/whole" ] || return 0
-    command -v npm >/dev/null || { echo "tests/programs/check.sh: npm is missing; install it and call again" >&2; return 1; }
-    rm -rf "$folder" && mkdir -p "$folder"
-    npm install --loglevel=error --ignore-scripts --no-audit --no-fund --prefix "$folder" "$@"
-    touch "$folder/whole"
-}
 
 light=()
 if [ "${1:-}" = --kills ]; then
     case ${4:-} in
-        gemini)
-            installed "gemini-$GEMINI" "@google/gemini-cli@$GEMINI"
-            exec python3 -B story.py "$envoi" "$cache/gemini-$GEMINI" "$@"
-            ;;
-        opencode)
-            installed "opencode-$platform-$OPENCODE" "opencode-$platform@$OPENCODE"
-            exec python3 -B story.py "$envoi" "$cache/opencode-$platform-$OPENCODE" "$@"
+        gemini | opencode)
+            program "$4"
+            exec python3 -B story.py "$envoi" "$folder" "$@"
             ;;
     esac
 fi
 for name in "$@"; do
     case $name in
-        gemini)
-            installed "gemini-$GEMINI" "@google/gemini-cli@$GEMINI"
-            python3 -B story.py "$envoi" "$cache/gemini-$GEMINI" gemini
-            ;;
-        opencode)
-            installed "opencode-$platform-$OPENCODE" "opencode-$platform@$OPENCODE"
-            python3 -B story.py "$envoi" "$cache/opencode-$platform-$OPENCODE" opencode
+        gemini | opencode)
+            program "$name"
+            python3 -B story.py "$envoi" "$folder" "$name"
             ;;
         *) light+=("$name") ;;
     esac
 done
 if [ $# -gt 0 ] && [ ${#light[@]} = 0 ]; then exit; fi
-# The packages of the platform have the binaries, and no other Node is needed.
-installed "$platform-$CLAUDE-$CODEX" "@anthropic-ai/claude-code-$platform@$CLAUDE" "@openai/codex@$CODEX-$platform"
-exec python3 -B story.py "$envoi" "$cache/$platform-$CLAUDE-$CODEX" "${light[@]}"
+program claude
+exec python3 -B story.py "$envoi" "$folder" "${light[@]}"
