@@ -140,6 +140,7 @@ const WORDINGS: &[(&str, Class)] = &[
     ("fetch failed", Class::Network),
     ("stream disconnected", Class::Network),
     ("connection refused", Class::Network),
+    ("cannot connect to api", Class::Network),
     ("waiting for network", Class::Network),
 ];
 

@@ -195,10 +195,10 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
     ("hung-up", Some(Class::Crashed)),
     ("killed", Some(Class::Crashed)),
     ("failing", Some(Class::Overloaded)),
-    ("limit", Some(Class::Crashed)),
-    ("credit", Some(Class::Crashed)),
-    ("overloaded", Some(Class::Crashed)),
-    ("no-network", Some(Class::Crashed)),
+    ("limit", Some(Class::Throttled)),
+    ("credit", Some(Class::Billing)),
+    ("overloaded", Some(Class::Overloaded)),
+    ("no-network", Some(Class::Network)),
     ("cut-once", None),
     ("malformed", Some(Class::Crashed)),
     ("silent", Some(Class::Crashed)),
@@ -211,7 +211,7 @@ const WITHOUT_END: &[(Preset, &[&str])] = &[
     (Preset::Claude, &["silent"]),
     (Preset::Codex, &["long", "no-network", "silent"]),
     (Preset::Gemini, &["silent"]),
-    (Preset::OpenCode, &["long", "limit", "credit", "overloaded", "no-network", "silent"]),
+    (Preset::OpenCode, &["long", "silent"]),
 ];
 
 fn is_without_end(preset: Preset, name: &str) -> bool {

@@ -203,7 +203,10 @@ fn failure(error: &Value, masking: Masking<'_>) -> Failure {
         Some("ContextOverflowError") => Some(Class::TooLong),
         Some("ProviderAuthError") => Some(Class::Auth),
         Some("ProviderModelNotFoundError") => Some(Class::Model),
-        _ => None,
+        // Stated with the status of a limit that passes; the message has other words at each provider.
+        _ => text(error, &["data", "responseBody"])
+            .filter(|body| body.contains("insufficient_quota"))
+            .map(|_| Class::Billing),
     };
     let class = class
         .or_else(|| of_wording(said))

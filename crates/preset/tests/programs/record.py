@@ -192,7 +192,7 @@ WITHOUT_END = {
     "claude": {"silent"},
     "codex": {"long", "no-network", "silent"},
     "gemini": {"silent"},
-    "opencode": {"long", "limit", "credit", "overloaded", "no-network", "silent"},
+    "opencode": {"long", "silent"},
 }
 # How long the end of such a program is waited for: it has tried again several times in that time, and is ended.
 ENDLESS_S = 60
