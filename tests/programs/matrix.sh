@@ -7,7 +7,7 @@
 #
 # The programs are installed from npm, in pinned versions, into a folder that is kept (pinned.sh). Of Claude Code also the first version that was
 # tried takes part. No account is needed, and nothing outside of the machine is asked once they are there, where the machine lets its user have a
-# network of its own. Takes about ten minutes for all four: what does not end by itself is given a minute.
+# network of its own. Takes about a quarter of an hour for all four: some programs try again for minutes before they give up.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
 root=$(cd ../.. && pwd)

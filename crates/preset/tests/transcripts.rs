@@ -166,7 +166,7 @@ const GEMINI: &[(&str, Option<Class>)] = &[
     ("failing", Some(Class::Overloaded)),
     ("cut-once", Some(Class::Crashed)),
     ("malformed", Some(Class::Crashed)),
-    ("silent", Some(Class::Crashed)),
+    ("silent", Some(Class::Network)),
     ("length", None),
     ("filter", None),
 ];
@@ -210,7 +210,6 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
 const WITHOUT_END: &[(Preset, &[&str])] = &[
     (Preset::Claude, &["silent"]),
     (Preset::Codex, &["long", "no-network", "silent"]),
-    (Preset::Gemini, &["silent"]),
     (Preset::OpenCode, &["long", "silent"]),
 ];
 

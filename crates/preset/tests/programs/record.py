@@ -191,7 +191,7 @@ CLAUDE_VERSION = "2.1.330"
 WITHOUT_END = {
     "claude": {"silent"},
     "codex": {"long", "no-network", "silent"},
-    "gemini": {"silent"},
+    "gemini": set(),
     "opencode": {"long", "silent"},
 }
 # How long the end of such a program is waited for: it has tried again several times in that time, and is ended.
