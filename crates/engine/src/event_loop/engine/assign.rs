@@ -54,7 +54,7 @@ impl Engine {
     /// A run that waits although its caller has a slot to lend has its turn before those that wait longer.
     pub(super) fn serve_borrowers(&mut self) {
         while self.stopped.is_none() {
-            let Some(id) = self.slots.waiting().find(|id| self.lender(id).is_some()).cloned() else { return };
+            let Some(id) = self.slots.called().find(|id| self.lender(id).is_some()).cloned() else { return };
             self.slots.stop_waiting(&id);
             self.turn(&id);
         }

@@ -99,7 +99,8 @@ impl Engine {
         if is_cut_short == Some(true) && !self.draining {
             return Ok(Some(Request::of(Input::SlotFree)));
         }
-        self.slots.wait(&tenant, id);
+        let is_called = self.runs.get(id).is_some_and(|active| !active.within.is_empty());
+        self.slots.wait(&tenant, id, is_called);
         Ok(None)
     }
 

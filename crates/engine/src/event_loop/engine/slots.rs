@@ -7,13 +7,12 @@
 //!
 //! An attempt whose command waits for another run lends its place to that run, for one attempt at a time: the command does
 //! nothing meanwhile, and without the loan the run could wait for the very place that its caller holds.
+//!
+//! Ten thousand runs may wait. Nothing that is done for one of them looks at the others.
 
 use crate::model::runner::CallingAttempt;
 use envoi_kernel::ids::{AttemptId, RunId};
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// See the module.
 pub(super) struct Slots {
@@ -25,6 +24,12 @@ pub(super) struct Slots {
     turns: u64,
     /// Those that have a place or wait for one, and those that had one.
     tenants: BTreeMap<Arc<str>, Share>,
+    /// Where each run stands that waits.
+    standing: BTreeMap<RunId, Standing>,
+    /// Runs that have begun to wait since the beginning.
+    arrivals: u64,
+    /// Those that wait and were called by an attempt, which may lend them its place.
+    called: BTreeMap<Standing, RunId>,
     /// Places that are lent: by whom, and to which run. The attempt is known once its start is committed.
     loans: BTreeMap<CallingAttempt, (RunId, Option<AttemptId>)>,
 }
@@ -35,14 +40,30 @@ struct Share {
     used: usize,
     /// When it was given one last, in turns; 0 for never.
     last: u64,
-    /// Runs with a visit that waits for a place, the longest waiting first.
-    waiting: VecDeque<RunId>,
+    /// Runs with a visit that waits for a place, by their arrival: the longest waiting first.
+    waiting: BTreeMap<u64, RunId>,
+}
+
+/// The place of a run among those that wait.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Standing {
+    tenant: Arc<str>,
+    arrival: u64,
 }
 
 impl Slots {
     /// At least one.
     pub(super) fn new(jobs: usize) -> Self {
-        Self { jobs: jobs.max(1), used: 0, turns: 0, tenants: BTreeMap::new(), loans: BTreeMap::new() }
+        Self {
+            jobs: jobs.max(1),
+            used: 0,
+            turns: 0,
+            tenants: BTreeMap::new(),
+            standing: BTreeMap::new(),
+            arrivals: 0,
+            called: BTreeMap::new(),
+            loans: BTreeMap::new(),
+        }
     }
 
     pub(super) fn used(&self) -> usize {
@@ -85,7 +106,7 @@ impl Slots {
 
     /// Whether a run waits for a place.
     pub(super) fn is_awaited(&self) -> bool {
-        self.tenants.values().any(|share| !share.waiting.is_empty())
+        !self.standing.is_empty()
     }
 
     /// One more attempt of a tenant, whether there is a place or not: it is live.
@@ -105,17 +126,28 @@ impl Slots {
         }
     }
 
-    /// The run waits, behind those of its tenant that wait already; once.
-    pub(super) fn wait(&mut self, tenant: &Arc<str>, run: &RunId) {
-        let share = self.tenants.entry(Arc::clone(tenant)).or_default();
-        if !share.waiting.contains(run) {
-            share.waiting.push_back(run.clone());
-        }
+    /// The run waits, behind those of its tenant that wait already; once. `is_called`: an attempt waits for it, and may lend it a place.
+    pub(super) fn wait(&mut self, tenant: &Arc<str>, run: &RunId, is_called: bool) {
+        let standing = match self.standing.get(run) {
+            Some(standing) => standing.clone(),
+            None => {
+                self.arrivals = self.arrivals.saturating_add(1);
+                let standing = Standing { tenant: Arc::clone(tenant), arrival: self.arrivals };
+                let share = self.tenants.entry(Arc::clone(tenant)).or_default();
+                share.waiting.insert(standing.arrival, run.clone());
+                self.standing.insert(run.clone(), standing.clone());
+                standing
+            }
+        };
+        match is_called {
+            true => self.called.insert(standing, run.clone()),
+            false => self.called.remove(&standing),
+        };
     }
 
-    /// The runs that wait.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = &RunId> {
-        self.tenants.values().flat_map(|share| &share.waiting)
+    /// The runs that wait and were called by an attempt.
+    pub(super) fn called(&self) -> impl Iterator<Item = &RunId> {
+        self.called.values()
     }
 
     /// The run waits no more, and no place is lent to it or by it.
@@ -126,13 +158,20 @@ impl Slots {
 
     /// The run waits no more. Places that are lent to it or by it stay lent.
     pub(super) fn stop_waiting(&mut self, run: &RunId) {
-        self.tenants.values_mut().for_each(|share| share.waiting.retain(|waiting| waiting != run));
+        let Some(standing) = self.standing.remove(run) else { return };
+        self.called.remove(&standing);
+        if let Some(share) = self.tenants.get_mut(&standing.tenant) {
+            share.waiting.remove(&standing.arrival);
+        }
     }
 
     /// Whose turn it is; it does not wait any more.
     pub(super) fn next(&mut self) -> Option<RunId> {
-        let waiting = self.tenants.values_mut().filter(|share| !share.waiting.is_empty());
-        waiting.min_by_key(|share| (share.used, share.last))?.waiting.pop_front()
+        let waiting = self.tenants.values().filter(|share| !share.waiting.is_empty());
+        let (_, run) = waiting.min_by_key(|share| (share.used, share.last))?.waiting.first_key_value()?;
+        let run = run.clone();
+        self.stop_waiting(&run);
+        Some(run)
     }
 }
 
@@ -148,13 +187,40 @@ mod tests {
         let mut slots = Slots::new(3);
         [&north, &north, &south].into_iter().for_each(|tenant| slots.take(tenant));
         for (tenant, name) in [(&north, "n1"), (&south, "s1"), (&south, "s1"), (&south, "s2")] {
-            slots.wait(tenant, &run(name));
+            slots.wait(tenant, &run(name), false);
         }
         slots.give_back(&south);
         assert_eq!([slots.next(), slots.next()], [Some(run("s1")), Some(run("s2"))]);
         assert!(slots.is_awaited());
         assert_eq!([slots.next(), slots.next()], [Some(run("n1")), None], "no place is reserved");
         assert!(slots.is_free() && !slots.is_awaited());
+    }
+
+    #[test]
+    fn runs_wait_in_the_order_of_their_arrival_and_only_those_called_may_borrow() {
+        let north = Arc::from("north");
+        let south = Arc::from("south");
+        let run = |name: &str| RunId::new(format!("run_{name}")).unwrap();
+        let mut slots = Slots::new(1);
+        for (tenant, name, is_called) in [
+            (&south, "a", false),
+            (&south, "b", true),
+            (&north, "z", true),
+            (&south, "c", false),
+            (&south, "a", true),
+            (&south, "b", false),
+        ] {
+            slots.wait(tenant, &run(name), is_called);
+        }
+        let called = |slots: &Slots| slots.called().cloned().collect::<Vec<_>>();
+        assert_eq!(called(&slots), [run("z"), run("a")]);
+        slots.stop_waiting(&run("a"));
+        assert_eq!(called(&slots), [run("z")]);
+        slots.wait(&south, &run("a"), false);
+        // Both tenants have none, and had none before: the first by name.
+        let order: Vec<_> = std::iter::from_fn(|| slots.next()).collect();
+        assert_eq!(order, ["z", "b", "c", "a"].map(run));
+        assert!(!slots.is_awaited() && called(&slots).is_empty());
     }
 
     #[test]
@@ -170,7 +236,7 @@ mod tests {
             slots.take(&tenant);
             slots.settle_loan(to, Some(&AttemptId::parse("call.1.1").unwrap()));
         }
-        slots.wait(&tenant, &middle);
+        slots.wait(&tenant, &middle, true);
         slots.stop_waiting(&middle);
         assert!(!slots.is_awaited());
         assert!(!slots.may_lend(&outer) && !slots.may_lend(&inner));
