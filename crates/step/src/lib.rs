@@ -42,7 +42,7 @@ pub use attempt::{
     starts::{Named, Starts},
 };
 pub use control::{
-    at_work::{at_work, is_at_work},
+    at_work::{ProcessesLeft, at_work, is_at_work},
     cancel::{Cancelled, cancel, living_supervisor, remind, started},
     launch::{Launcher, SpawnError, Supervisor},
     leftovers::end_leftovers,

@@ -3,6 +3,7 @@
 //! Finds and signals them. A process id is never trusted over time: a signal goes through a pidfd, after it was made
 //! sure that the pidfd is for the process that was seen.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rustix::io::Errno;
@@ -68,13 +69,49 @@ pub(crate) fn has_members(group: Pid) -> bool {
     rustix::process::test_kill_process_group(group) != Err(Errno::SRCH)
 }
 
+/// The marks of all processes of one moment, for a look at many attempts.
+#[derive(Debug, Default)]
+pub(crate) struct AllMarks(BTreeSet<(Vec<u8>, Vec<u8>)>);
+
+impl AllMarks {
+    /// Those of every process, `me` aside, as [`marked`] would find it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn look(me: Pid) -> std::io::Result<Self> {
+        let mut all = Self::default();
+        linux::each_environment(me, |_, environment| all.add(environment))?;
+        Ok(all)
+    }
+
+    /// Nothing is found where processes are not listed in files.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn look(_me: Pid) -> std::io::Result<Self> {
+        Ok(Self::default())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn add(&mut self, environment: &[u8]) {
+        let named = |name: &'static [u8]| {
+            environment.split(|byte| *byte == 0).filter(move |entry| entry.starts_with(name))
+        };
+        for attempt in named(b"ENVOI_ATTEMPT=") {
+            let bases = named(b"ENVOI_RUN_BASE=");
+            self.0.extend(bases.map(|run_base| (attempt.to_vec(), run_base.to_vec())));
+        }
+    }
+
+    /// Whether a process carries these marks.
+    pub(crate) fn has(&self, marks: &Marks) -> bool {
+        // A tuple of the set cannot be looked up by borrowed parts.
+        self.0.contains(&(marks.attempt.clone(), marks.run_base.clone()))
+    }
+}
+
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{belonging, marked, now, signal};
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeMap;
-    use std::io::Read as _;
     use std::{fs, io};
 
     use rustix::fs::{Mode, OFlags, openat};
@@ -147,16 +184,25 @@ mod linux {
     /// Every process, `me` aside, that carries the marks. Looks at the environment of each process, and at no more of those that
     /// do not carry them: a machine has hundreds.
     pub(crate) fn marked(me: Pid, marks: &Marks) -> io::Result<Vec<Process>> {
-        let folder = fs::File::open("/proc")?;
-        let mut environment = Vec::new();
         let mut found = Vec::new();
-        for id in ids()?.filter_map(Pid::from_raw).filter(|id| *id != me) {
-            let is_read = read_environment(&folder, id, &mut environment).is_ok();
-            if is_read && marks.are_in(&environment) {
+        each_environment(me, |id, environment| {
+            if marks.are_in(environment) {
                 found.extend(now(id.as_raw_pid()).filter(|process| !process.over));
             }
-        }
+        })?;
         Ok(found)
+    }
+
+    /// Calls `look` with the environment of every process, `me` aside, that we may look into.
+    pub(super) fn each_environment(me: Pid, mut look: impl FnMut(Pid, &[u8])) -> io::Result<()> {
+        let folder = fs::File::open("/proc")?;
+        let mut environment = Vec::new();
+        for id in ids()?.filter_map(Pid::from_raw).filter(|id| *id != me) {
+            if read_environment(&folder, id, &mut environment).is_ok() {
+                look(id, &environment);
+            }
+        }
+        Ok(())
     }
 
     /// A process that we may not look into is of another user, and none of ours.
@@ -171,19 +217,24 @@ mod linux {
     fn read_environment(proc: &fs::File, id: Pid, bytes: &mut Vec<u8>) -> io::Result<()> {
         let flags = OFlags::RDONLY.union(OFlags::CLOEXEC);
         let path = format!("{}/environ", id.as_raw_pid());
-        let mut file = fs::File::from(openat(proc, path, flags, Mode::empty())?);
+        read_whole(&mut fs::File::from(openat(proc, path, flags, Mode::empty())?), bytes)
+    }
+
+    /// Fills `bytes` with what a file of `/proc` holds that gives as much as is asked for until its end: where it gives less, that is its
+    /// end, and it need not be asked again.
+    pub(super) fn read_whole(file: &mut impl io::Read, bytes: &mut Vec<u8>) -> io::Result<()> {
         bytes.resize(ENVIRONMENT_BYTES, 0);
         let mut filled = 0_usize;
         loop {
-            if filled == bytes.len() {
-                bytes.resize(filled.saturating_mul(2), 0);
-            }
             match file.read(bytes.get_mut(filled..).unwrap_or_default()) {
-                Ok(0) => break,
                 Ok(read) => filled = filled.saturating_add(read),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
+            if filled < bytes.len() {
+                break;
+            }
+            bytes.resize(filled.saturating_mul(2), 0);
         }
         bytes.truncate(filled);
         Ok(())
@@ -282,6 +333,51 @@ mod tests {
             child.wait().unwrap();
         }
         assert!(marked(me, &marks).unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_environment_is_read_at_once_and_a_longer_one_in_as_few_reads_as_it_takes() {
+        /// Gives as much as is asked for, as `environ` does.
+        struct Environ {
+            left: usize,
+            reads: u32,
+        }
+        impl std::io::Read for Environ {
+            fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+                let given = self.left.min(into.len());
+                into[..given].fill(b'x');
+                (self.left, self.reads) = (self.left - given, self.reads + 1);
+                Ok(given)
+            }
+        }
+        let mut bytes = Vec::new();
+        for (length, reads) in [(0, 1), (1, 1), (16_383, 1), (16_384, 2), (16_385, 2), (100_000, 4)] {
+            let mut environ = Environ { left: length, reads: 0 };
+            linux::read_whole(&mut environ, &mut bytes).unwrap();
+            assert_eq!((bytes.len(), environ.reads), (length, reads));
+            assert!(bytes.iter().all(|byte| *byte == b'x'));
+        }
+    }
+
+    #[test]
+    fn one_look_at_all_processes_finds_the_marks_of_each() {
+        let run_base = format!("/runs/run_of_all_{}", std::process::id());
+        let names = ["work.1.1", "work.1.2"];
+        let sleeper = |attempt: &str| {
+            sleep().env("ENVOI_ATTEMPT", attempt).env("ENVOI_RUN_BASE", &run_base).spawn().unwrap()
+        };
+        let mut children = names.map(sleeper);
+        let me = rustix::process::getpid();
+        let has = |all: &AllMarks, attempt: &str, base: &str| all.has(&Marks::new(attempt, base.as_ref()));
+        let all = AllMarks::look(me).unwrap();
+        assert!(names.iter().all(|attempt| has(&all, attempt, &run_base)));
+        assert!(!has(&all, "work.1.3", &run_base) && !has(&all, "work.1.1", "/runs/run_of_another"));
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let all = AllMarks::look(me).unwrap();
+        assert!(!names.iter().any(|attempt| has(&all, attempt, &run_base)));
     }
 
     #[test]

@@ -4,8 +4,11 @@
 //! more harm than a wait.
 
 use crate::attempt::dir::{self, AttemptDir};
+use crate::attempt::processes::{AllMarks, Marks};
 use crate::control::cancel::supervisor_lives;
 use crate::control::leftovers::has_leftovers;
+use rustix::process::getpid;
+use std::cell::OnceCell;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -23,9 +26,37 @@ pub fn is_at_work(dir: &AttemptDir, run_base: &Path) -> bool {
 /// # Errors
 /// The lock or the processes cannot be looked at, and nothing else says that the attempt is at work.
 pub fn at_work(dir: &AttemptDir, run_base: &Path) -> io::Result<bool> {
+    at_work_if(dir, |attempt| has_leftovers(attempt, run_base))
+}
+
+/// The processes of this machine, for a look at many attempts that an engine has left: they are looked through once, when the first attempt
+/// asks for it.
+#[derive(Debug, Default)]
+pub struct ProcessesLeft(OnceCell<AllMarks>);
+
+impl ProcessesLeft {
+    /// As [`is_at_work`]. What has ended since the processes were looked through counts as alive. Where no supervisor lives, new ones come of
+    /// those that were there then.
+    #[must_use]
+    pub fn is_at_work(&self, dir: &AttemptDir, run_base: &Path) -> bool {
+        let has_left = |attempt: &str| Ok(self.all()?.has(&Marks::new(attempt, run_base)));
+        at_work_if(dir, has_left).unwrap_or(true)
+    }
+
+    fn all(&self) -> io::Result<&AllMarks> {
+        if let Some(all) = self.0.get() {
+            return Ok(all);
+        }
+        let all = AllMarks::look(getpid())?;
+        Ok(self.0.get_or_init(|| all))
+    }
+}
+
+/// `has_left`: whether the attempt has left a process.
+fn at_work_if(dir: &AttemptDir, has_left: impl Fn(&str) -> io::Result<bool>) -> io::Result<bool> {
     let is_over = || fs::symlink_metadata(dir.exit()).is_ok() && !supervisor_lives(dir);
     let attempt = dir.path().file_name().and_then(|name| name.to_str());
-    let left = || attempt.map_or(Ok(false), |attempt| has_leftovers(attempt, run_base));
+    let left = || attempt.map_or(Ok(false), &has_left);
     match dir::is_held(dir) {
         Ok(true) if !is_over() => Ok(true),
         Err(error) if !is_over() => {
