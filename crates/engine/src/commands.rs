@@ -17,5 +17,6 @@ mod requests;
 mod restore;
 mod resume;
 mod start;
+pub(crate) mod take_up;
 pub mod trees;
 pub(crate) mod under_way;

@@ -25,7 +25,7 @@ pub use attempts::{
     processes::Processes,
     variables::{PerAttempt, Variable, is_allowed},
 };
-pub use commands::{collect::collectable, handler::Commands, names::Names, trees};
+pub use commands::{collect::collectable, handler::Commands, names::Names, take_up::TakingUp, trees};
 pub use delivery::settings::Notices;
 pub use envoi_step::plain;
 pub use event_loop::engine::{Engine, World};

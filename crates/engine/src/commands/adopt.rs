@@ -178,7 +178,7 @@ impl Commands {
     }
 
     /// Whether the run can enter. It enters when something of it is started: it may rest before that.
-    fn enter_for_now(&self, claim: &Claim, manner: Manner) -> Result<(), Refused> {
+    pub(super) fn enter_for_now(&self, claim: &Claim, manner: Manner) -> Result<(), Refused> {
         if self.enter(claim, manner)? {
             self.presences.leave(&claim.run);
         }

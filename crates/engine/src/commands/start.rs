@@ -24,7 +24,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_contract::envelope::InterruptKind;
 use envoi_contract::json::{Object, Value};
-use envoi_journal::{Layout, PinnedFlow, Reader};
+use envoi_journal::{Layout, PinnedFlow, ReadError, Reader, RunRow};
 use envoi_kernel::{
     Flow, Refusal, Run,
     event::Isolated,
@@ -262,14 +262,7 @@ impl Commands {
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), Refused> {
         let reader = self.store.reader()?;
-        for row in reader.live_runs()? {
-            let run_base = self.layout.run(&row.run);
-            let other = Claim {
-                run: row.run.clone(),
-                workspace: row.workspace.clone(),
-                run_base: run_base.to_string_lossy().into_owned(),
-                shared: false,
-            };
+        for (row, other) in self.live_claims(&reader)? {
             let is_in_the_way = claim.collides(&other)
                 && !Claim::is_called_by(within, &row.run)
                 && !agreed(shares(&reader, &row.run));
@@ -290,6 +283,25 @@ impl Commands {
             });
         }
         Ok(())
+    }
+}
+
+impl Commands {
+    /// The runs that have an attempt which is not settled, each with what it claims. Whether it shares is not looked at.
+    pub(super) fn live_claims(
+        &self,
+        reader: &Reader,
+    ) -> Result<impl Iterator<Item = (RunRow, Claim)>, ReadError> {
+        let claimed = |row: RunRow| {
+            let claim = Claim {
+                run: row.run.clone(),
+                workspace: row.workspace.clone(),
+                run_base: self.layout.run(&row.run).to_string_lossy().into_owned(),
+                shared: false,
+            };
+            (row, claim)
+        };
+        Ok(reader.live_runs()?.into_iter().map(claimed))
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
         lists.extend(has_manifest(&handoff.handoff).then(|| files.list_path(&row.flow, &handoff)));
     }
     files.restore_artifacts(reader.artifacts(run)?, &lists, &mut restored)?;
-    if reader.run(run)?.root.is_some() || takes_over(reader, run)? {
+    if reader.is_fork(run)? || takes_over(reader, run)? {
         attempts::restore(&files, &mut restored.written)?;
     }
     let closed_questions = InboxFilter { run: Some(run.clone()), closed: true };

@@ -9,7 +9,10 @@ use std::{
     ops::Deref,
     os::unix::fs::MetadataExt,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// More are not kept: each holds its pages and statements, and so many readers hardly ever end before the next begins.
@@ -17,7 +20,11 @@ const MOST_KEPT: usize = 4;
 
 /// Those of one store.
 #[derive(Clone, Default)]
-pub(crate) struct IdleConnections(Arc<Mutex<Vec<(FileId, Connection)>>>);
+pub(crate) struct IdleConnections {
+    kept: Arc<Mutex<Vec<(FileId, Connection)>>>,
+    /// How many were opened because none was kept.
+    opened: Arc<AtomicU64>,
+}
 
 /// Which file a connection has open. A path may lead to another one later: a store can be moved, removed or put back. A file that is written over
 /// while it is open is not noticed: SQLite notices it in no connection, be it new or kept.
@@ -44,13 +51,22 @@ impl IdleConnections {
         kept.pop().map(|(_, conn)| conn)
     }
 
+    /// One was opened, because none was kept.
+    pub(crate) fn count_opened(&self) {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
+    }
+
     /// The connection, until it is dropped: then it waits here.
     pub(crate) fn lend(&self, file: FileId, conn: Connection) -> LentConnection {
         LentConnection { conn: Some(conn), file, idle: self.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(FileId, Connection)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,7 +132,7 @@ mod tests {
         drop(first);
         assert_eq!(kept(&store), 1);
         let again = store.reader().unwrap();
-        assert_eq!(kept(&store), 0);
+        assert_eq!((kept(&store), store.connections_opened()), (0, 1));
         assert_eq!(cache_pages(&again), 777, "the same connection");
         let many: Vec<_> = (0..MOST_KEPT + 2).map(|_| store.reader().unwrap()).collect();
         drop((again, many));

@@ -85,6 +85,7 @@ impl Reader {
             None => {
                 let conn = schema::connect_as(&path, access).map_err(failed)?;
                 conn.pragma_update(None, "query_only", true).map_err(failed)?;
+                idle.count_opened();
                 (Identity::read(&conn).map_err(failed)?, conn)
             }
         };
@@ -140,11 +141,23 @@ impl Reader {
         read_error(error, what)
     }
 
-    /// Several queries that see the same moment.
+    /// Several queries that see the same moment. Within itself the moment is the outer one's.
     pub(crate) fn consistently<T>(
         &self,
         read: impl FnOnce() -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
+        self.at_one_moment(read)
+    }
+
+    /// As many reads as `read` makes with this reader, all of the same moment: what is committed meanwhile is not seen. A moment costs as
+    /// much as one read by itself. While it lasts, the log of the database cannot be shortened.
+    ///
+    /// # Errors
+    /// Those of `read`, and the machine's.
+    pub fn at_one_moment<T, E: From<ReadError>>(&self, read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        if !self.conn.is_autocommit() {
+            return read();
+        }
         let moment = self.conn.unchecked_transaction().map_err(|error| read_error(error, "the store"))?;
         let result = read();
         moment.finish().map_err(|error| read_error(error, "the store"))?;

@@ -343,6 +343,12 @@ impl Store {
         Ok(if self.is_mirror { reader.of_mirror() } else { reader })
     }
 
+    /// How many connections this store has opened for its readers up to now. The others were given one that an earlier reader had given back.
+    #[must_use]
+    pub fn connections_opened(&self) -> u64 {
+        self.idle.opened()
+    }
+
     #[cfg(test)]
     pub(crate) fn idle_connections(&self) -> &IdleConnections {
         &self.idle

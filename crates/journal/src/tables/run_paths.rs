@@ -43,6 +43,11 @@ impl Translator {
         Self { is_mirror: true, ..self }
     }
 
+    /// Whether a run may be one of the store that this one is a copy of.
+    pub(crate) fn may_be_of_original(&self) -> bool {
+        self.adopted_run > 0
+    }
+
     /// `places` as they were recorded for the run with this key.
     pub(crate) fn translate(&self, run: &RunId, key: i64, places: RunPaths) -> RunPaths {
         if self.is_mirror {

@@ -3,7 +3,7 @@
 //! Runs that were under way when it came up go on; `run`, `resume` and the answers of other terminals are handed to it.
 //! Ctrl-C or SIGTERM ends it within a moment: live steps go on under their supervisors, and the next engine finds them.
 
-use super::token;
+use super::{going_on, token};
 use crate::process::stderr;
 use crate::{
     command::reference::explain,
@@ -14,17 +14,16 @@ use crate::{
         interrupts::{self, Mode},
         messages, output,
     },
-    session::{caller, configured_models, own_engine},
+    session::{configured_models, own_engine},
     store::{config, home::Home, server_url::Announced},
 };
 use envoi_api::output::Listening;
 use envoi_contract::code::Code;
 use envoi_engine::{
     Commands, Host,
-    protocol::{Isolate, Refused, Request, Response, ResumeRequest, WorkspaceUse},
+    protocol::{Isolate, WorkspaceUse},
 };
-use envoi_journal::{Aside, Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
-use envoi_kernel::ids::Principal;
+use envoi_journal::{Holder, Lease, Store, Taken};
 use envoi_server::{
     A2a, AttemptTokens, EgressPolicy, Limits, Models, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
@@ -44,8 +43,6 @@ pub(super) const PORT: u16 = 7007;
 
 /// How long an engine that is just closing is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What a run gets to be taken up before the next one is looked at. What it needs may lie in a file system that does not respond.
-const ITS_TURN: Duration = Duration::from_secs(1);
 /// Between two looks at the lock, and at whether the engine's loop still runs.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// What requests under way get to finish.
@@ -86,7 +83,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let reading = Arc::clone(&store);
     let desk = host.commands().clone();
     let going_on = thread::Builder::new().name("going on".to_owned()).spawn(move || {
-        go_on(&reading, &desk);
+        going_on::go_on(&reading, &desk);
         let _ = signals.send(ServerSignal::RunsTakenUp);
     });
     going_on.map_err(|error| Failure::machine("a thread", error))?;
@@ -285,104 +282,6 @@ fn announce(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure
         "this is the only time that the first token is shown; `envoi token create` makes others"
     ));
     output::data(&format!("{token}\n"))
-}
-
-/// Goes on with what was under way when the last engine went. A run that only waits for a person needs no engine,
-/// unless its time runs out: an engine has to notice that.
-fn go_on(store: &Arc<Store>, desk: &Commands) {
-    let rejected = |error: &dyn core::fmt::Display| messages::say(&format!("runs are not resumed: {error}"));
-    let reader = match store.reader() {
-        Ok(reader) => reader,
-        Err(error) => return rejected(&error),
-    };
-    let unfinished = RunFilter { unfinished: true, limit: None };
-    let rows = match reader.all_runs(unfinished) {
-        Ok(rows) => rows,
-        Err(error) => return rejected(&error),
-    };
-    for row in rows.into_iter().filter(|row| row.aside.is_some() || needs_an_engine(&reader, row)) {
-        if let Some(Aside { code, reason, .. }) = row.aside.as_ref().filter(|aside| !is_outside(&aside.code))
-        {
-            let run = &row.run;
-            messages::say(&format!(
-                "run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"
-            ));
-            continue;
-        }
-        take_up_beside(store, desk, row);
-    }
-}
-
-/// As [`take_up`], on a thread of its own: whatever the run waits for, the next one has its turn after a moment.
-fn take_up_beside(store: &Arc<Store>, desk: &Commands, row: RunRow) {
-    let run = row.run.clone();
-    let (signals, inbox) = mpsc::channel();
-    let store = Arc::clone(store);
-    let desk = desk.clone();
-    let taking_up = thread::Builder::new().name("taking up".to_owned()).spawn(move || {
-        take_up(&store, &desk, &row);
-        // The other side may have stopped waiting.
-        let _ = signals.send(());
-    });
-    match taking_up {
-        Err(error) => {
-            messages::say(&format!("run {run} does not go on: a thread cannot be started: {error}"))
-        }
-        Ok(_) => match inbox.recv_timeout(ITS_TURN) {
-            Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) => messages::say(&format!(
-                "run {run} is not resumed yet: its files are still being read (is a file system not responding?); other runs continue"
-            )),
-            // The thread has panicked, and said over what.
-            Err(RecvTimeoutError::Disconnected) => messages::say(&format!(
-                "run {run} does not go on, because of a defect of this program; `envoi resume {run}` tries again"
-            )),
-        },
-    }
-}
-
-/// Goes on with one run, or says why not.
-fn take_up(store: &Store, desk: &Commands, row: &RunRow) {
-    let run = &row.run;
-    let reader = store.reader().map_err(Refused::from);
-    match reader.and_then(|reader| gone_on(&reader, desk, row)) {
-        Ok(()) => {}
-        Err(refused) if row.aside.is_some() || desk.set_aside_for(run, &refused) => messages::say(&format!(
-            "run {run} is set aside ({}): {}; `envoi resume {run}` tries again",
-            refused.code_text(),
-            refused.message
-        )),
-        Err(refused) => messages::say(&format!("run {run} does not go on: {}", refused.message)),
-    }
-}
-
-/// Whether a run was set aside because of something outside of it, which may be there by now.
-fn is_outside(code: &str) -> bool {
-    matches!(code.parse(), Ok(Code::SecretMissing | Code::WorkspaceBusy | Code::StoreCopied))
-}
-
-fn needs_an_engine(reader: &Reader, row: &RunRow) -> bool {
-    let filter = InboxFilter { run: Some(row.run.clone()), closed: false };
-    // What cannot be read may lapse: the engine says what is wrong with it.
-    let lapses =
-        || reader.inbox(&filter).map_or(true, |rows| rows.iter().any(|row| row.expires_at.is_some()));
-    row.status() != RunStatus::Waiting || lapses()
-}
-
-/// Has the engine go on with the run; a refusal is why it does not.
-fn gone_on(reader: &Reader, desk: &Commands, row: &RunRow) -> Result<(), Refused> {
-    let caller = caller::caller_or_none(reader, &row.run);
-    let by = Principal { tenant: row.tenant.clone(), actor: row.actor.clone() };
-    let again = row.aside.is_some();
-    let request = ResumeRequest { again, ..ResumeRequest::follow(row.run.clone(), by, caller) };
-    let (client, responses) = mpsc::channel();
-    desk.serve(Request::Resume(Box::new(request)), &client);
-    drop(client);
-    match responses.recv() {
-        Ok(Response::Refused(refused)) => Err(refused),
-        Ok(Response::Stopped { reason }) => Err(Refused::new(Code::EngineStopping, reason, None)),
-        _ => Ok(()),
-    }
 }
 
 /// Ends the engine if nothing is under way; else leaves it as it is: the process ends with it, live steps go on, and

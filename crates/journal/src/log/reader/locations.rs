@@ -32,8 +32,11 @@ impl Reader {
     /// The workspace of a run if it is one of the store that this one is a copy of, and no one has agreed that both work in it.
     ///
     /// # Errors
-    /// [`ReadError::Missing`] when there is no such run.
+    /// [`ReadError::Missing`] when there is no such run, unless this store is no copy.
     pub fn workspace_of_original(&self, run: &RunId) -> Result<Option<String>, ReadError> {
+        if !self.translator.may_be_of_original() {
+            return Ok(None);
+        }
         let key = self.key(run)?;
         let recorded = |row: &Row<'_>| {
             Ok(RunPaths {

@@ -81,10 +81,21 @@ impl Reader {
     /// # Errors
     /// As [`Reader::run`].
     pub fn next_seq(&self, run: &RunId) -> Result<Seq, ReadError> {
-        let key = self.known_key(run)?;
-        let next: Option<i64> =
-            self.one("SELECT next_seq FROM runs WHERE run = ?1", [key], |row| row.get(0))?;
+        let next = self.consistently(|| {
+            let key = self.known_key(run)?;
+            self.one("SELECT next_seq FROM runs WHERE run = ?1", [key], |row| row.get::<_, i64>(0))
+        })?;
         next.map(unsigned).ok_or_else(|| missing("run", run))
+    }
+
+    /// Whether a run is a fork: [`RunRow::root`] is there, without the rest of the row.
+    ///
+    /// # Errors
+    /// As [`Reader::run`].
+    pub(crate) fn is_fork(&self, run: &RunId) -> Result<bool, ReadError> {
+        let key = self.known_key(run)?;
+        let found = self.one("SELECT root IS NOT NULL FROM runs WHERE run = ?1", [key], |row| row.get(0))?;
+        found.map_or_else(|| Ok(self.run(run)?.root.is_some()), Ok)
     }
 
     /// Runs, newest first.
