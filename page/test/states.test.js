@@ -90,7 +90,7 @@ test("a run that is set aside says why, and what to do", async () => {
   const person = await Person.at(stage, DESK);
   const page = await person.tab(stage.link());
   await page.goto(`${stage.url}/#/runs`);
-  await page.getByRole("link", { name: /set aside nasty RUN_FILES_FAILED: / }).click();
+  await page.getByRole("link", { name: /set aside .* ago\s+nasty RUN_FILES_FAILED: / }).click();
   await page.getByRole("button", { name: "Go on …" }).waitFor();
   await person.accessible(page);
   await page.getByRole("link", { name: "RUN_FILES_FAILED" }).click();
@@ -314,8 +314,14 @@ test("what is not known of the cost is said, and not added up", async () => {
   // Who decides is told so too.
   const asks = await stage.run("flow: asks\nsteps:\n  - id: ok\n    ask: 'Publish the notes?'\n");
   const { question } = await stage.question(asks);
+  await page.route(new RegExp(`/questions/${question}$`), async (route) => {
+    const found = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...found, used: { ...found.used, unknown_costs: 3 } } });
+  });
+  const before = person.asked.length;
   await page.goto(`${stage.url}/#/q/${question}`);
   await page.getByText("used ≥ $0.00 · 3 unknown").waitFor();
+  assert(!person.asked.slice(before).some((url) => url.includes(`${asks}/ledger`)), "the question itself says it");
   await person.done();
   await stage.close();
 });
@@ -402,7 +408,7 @@ test("no screen has a violation that axe finds, light and dark, also 320 pixels 
       ["inbox", "Publish the notes"],
       ["inbox?closed", "No question has been closed."],
       [`q/${question}`, "Your answer"],
-      ["runs", "release"],
+      ["runs", "4 of 7 steps"],
       ["runs?q=nothing-like-it", "No run is like that"],
       [`r/${run}`, "The first failure"],
       [`r/${run}/why`, "What decided"],
