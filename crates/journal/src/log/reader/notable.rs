@@ -82,6 +82,8 @@ mod tests {
             undoes: false,
             by,
             why: None,
+            folders_gone: None,
+            folders_back: None,
             found: Vec::new(),
         };
         let begins = Event::FilesRestoring(Box::new(restoring));
