@@ -187,7 +187,11 @@ const HOMES: &[Home] = &[
     },
     Home { dependency: "tar", homes: &["envoi-bundle"], why: "only `bundle` knows archives" },
     // The tests of the whole binary unpack a bundle as a stranger does.
-    Home { dependency: "zstd", homes: &["envoi-bundle", "envoi"], why: "only `bundle` knows archives" },
+    Home {
+        dependency: "zstd",
+        homes: &["envoi-bundle", "envoi-tree", "envoi"],
+        why: "only `bundle` and the packs of `tree` are compressed",
+    },
     Home { dependency: "flate2", homes: &[], why: NOT_COMPRESSED },
     Home { dependency: "brotli", homes: &[], why: NOT_COMPRESSED },
     Home { dependency: "async-compression", homes: &[], why: NOT_COMPRESSED },

@@ -76,9 +76,9 @@ impl Contents {
             let Ok(pack) = Pack::open(&path) else { continue };
             let bytes = fs::symlink_metadata(&path)?.len();
             let rows = pack.rows();
-            let wanted: Vec<_> = rows.iter().filter(|(digest, ..)| named.contains(digest)).collect();
-            let wanted_bytes: u64 = wanted.iter().map(|(_, _, length)| *length).sum();
-            let all_bytes: u64 = rows.iter().map(|(_, _, length)| *length).sum();
+            let wanted: Vec<_> = rows.iter().filter(|(digest, _)| named.contains(digest)).collect();
+            let wanted_bytes: u64 = wanted.iter().map(|(_, place)| place.stored).sum();
+            let all_bytes: u64 = rows.iter().map(|(_, place)| place.stored).sum();
             // Few unwanted bytes are not worth writing the others again.
             if !wanted.is_empty() && wanted_bytes.saturating_mul(2) >= all_bytes {
                 continue;
@@ -87,8 +87,8 @@ impl Contents {
                 let (temporary, file) = Temporary::create(&self.temporary)?;
                 let mut writer = PackWriter::new(file);
                 let mut is_whole = true;
-                for (digest, offset, length) in wanted {
-                    let content = pack.read((*offset, *length))?;
+                for (digest, place) in wanted {
+                    let content = pack.read(*place)?;
                     is_whole = is_whole && Digest::of(&content) == *digest;
                     writer.add(*digest, &content)?;
                 }

@@ -143,8 +143,8 @@ mod tests {
             b"envoi-folders 1\n750\t../d\0",
             b"envoi-folders 1\n750\t/d\0",
             b"envoi-folders 1\n750\td/.git\0",
-            b"envoi-folders 1\n750\td\0750\td\0",
-            b"envoi-folders 1\n750\te\0750\td\0",
+            b"envoi-folders 1\n750\td\x00750\td\0",
+            b"envoi-folders 1\n750\te\x00750\td\0",
         ] {
             assert!(Folders::parse(wrong).is_err(), "{}", wrong.escape_ascii());
         }
