@@ -263,7 +263,7 @@ impl ApiRequest {
         if self.bearer.scopes.allow(&[Scope::Answer]) {
             return Ok(());
         }
-        Err(Problem::scope_too_small(&format!("{what}: that also"), &[Scope::Answer]))
+        Err(Problem::scope_too_small(&format!("{what}: that also"), [Scope::Answer.word()]))
     }
 
     /// The run in the path, if it belongs to the tenant.

@@ -385,7 +385,10 @@ async fn read_whole(
 }
 
 fn scope_too_small(operation: &Operation) -> Problem {
-    Problem::scope_too_small(&format!("`{}`", operation.id), operation.scopes)
+    Problem::scope_too_small(
+        &format!("`{}`", operation.id),
+        operation.scopes.iter().map(|scope| scope.word()),
+    )
 }
 
 fn document(_: &App, _: &ApiRequest) -> Result<Response, Problem> {

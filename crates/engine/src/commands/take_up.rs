@@ -122,12 +122,10 @@ impl TakingUp<'_> {
         id: &RunId,
         caller: impl FnOnce(&Run) -> CallerWire,
     ) -> Result<(Run, u64, Given), NeedsRequest> {
-        let (run, tail_bytes) = self.reader.at_one_moment(|| {
-            if self.reader.imported(id)?.is_some() {
-                return Err(NeedsRequest);
-            }
-            Ok(load_with_weight(&self.reader, id)?)
-        })?;
+        if self.reader.imported(id)?.is_some() {
+            return Err(NeedsRequest);
+        }
+        let (run, tail_bytes) = load_with_weight(&self.reader, id)?;
         if matches!(run.status(), Status::Ended(_)) || run.restoring().is_some() {
             return Err(NeedsRequest);
         }
@@ -137,11 +135,9 @@ impl TakingUp<'_> {
 
     /// The run as the loop is to have it, with its files made good.
     fn ready(&self, id: &RunId, (run, tail_bytes, given): (Run, u64, Given)) -> Result<Adopt, NeedsRequest> {
-        self.reader.at_one_moment(|| {
-            files::restore_run(&self.commands.layout, &self.reader, id)?;
-            check_places(&self.reader, id)?;
-            Ok::<_, NeedsRequest>(())
-        })?;
+        // Not at one moment: these touch files, whose file system may not respond, and a moment that does not end keeps the journal growing.
+        files::restore_run(&self.commands.layout, &self.reader, id)?;
+        check_places(&self.reader, id)?;
         let is_inside = self.is_inside(id, &run);
         self.check_entry(&run, &given, is_inside)?;
         self.commands.callers.learn(id, run.flow(), &given.wire);
@@ -261,6 +257,7 @@ mod tests {
             writer: Arc::downgrade(&writer),
             reached: |_| {},
             stop: Stop::default(),
+            bounds: envoi_tree::Bounds::default(),
         };
         Place { commands, to_loop, writer, folder }
     }

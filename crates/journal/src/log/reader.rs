@@ -154,7 +154,7 @@ impl Reader {
     ///
     /// # Errors
     /// Those of `read`, and the machine's.
-    pub fn at_one_moment<T, E: From<ReadError>>(&self, read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    fn at_one_moment<T, E: From<ReadError>>(&self, read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         if !self.conn.is_autocommit() {
             return read();
         }

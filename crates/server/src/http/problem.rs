@@ -1,6 +1,5 @@
 //! Errors as HTTP has them (RFC 9457), with Envoi's code.
 
-use crate::auth::scope::Scope;
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
@@ -20,7 +19,7 @@ pub(crate) struct Problem {
     pub(crate) detail: String,
     hint: Option<String>,
     /// The scopes of which the token would need one.
-    scopes: &'static [Scope],
+    scopes: Vec<&'static str>,
     retry_after_s: Option<u32>,
     /// For the log of the server, not for the client.
     cause: Option<String>,
@@ -34,16 +33,16 @@ impl Problem {
             code,
             detail: detail.into(),
             hint: None,
-            scopes: &[],
+            scopes: Vec::new(),
             retry_after_s: None,
             cause: None,
         }
     }
 
-    /// The token has none of `scopes`, of which it needs one for `what`: a sentence up to "needs".
-    pub(crate) fn scope_too_small(what: &str, scopes: &'static [Scope]) -> Self {
-        let words: Vec<&str> = scopes.iter().map(|scope| scope.word()).collect();
-        let detail = format!("{what} needs a token with the scope {}", words.join(" or "));
+    /// The token has none of the scopes with these words, of which it needs one for `what`: a sentence up to "needs".
+    pub(crate) fn scope_too_small(what: &str, words: impl IntoIterator<Item = &'static str>) -> Self {
+        let scopes: Vec<&str> = words.into_iter().collect();
+        let detail = format!("{what} needs a token with the scope {}", scopes.join(" or "));
         Self { scopes, ..Self::new(Code::ScopeTooSmall, detail) }
     }
 
@@ -145,7 +144,7 @@ impl Problem {
             detail: self.detail.clone(),
             code: self.code.to_string(),
             hint: self.hint.clone(),
-            scopes: self.scopes.iter().map(|scope| scope.word().to_owned()).collect(),
+            scopes: self.scopes.iter().map(|scope| (*scope).to_owned()).collect(),
             request_id: request.to_owned(),
         };
         // Its members are texts and a number, so that writing it cannot fail.

@@ -175,7 +175,7 @@ pub(super) fn given(app: &App, request: &ApiRequest, members: &Object) -> Result
         None => return Ok(None),
         Some(_) if brings => {
             if !request.bearer.scopes.allow(&[Scope::Admin]) {
-                return Err(Problem::scope_too_small("a flow that is not registered", &[Scope::Admin])
+                return Err(Problem::scope_too_small("a flow that is not registered", [Scope::Admin.word()])
                     .hint("name a registered flow: its digest, or its id for the newest"));
             }
             flows::submitted(app, request, members)?
@@ -220,5 +220,5 @@ pub(super) fn check_questions(
         return Ok(());
     };
     let what = format!("this part goes past step `{step}`, which asks a person; that");
-    Err(Problem::scope_too_small(&what, &[Scope::Admin]).hint("take the step into the part"))
+    Err(Problem::scope_too_small(&what, [Scope::Admin.word()]).hint("take the step into the part"))
 }

@@ -71,7 +71,14 @@ pub(crate) fn has_members(group: Pid) -> bool {
 
 /// The marks of all processes of one moment, for a look at many attempts.
 #[derive(Debug, Default)]
-pub(crate) struct AllMarks(BTreeSet<(Vec<u8>, Vec<u8>)>);
+pub(crate) struct AllMarks(Vec<OfOne>);
+
+/// The marks of one process. An environment may have a name more than once.
+#[derive(Debug)]
+struct OfOne {
+    attempts: BTreeSet<Vec<u8>>,
+    run_bases: BTreeSet<Vec<u8>>,
+}
 
 impl AllMarks {
     /// Those of every process, `me` aside, as [`marked`] would find it.
@@ -93,16 +100,18 @@ impl AllMarks {
         let named = |name: &'static [u8]| {
             environment.split(|byte| *byte == 0).filter(move |entry| entry.starts_with(name))
         };
-        for attempt in named(b"ENVOI_ATTEMPT=") {
-            let bases = named(b"ENVOI_RUN_BASE=");
-            self.0.extend(bases.map(|run_base| (attempt.to_vec(), run_base.to_vec())));
+        let all = |name| named(name).map(<[u8]>::to_vec).collect::<BTreeSet<_>>();
+        let one = OfOne { attempts: all(b"ENVOI_ATTEMPT="), run_bases: all(b"ENVOI_RUN_BASE=") };
+        if !one.attempts.is_empty() && !one.run_bases.is_empty() {
+            self.0.push(one);
         }
     }
 
     /// Whether a process carries these marks.
     pub(crate) fn has(&self, marks: &Marks) -> bool {
-        // A tuple of the set cannot be looked up by borrowed parts.
-        self.0.contains(&(marks.attempt.clone(), marks.run_base.clone()))
+        let carries =
+            |one: &OfOne| one.attempts.contains(&marks.attempt) && one.run_bases.contains(&marks.run_base);
+        self.0.iter().any(carries)
     }
 }
 

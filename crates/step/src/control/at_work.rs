@@ -35,11 +35,13 @@ pub fn at_work(dir: &AttemptDir, run_base: &Path) -> io::Result<bool> {
 pub struct ProcessesLeft(OnceCell<AllMarks>);
 
 impl ProcessesLeft {
-    /// As [`is_at_work`]. What has ended since the processes were looked through counts as alive. Where no supervisor lives, new ones come of
-    /// those that were there then.
+    /// As [`is_at_work`]. Where no supervisor lives, new processes come of those that were there when the processes were looked through. That one
+    /// of those still lives is looked at anew, because a run is let into its workspace for that.
     #[must_use]
     pub fn is_at_work(&self, dir: &AttemptDir, run_base: &Path) -> bool {
-        let has_left = |attempt: &str| Ok(self.all()?.has(&Marks::new(attempt, run_base)));
+        let has_left = |attempt: &str| {
+            Ok(self.all()?.has(&Marks::new(attempt, run_base)) && has_leftovers(attempt, run_base)?)
+        };
         at_work_if(dir, has_left).unwrap_or(true)
     }
 

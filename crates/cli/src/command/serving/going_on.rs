@@ -24,6 +24,9 @@ use std::{
 /// What a run gets to be taken up before another thread has the next ones.
 const ITS_TURN: Duration = Duration::from_secs(1);
 
+/// How often a thread is tried to be started, once each turn.
+const MOST_TRIES: u32 = 60;
+
 /// The engine gets so many runs before its first reply is read.
 const AHEAD: usize = 256;
 
@@ -35,6 +38,7 @@ pub(super) fn go_on(store: &Arc<Store>, desk: &Commands) {
         Ok(rows) => Left::new(rows),
         Err(error) => return rejected(&error),
     };
+    let mut tries = 0_u32;
     while left.is_anything() {
         let (finished, inbox) = mpsc::channel();
         let worker = left.next_worker();
@@ -45,7 +49,13 @@ pub(super) fn go_on(store: &Arc<Store>, desk: &Commands) {
             let _ = finished.send(());
         });
         if let Err(error) = working {
-            return rejected(&format!("a thread cannot be started: {error}"));
+            // What keeps threads from being started may pass: commands that were taken up end.
+            if tries == MOST_TRIES {
+                return rejected(&format!("a thread cannot be started: {error}"));
+            }
+            tries = tries.saturating_add(1);
+            thread::sleep(ITS_TURN);
+            continue;
         }
         wait(&left, &inbox);
     }
@@ -236,7 +246,8 @@ fn is_outside(code: &str) -> bool {
 fn needs_an_engine(reader: &Reader, row: &RunRow) -> bool {
     let filter = InboxFilter { run: Some(row.run.clone()), closed: false };
     // What cannot be read may lapse: the engine says what is wrong with it.
-    let lapses = || reader.inbox(&filter).map_or(true, |rows| rows.iter().any(|row| row.expires_at.is_some()));
+    let lapses =
+        || reader.inbox(&filter).map_or(true, |rows| rows.iter().any(|row| row.expires_at.is_some()));
     row.status() != RunStatus::Waiting || lapses()
 }
 
