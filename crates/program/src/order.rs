@@ -74,7 +74,7 @@ pub struct Order {
     /// The most calls of a model, where the program says how many it has made.
     #[serde(default)]
     pub max_calls: Option<u64>,
-    /// The most that it may cost in US dollars, where the program tests that itself.
+    /// The most that it may cost in US dollars, where the program tests that itself or says what each call has cost.
     #[serde(default)]
     pub max_cost: Option<String>,
     /// The address of the bridge through which it calls its models.

@@ -9,10 +9,10 @@ use crate::{
     used::{metrics, of_attempt},
 };
 use envoi_contract::json::Value;
-use envoi_kernel::event::CallAnswer;
+use envoi_kernel::{event::CallAnswer, ledger::Cost};
 use envoi_preset::{
     Asks, Class, Exit, Failure, Invocation, Masking, May, NO_BACKGROUND_WORK, Outcome, Preset, ProgramLine,
-    Reading, Resume, Support, Version,
+    Reading, Resume, Support, Usage, Version,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{consts::SIGTERM, iterator::Signals};
@@ -292,10 +292,23 @@ impl Work<'_> {
                     format!("{calls} calls of a model, and the budget is {most}: the program was ended");
                 return Ok(Some(Failure::new(Class::Budget, message)));
             }
+            if let Some(failure) = self.past_its_cost(used) {
+                return Ok(Some(failure));
+            }
         }
         let rest: Vec<ProgramLine> = reading.end().into_iter().collect();
         self.keep(events, &rest)?;
         Ok(None)
+    }
+
+    /// A program that says what its calls cost, and does not test that itself.
+    fn past_its_cost(&self, used: Usage) -> Option<Failure> {
+        let most = Cost::parse(self.order.max_cost.as_deref()?).filter(|_| !self.preset.tests_cost())?;
+        let cost = of_attempt(used, self.order, false).since(&self.order.before.figures()).cost?;
+        (cost > most).then(|| {
+            let message = format!("{cost} USD, and the budget is {most} USD: the program was ended");
+            Failure::new(Class::Budget, message)
+        })
     }
 
     /// A version that was not tried may not know how to put a call off, and make it.

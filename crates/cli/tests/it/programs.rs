@@ -253,6 +253,18 @@ fn an_agent_is_ended_at_the_first_call_past_its_budget() {
 }
 
 #[test]
+fn an_agent_that_says_what_its_calls_cost_is_ended_at_the_first_call_past_its_budget() {
+    let stage = stage(
+        "  - id: fix\n    agent: { use: opencode, prompt: 'Say hello.', may: run, model: stub/m }\n    budget: { cost_usd: '0.00015' }\n",
+    );
+    stage.write("next", "tool\n");
+    let done = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(done.err.contains("AGENT_BUDGET: 0.0002 USD, and the budget is 0.00015 USD"), "{done:?}");
+    let used = &stage.json(&["--json", "show", &stage.run_id()])["used"];
+    assert_eq!(used["cost_usd"], "0.0002", "what it made past its budget is charged");
+}
+
+#[test]
 fn a_missing_program_is_reported() {
     let stage = stage(FIX);
     let flow = stage.read("flow.yaml").replace(&stage.path("bin").display().to_string(), "/nowhere");

@@ -107,7 +107,7 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
             named(&|step, preset| {
                 step.budget.cost.is_some() && preset.reports_cost() && !preset.tests_cost()
             }),
-            "`budget.cost_usd` is tested by the run when an attempt is over: the program is not stopped at it",
+            "the agent is ended at the first call past `budget.cost_usd`, and is charged with that call too",
         ),
         (
             named(&|step, preset| step.budget.llm_calls.is_some() && !preset.reports_calls()),

@@ -260,7 +260,11 @@ fn a_plan_says_how_firmly_the_budget_of_an_agent_program_holds() {
             "llm_calls: 3",
             Some("`a`: the agent is ended at the first call past `budget.llm_calls`"),
         ),
-        ("opencode", "cost_usd: '1'", Some("`a`: `budget.cost_usd` is tested by the run when")),
+        (
+            "opencode",
+            "cost_usd: '1'",
+            Some("`a`: the agent is ended at the first call past `budget.cost_usd`"),
+        ),
     ] {
         let text = format!(
             "steps:\n  - id: a\n    agent: {{ use: {agent}, prompt: p }}\n    budget: {{ {budget} }}\n"
