@@ -5,6 +5,7 @@
 //! into the store. A restore that was killed is done again from its beginning, with the same end.
 
 mod aside;
+mod back;
 mod bring;
 mod clash;
 mod conflict;
@@ -110,6 +111,7 @@ pub struct Restored {
 pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRestored> {
     refuse_link(folder)?;
     let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    back::put_back(folder, &place).map_err(|source| staged(&place, source))?;
     let found = aside::sweep(&place, order).map_err(|source| staged(&place, source))?;
     let kept = keep::keep_with(folder, order, Some(target))?;
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
@@ -174,6 +176,7 @@ pub fn change_back(
     to: &Tree,
     back: &Folders,
 ) -> Result<Restored, NotRestored> {
+    end_half_done(folder, order)?;
     let now = keep::keep(folder, order)?;
     let (expected, _) = bring::overlay(&without_half_made(folder, &now.tree, back)?, from, to)?;
     let Stood { kept, found, .. } = stand(folder, order, &expected)?;
@@ -187,6 +190,15 @@ pub fn change_back(
     restored.late = found.into_iter().chain(late).collect();
     restored.newer = newer;
     Ok(restored)
+}
+
+/// See [`back`]. For what looks at the folder before [`stand`] does.
+fn end_half_done(folder: &Path, order: &Order) -> Result<(), NotRestored> {
+    refuse_link(folder)?;
+    match aside::place_if_there(folder, order).map_err(|source| staged(folder, source))? {
+        Some(place) => back::put_back(folder, &place).map_err(|source| staged(&place, source)),
+        None => Ok(()),
+    }
 }
 
 /// A list without the empty folders that an earlier try had made and not completed: a person has not made them.
@@ -213,6 +225,7 @@ pub fn lay_over(
     late: &mut Vec<Late>,
     announce: impl FnOnce(&Kept, &[Late]) -> io::Result<()>,
 ) -> Result<Restored, NotRestored> {
+    end_half_done(folder, order)?;
     let now = keep::keep_with(folder, order, Some(files))?;
     let there = now.tree.entries().iter().filter(|entry| files.get(&entry.path).is_some()).cloned().collect();
     let from = Tree::new(there).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })?;

@@ -81,17 +81,25 @@ pub(crate) fn sweep(place: &Path, order: &Order) -> io::Result<Vec<Late>> {
     Ok(late)
 }
 
+/// The folders in which the files of a change lie, complete ones only.
+pub(crate) fn stages(place: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(place)? {
+        let path = entry?.path();
+        let is_being_written = path.extension().is_some_and(|end| end == BEING_WRITTEN);
+        if !is_being_written && fs::symlink_metadata(&path)?.is_dir() {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
 /// Stores what lies aside and is in no store, durably, and names it.
 pub(crate) fn look_through(place: &Path, order: &Order) -> io::Result<Vec<Late>> {
     let shelf = order.contents.shelf()?;
     let mut intake = Intake::new(&shelf);
     let mut late = Vec::new();
-    for restore in fs::read_dir(place)? {
-        let restore = restore?.path();
-        let is_being_written = restore.extension().is_some_and(|end| end == BEING_WRITTEN);
-        if is_being_written || !fs::symlink_metadata(&restore)?.is_dir() {
-            continue;
-        }
+    for restore in stages(place)? {
         // Without the list they are named by their numbers; one that cannot be read now can be later.
         let paths = match fs::read(restore.join(PATHS)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

@@ -170,8 +170,13 @@ pub(crate) fn overlay(stands: &Tree, from: &Tree, to: &Tree) -> Result<(Tree, Ve
             newer.push(path.to_vec());
             continue;
         }
+        // A change takes such a folder away before any file comes: an earlier try may have ended in between.
+        let is_left = entries.get(path).is_none()
+            && difference.before.is_some_and(|entry| entry.what == What::EmptyFolder)
+            && !has_below(&entries, path);
         match (entries.get(path), difference.after) {
             (stands, after) if stands == after => {}
+            (_, Some(after)) if is_left => drop(entries.insert(path.to_vec(), after.clone())),
             (stands, _) if stands != difference.before => newer.push(path.to_vec()),
             (_, Some(after)) => drop(entries.insert(path.to_vec(), after.clone())),
             (_, None) => drop(entries.remove(path)),
@@ -229,11 +234,15 @@ mod tests {
             (&["a", "n/1/"], &with, &without, &without),
             (&["a", "n/"], &with, &without, &without),
             (&["a"], &with, &without, &without),
+            (&["a"], &tree(&["a", "n/"]), &tree(&["a", "n"]), &tree(&["a", "n"])),
         ] {
             let (tree, newer) = overlay(&tree(stands), from, to).unwrap();
             assert_eq!((&tree, newer.len()), (expected, 0), "{stands:?}");
         }
         let (kept, _) = overlay(&tree(&["a", "mine/"]), &without, &with).unwrap();
         assert_eq!(kept, tree(&["a", "mine/", "n/1/f"]));
+        let of_a_person = tree(&["a", "n/mine"]);
+        let (kept, newer) = overlay(&of_a_person, &tree(&["a", "n/"]), &tree(&["a", "n"])).unwrap();
+        assert_eq!((kept, newer), (of_a_person, vec![b"n".to_vec()]));
     }
 }

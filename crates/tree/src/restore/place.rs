@@ -3,6 +3,7 @@
 use super::{
     NotRestored, Restored,
     aside::{BEING_WRITTEN, PATHS},
+    back::lay_back,
     folders::{close_folders, make_folders},
     incomplete,
     plan::Plan,
@@ -211,33 +212,31 @@ impl Moved<'_> {
     }
 
     /// Where the file system cannot exchange two names: what stands there goes aside, and the new file comes to a name that is free. For a
-    /// moment nothing stands there. A rename over what stands there would have no such moment, but would lose a file that another program has
-    /// renamed to this name meanwhile.
+    /// moment nothing stands there; what was killed then is put back by the next change ([`super::back`]). A rename over what stands there
+    /// would have no such moment, but would lose a file that another program has renamed to this name meanwhile.
     fn put_by_link(&self, parent: &OwnedFd, entry: &Entry, new: &Path, nth: usize) -> io::Result<()> {
         let name = name(&entry.path);
         for nth_try in 0..TRIES {
             // A number of its own for each try: what went aside stays there.
             let old = self.stage.join(format!("old{nth_try}-{nth}"));
-            match renameat(parent, name, CWD, &old) {
-                Ok(()) | Err(Errno::NOENT) => {}
+            let is_aside = match renameat(parent, name, CWD, &old) {
+                Ok(()) => true,
+                Err(Errno::NOENT) => false,
                 Err(errno) => return Err(errno.into()),
-            }
-            if entry.what == What::EmptyFolder {
-                // A folder takes the place of nothing but an empty folder.
-                match renameat(CWD, new, parent, name) {
-                    Err(Errno::NOTDIR | Errno::NOTEMPTY | Errno::EXIST) => continue,
-                    moved => return Ok(moved?),
+            };
+            match come_to_free_name(parent, entry, new) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if is_aside => {
+                    return Err(match lay_back(&old, parent, name) {
+                        Ok(()) => error,
+                        Err(other) => io::Error::other(format!(
+                            "{error}; what stood there lies in `{}` until the same is done again: {other}",
+                            old.display()
+                        )),
+                    });
                 }
-            }
-            match linkat(CWD, new, parent, name, AtFlags::empty()) {
-                // Its other name would be a way into the folder, and no displaced file.
-                Ok(()) => return fs::remove_file(new),
-                Err(Errno::EXIST) => {}
-                // Without links, the last resort is a rename to a name that was free a moment ago.
-                Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
-                    return Ok(renameat(CWD, new, parent, name)?);
-                }
-                Err(errno) => return Err(errno.into()),
+                Err(error) => return Err(error),
             }
         }
         Err(occupied())
@@ -257,6 +256,28 @@ impl Moved<'_> {
             true => Ok(()),
             false => made.set_permissions(Permissions::from_mode(entry.mode)),
         }
+    }
+}
+
+/// False: something stands there.
+fn come_to_free_name(parent: &OwnedFd, entry: &Entry, new: &Path) -> io::Result<bool> {
+    let name = name(&entry.path);
+    if entry.what == What::EmptyFolder {
+        // A folder takes the place of nothing but an empty folder.
+        return match renameat(CWD, new, parent, name) {
+            Err(Errno::NOTDIR | Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+            moved => Ok(moved.map(|()| true)?),
+        };
+    }
+    match linkat(CWD, new, parent, name, AtFlags::empty()) {
+        // Its other name would be a way into the folder, and no displaced file.
+        Ok(()) => fs::remove_file(new).map(|()| true),
+        Err(Errno::EXIST) => Ok(false),
+        // Without links, the last resort is a rename to a name that was free a moment ago.
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
+            Ok(renameat(CWD, new, parent, name).map(|()| true)?)
+        }
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -284,6 +305,6 @@ fn occupied() -> io::Error {
     io::Error::other("another program takes the file away and puts it back all the time")
 }
 
-fn is_unknown(errno: Errno) -> bool {
+pub(super) fn is_unknown(errno: Errno) -> bool {
     [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno)
 }

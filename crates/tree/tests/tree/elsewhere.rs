@@ -2,7 +2,7 @@
 //! restores hold there too: this program runs them again.
 
 use super::folder::{Place, STORE_IN};
-use envoi_tree::restore;
+use envoi_tree::{change, restore};
 use std::{
     env, fs,
     os::unix::fs::{MetadataExt, PermissionsExt},
@@ -47,6 +47,51 @@ fn all_restores_hold_where_there_are_no_links_either() {
 #[test]
 fn a_killed_restore_loses_no_edit_where_two_names_cannot_be_exchanged() {
     hold_where(&[CANNOT_EXCHANGE], &["kills::a_killed_restore"]);
+}
+
+/// A change stops between the file that goes aside and the one that comes: by a kill, and by an error.
+#[test]
+fn a_change_that_stops_while_nothing_stands_at_a_name_is_ended_by_the_next_one() {
+    for (stop, stands) in [("linkat:error=EIO:signal=KILL", None), ("linkat:error=EIO:when=1", Some("old"))] {
+        let place = Place::new();
+        place.write("file", "old");
+        let from = place.keep();
+        place.write("file", "new");
+        let to = place.keep();
+        place.write("file", "old");
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=renameat2,linkat"]);
+        for inject in [CANNOT_EXCHANGE, stop] {
+            strace.args(["-e", &format!("inject={inject}")]);
+        }
+        let child = strace
+            .arg(env::current_exe().unwrap())
+            .args(["--exact", "kills::child"])
+            .env("TREE_BASE", place.root.parent().unwrap())
+            .env("TREE_DIGESTS", format!("{} {}", from.digest, to.digest))
+            .env("TREE_WAY", "change")
+            .output();
+        child.unwrap_or_else(|error| panic!("strace is needed: {error}"));
+        assert_eq!(fs::read_to_string(place.path("file")).ok().as_deref(), stands, "{stop}");
+        let done = change(&place.root, &place.order, &from.tree, &to.tree).unwrap();
+        assert!(done.newer.is_empty() && done.late.is_empty(), "{stop}: {done:?}");
+        assert_eq!(fs::read_to_string(place.path("file")).unwrap(), "new", "{stop}");
+    }
+}
+
+/// The folder goes before any file comes, on every file system.
+#[test]
+fn a_change_that_was_killed_when_an_empty_folder_was_away_and_no_file_had_come_is_ended_by_the_next_one() {
+    let place = Place::new();
+    fs::create_dir(place.path("d")).unwrap();
+    let from = place.keep();
+    fs::remove_dir(place.path("d")).unwrap();
+    place.write("d", "a file");
+    let to = place.keep();
+    fs::remove_file(place.path("d")).unwrap();
+    let done = change(&place.root, &place.order, &from.tree, &to.tree).unwrap();
+    assert!(done.newer.is_empty(), "{done:?}");
+    assert_eq!(fs::read_to_string(place.path("d")).unwrap(), "a file");
 }
 
 /// A folder on another file system than the temporary ones.

@@ -5,7 +5,7 @@
 
 use super::folder::Place;
 use envoi_contract::digest::Digest;
-use envoi_tree::{Entry, Tree, What, differences, keep, restore};
+use envoi_tree::{Entry, Tree, What, change, differences, keep, restore};
 use std::{
     env, fs,
     io::Write,
@@ -23,7 +23,7 @@ const SAID: &str = "said";
 const BEGUN: &[u8] = b"(";
 const ENDED: &[u8] = b")";
 
-/// The child: restores to two snapshots in turn until it is killed.
+/// The child: restores to two snapshots in turn until it is killed, or brings what differs between them once.
 #[test]
 fn child() {
     let (Ok(base), Ok(digests), Ok(way)) =
@@ -40,6 +40,10 @@ fn child() {
             fs::File::options().append(true).create(true).open(Path::new(&base).join(SAID)).unwrap();
         said.write_all(what).unwrap();
     };
+    if way == "change" {
+        drop(change(&place.root, &place.order, &trees[0], &trees[1]));
+        return;
+    }
     for nth in 0.. {
         let target = &trees[nth % 2];
         say(BEGUN);
