@@ -110,7 +110,7 @@ pub struct Restored {
 /// [`NotRestored::NotKept`], [`NotRestored::InTheWay`], [`NotRestored::NotStaged`].
 pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRestored> {
     refuse_link(folder)?;
-    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    let place = aside::place(folder, order)?;
     back::put_back(folder, &place).map_err(|source| staged(&place, source))?;
     let found = aside::sweep(&place, order).map_err(|source| staged(&place, source))?;
     let kept = keep::keep_with(folder, order, Some(target))?;
@@ -148,7 +148,7 @@ pub fn restore_back(
     }
     let Stood { kept, found, .. } = stand(folder, order, target)?;
     let rules = Rules::in_folder(folder, target, &shelf)?;
-    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    let place = aside::place(folder, order)?;
     let plan = Plan::new(folder, &place, &kept.tree, target, &rules)?;
     let mut restored = place::carry_out(folder, &place, &shelf, &plan, back)?;
     let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
@@ -183,7 +183,7 @@ pub fn change_back(
     let stands = without_half_made(folder, &kept.tree, back)?;
     let (target, newer) = bring::overlay(&stands, from, to)?;
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
-    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    let place = aside::place(folder, order)?;
     let plan = Plan::new(folder, &place, &stands, &target, &Rules::default())?;
     let mut restored = place::carry_out(folder, &place, &shelf, &plan, back)?;
     let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
@@ -195,7 +195,7 @@ pub fn change_back(
 /// See [`back`]. For what looks at the folder before [`stand`] does.
 fn end_half_done(folder: &Path, order: &Order) -> Result<(), NotRestored> {
     refuse_link(folder)?;
-    match aside::place_if_there(folder, order).map_err(|source| staged(folder, source))? {
+    match aside::place_if_there(folder, order)? {
         Some(place) => back::put_back(folder, &place).map_err(|source| staged(&place, source)),
         None => Ok(()),
     }
@@ -231,8 +231,7 @@ pub fn lay_over(
     let from = Tree::new(there).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })?;
     if from == *files {
         // Nothing comes, but what an earlier change has put aside may have been written to since.
-        let place = aside::place_if_there(folder, order).map_err(|source| staged(folder, source))?;
-        if let Some(place) = place {
+        if let Some(place) = aside::place_if_there(folder, order)? {
             late.extend(aside::sweep(&place, order).map_err(|source| staged(&place, source))?);
         }
         return Ok(Restored::default());
@@ -242,7 +241,7 @@ pub fn lay_over(
         shelf.read(&digest)?;
     }
     refuse_link(folder)?;
-    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    let place = aside::place(folder, order)?;
     late.extend(aside::sweep(&place, order).map_err(|source| staged(&place, source))?);
     let (expected, _) = bring::overlay(&now.tree, &from, files)?;
     let Stood { kept, found, .. } = stand(folder, order, &expected)?;

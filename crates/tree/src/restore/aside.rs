@@ -1,14 +1,16 @@
 //! Where displaced files lie until the next restore of the same folder, so that what was typed into them late is found.
 
+use super::{NotRestored, staged};
 use crate::{disk::intake::Intake, keep::Order, model::list::ASIDE};
 use envoi_contract::digest::Digest;
 use envoi_durable::read_regular;
 use std::{
-    fs::{self, Permissions},
-    io,
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, Write as _},
     os::unix::{
         ffi::OsStrExt as _,
-        fs::{MetadataExt as _, PermissionsExt as _},
+        fs::{DirBuilderExt as _, MetadataExt as _},
     },
     path::{Path, PathBuf},
 };
@@ -34,24 +36,67 @@ pub struct Late {
 }
 
 /// The place for displaced files of `folder`, on the same file system. It is made.
-pub(crate) fn place(folder: &Path, order: &Order) -> io::Result<PathBuf> {
-    fs::create_dir_all(order.aside())?;
-    let place = path(folder, order)?;
-    fs::create_dir_all(&place)?;
-    if place == folder.join(ASIDE) {
-        // It is none of the user's files, so git does not show it. Nothing else is written beside the folders of displaced files.
-        fs::set_permissions(&place, Permissions::from_mode(0o700))?;
-        fs::write(place.join(IGNORED_BY_GIT), "*\n")?;
+pub(crate) fn place(folder: &Path, order: &Order) -> Result<PathBuf, NotRestored> {
+    let failed = |source| staged(folder, source);
+    fs::create_dir_all(order.aside()).map_err(failed)?;
+    let place = path(folder, order).map_err(failed)?;
+    if place != folder.join(ASIDE) {
+        fs::create_dir_all(&place).map_err(failed)?;
+        return Ok(place);
+    }
+    match fs::DirBuilder::new().mode(0o700).create(&place) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check(folder, &place)?,
+        made => made.map_err(failed)?,
+    }
+    // It is none of the user's files, so git does not show it. Nothing else is written beside the folders of displaced files.
+    let rules = place.join(IGNORED_BY_GIT);
+    match File::create_new(&rules) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made.and_then(|mut file| file.write_all(b"*\n")).map_err(failed)?,
     }
     Ok(place)
 }
 
 /// The place, if a restore has made one.
-pub(crate) fn place_if_there(folder: &Path, order: &Order) -> io::Result<Option<PathBuf>> {
+pub(crate) fn place_if_there(folder: &Path, order: &Order) -> Result<Option<PathBuf>, NotRestored> {
     let found = path(folder, order).and_then(|place| fs::symlink_metadata(&place).map(|_| place));
     match found {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        found => found.map(Some),
+        Err(error) => Err(staged(folder, error)),
+        Ok(place) => {
+            if place == folder.join(ASIDE) {
+                check(folder, &place)?;
+            }
+            Ok(Some(place))
+        }
+    }
+}
+
+/// Among the user's files anything may have this name: a link would lead a restore to files that are none of its business.
+fn check(folder: &Path, place: &Path) -> Result<(), NotRestored> {
+    let looked = |path: &Path| fs::symlink_metadata(path).map_err(|source| staged(path, source));
+    let in_the_way = |path: &Path, what: &str| {
+        let what = format!("`{}` {what}; move it away, and try again", path.display());
+        Err(NotRestored::InTheWay { paths: vec![what] })
+    };
+    let found = looked(place)?;
+    if !found.is_dir() {
+        return in_the_way(place, "is no folder, and Envoi lays the files aside there that it replaces");
+    }
+    // Whoever has the folder may do everything in it anyway.
+    let owners = [rustix::process::geteuid().as_raw(), looked(folder)?.uid()];
+    if !owners.contains(&found.uid()) {
+        return in_the_way(
+            place,
+            "is of another user, and Envoi lays the files aside there that it replaces",
+        );
+    }
+    let rules = place.join(IGNORED_BY_GIT);
+    match fs::symlink_metadata(&rules) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(staged(&rules, error)),
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => in_the_way(&rules, "is no file, and Envoi has one there by which git ignores the folder"),
     }
 }
 
@@ -69,10 +114,9 @@ pub(crate) fn sweep(place: &Path, order: &Order) -> io::Result<Vec<Late>> {
     let late = look_through(place, order)?;
     if late.iter().all(|late| late.digest.is_some()) {
         for entry in fs::read_dir(place)? {
-            let entry = entry?;
-            let path = entry.path();
+            let path = entry?.path();
             match fs::symlink_metadata(&path)?.is_dir() {
-                false if entry.file_name() == IGNORED_BY_GIT => {}
+                _ if !is_of_envoi(&path) => {}
                 true => fs::remove_dir_all(&path)?,
                 false => fs::remove_file(&path)?,
             }
@@ -81,13 +125,19 @@ pub(crate) fn sweep(place: &Path, order: &Order) -> io::Result<Vec<Late>> {
     Ok(late)
 }
 
+/// Whether it has a name that a restore gives: a number, also with [`BEING_WRITTEN`].
+fn is_of_envoi(path: &Path) -> bool {
+    let is_number = |name: &OsStr| !name.is_empty() && name.as_bytes().iter().all(u8::is_ascii_digit);
+    path.file_stem().is_some_and(is_number) && path.extension().is_none_or(|end| end == BEING_WRITTEN)
+}
+
 /// The folders in which the files of a change lie, complete ones only.
 pub(crate) fn stages(place: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(place)? {
         let path = entry?.path();
         let is_being_written = path.extension().is_some_and(|end| end == BEING_WRITTEN);
-        if !is_being_written && fs::symlink_metadata(&path)?.is_dir() {
+        if is_of_envoi(&path) && !is_being_written && fs::symlink_metadata(&path)?.is_dir() {
             found.push(path);
         }
     }

@@ -114,15 +114,66 @@ fn all_restores_hold_where_the_store_is_on_another_file_system() {
     hold(again.env(STORE_IN, other.path()), &["restores::", "kills::a_killed_restore"]);
 }
 
-#[test]
-fn files_aside_on_the_file_system_of_the_folder_are_none_of_gits_and_of_no_snapshot() {
-    let other = on_another_file_system();
+/// A folder whose store is on this other file system.
+fn with_store_in(other: &Path) -> Place {
     let mut place = Place::new();
-    let store = other.path().join("store");
+    let store = other.join("store");
     place.order.contents.files = store.join("sha256");
     place.order.contents.temporary = store.join("tmp");
     place.order.contents.packs = store.join("packs");
     place.order.caches = store.join("caches");
+    place
+}
+
+/// A run, or a repository that is checked out, may have put a link there.
+#[test]
+fn a_link_where_files_are_laid_aside_is_refused_and_what_it_leads_to_is_as_it_was() {
+    let other = on_another_file_system();
+    let place = with_store_in(other.path());
+    place.write("src/main.rs", "then");
+    place.write("0/mine", "mine");
+    let then = place.keep();
+    place.write("src/main.rs", "now");
+    let now = place.keep();
+    let outside = place.root.parent().unwrap();
+    fs::set_permissions(outside, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(outside.join("0")).unwrap();
+    fs::write(outside.join("0/paths"), "of somebody").unwrap();
+    let refuses = |name: &str| {
+        for error in [
+            restore(&place.root, &place.order, &then.tree).unwrap_err(),
+            change(&place.root, &place.order, &now.tree, &then.tree).unwrap_err(),
+        ] {
+            let said = error.to_string();
+            assert!(said.contains(name) && said.ends_with("move it away, and try again"), "{said}");
+        }
+        assert_eq!(fs::read_to_string(place.path("src/main.rs")).unwrap(), "now");
+        assert_eq!(fs::read_to_string(place.path("0/mine")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(outside.join("0/paths")).unwrap(), "of somebody");
+        assert_eq!(fs::metadata(outside).unwrap().mode() & 0o777, 0o755);
+        assert!(!outside.join(".gitignore").exists());
+    };
+    for target in ["..", ".", "src"] {
+        place.link(target, ".envoi-aside");
+        refuses(".envoi-aside");
+        fs::remove_file(place.path(".envoi-aside")).unwrap();
+    }
+    fs::create_dir(place.path(".envoi-aside")).unwrap();
+    place.link("../src/main.rs", ".envoi-aside/.gitignore");
+    refuses(".envoi-aside/.gitignore");
+    fs::remove_file(place.path(".envoi-aside/.gitignore")).unwrap();
+    // What a person has put there stays.
+    place.write(".envoi-aside/mine/file", "mine");
+    restore(&place.root, &place.order, &then.tree).unwrap();
+    restore(&place.root, &place.order, &now.tree).unwrap();
+    assert_eq!(fs::read_to_string(place.path("src/main.rs")).unwrap(), "now");
+    assert_eq!(fs::read_to_string(place.path(".envoi-aside/mine/file")).unwrap(), "mine");
+}
+
+#[test]
+fn files_aside_on_the_file_system_of_the_folder_are_none_of_gits_and_of_no_snapshot() {
+    let other = on_another_file_system();
+    let place = with_store_in(other.path());
     place.git("", &["init", "-q"]);
     place.write("file", "then");
     let then = place.keep();
