@@ -260,7 +260,7 @@ fn is_in_git(run: &RunId, isolated: &Isolated, last: &Digest, records: &[Record]
     Git::new(&never).has_commit_that_says(Path::new(&isolated.of), &lines, began).unwrap_or_default()
 }
 
-/// Whether the last thing that happened to the files of a run is that they were applied: not taken back, and nothing done after it.
+/// Whether the last thing that happened to the files of a run is that they were applied: all of them, not taken back, and nothing done after it.
 fn is_applied(records: &[Record]) -> bool {
     let mut applied = false;
     let mut begun = None;
@@ -268,7 +268,9 @@ fn is_applied(records: &[Record]) -> bool {
         match &record.event {
             Event::FilesRestoring(wanted) if wanted.folder.is_some() => begun = Some(!wanted.undoes),
             Event::FilesRestoring(_) | Event::FilesKeptAsTheyWere(_) => begun = None,
-            Event::FilesRestored(_) => applied = begun.take().unwrap_or(applied),
+            Event::FilesRestored(restored) => {
+                applied = begun.take().map_or(applied, |applies| applies && restored.left.is_empty());
+            }
             Event::AttemptSettled(settled) if settled.workspace_digest.is_some() => applied = false,
             _ => {}
         }
