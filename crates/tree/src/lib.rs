@@ -33,5 +33,6 @@ pub use model::{
 pub use restore::{
     Comes, InConflict, Late, Later, Marked, Merged, NotMerged, NotRestored, OtherFolder, Restored, Stood,
     change, change_back, has_markers, keep_folders, lay, lay_conflicts, lay_over, merge, merge_marked,
-    read_folders, restore, restore_back, stand, with_ignored, without, write_into, written_since,
+    read_folders, restore, restore_back, stand, stand_to_change, with_ignored, without, write_into,
+    written_since,
 };

@@ -109,14 +109,32 @@ pub struct Restored {
 /// # Errors
 /// [`NotRestored::NotKept`], [`NotRestored::InTheWay`], [`NotRestored::NotStaged`].
 pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRestored> {
+    stand_by(folder, order, target, || {
+        let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
+        Ok(Rules::in_folder(folder, target, &shelf)?)
+    })
+}
+
+/// As [`stand`], before a [`change`]: that takes away also what `target` ignores.
+///
+/// # Errors
+/// As [`stand`].
+pub fn stand_to_change(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRestored> {
+    stand_by(folder, order, target, || Ok(Rules::default()))
+}
+
+fn stand_by(
+    folder: &Path,
+    order: &Order,
+    target: &Tree,
+    rules: impl FnOnce() -> Result<Rules, NotRestored>,
+) -> Result<Stood, NotRestored> {
     refuse_link(folder)?;
     let place = aside::place(folder, order)?;
     back::put_back(folder, &place).map_err(|source| staged(&place, source))?;
     let found = aside::sweep(&place, order).map_err(|source| staged(&place, source))?;
     let kept = keep::keep_with(folder, order, Some(target))?;
-    let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
-    let rules = Rules::in_folder(folder, target, &shelf)?;
-    let plan = Plan::new(folder, &place, &kept.tree, target, &rules)?;
+    let plan = Plan::new(folder, &place, &kept.tree, target, &rules()?)?;
     let folders = folders::that_go(folder, &plan);
     Ok(Stood { kept, found, folders })
 }
@@ -179,7 +197,7 @@ pub fn change_back(
     end_half_done(folder, order)?;
     let now = keep::keep(folder, order)?;
     let (expected, _) = bring::overlay(&without_half_made(folder, &now.tree, back)?, from, to)?;
-    let Stood { kept, found, .. } = stand(folder, order, &expected)?;
+    let Stood { kept, found, .. } = stand_to_change(folder, order, &expected)?;
     let stands = without_half_made(folder, &kept.tree, back)?;
     let (target, newer) = bring::overlay(&stands, from, to)?;
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
@@ -192,7 +210,7 @@ pub fn change_back(
     Ok(restored)
 }
 
-/// See [`back`]. For what looks at the folder before [`stand`] does.
+/// See [`back`]. For what looks at the folder before [`stand_by`] does.
 fn end_half_done(folder: &Path, order: &Order) -> Result<(), NotRestored> {
     refuse_link(folder)?;
     match aside::place_if_there(folder, order)? {
@@ -244,7 +262,7 @@ pub fn lay_over(
     let place = aside::place(folder, order)?;
     late.extend(aside::sweep(&place, order).map_err(|source| staged(&place, source))?);
     let (expected, _) = bring::overlay(&now.tree, &from, files)?;
-    let Stood { kept, found, .. } = stand(folder, order, &expected)?;
+    let Stood { kept, found, .. } = stand_to_change(folder, order, &expected)?;
     late.extend(found);
     let (target, newer) = bring::overlay(&kept.tree, &from, files)?;
     if !newer.is_empty() {

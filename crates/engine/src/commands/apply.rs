@@ -108,7 +108,7 @@ impl Commands {
                 (false, false) => "there is nothing to change: the folder has all that can be read of it",
             });
         }
-        let stood = envoi_tree::stand(&folder, &order, &merged.tree);
+        let stood = envoi_tree::stand_to_change(&folder, &order, &merged.tree);
         let stood = stood.map_err(|error| refused(&error, &names))?;
         let changes = differences(&now.tree, &merged.tree);
         // What an earlier engine had begun to bring is part of this: one `--undo` takes back all of it.

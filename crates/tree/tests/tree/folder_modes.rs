@@ -3,7 +3,7 @@
 use super::folder::{Place, odd};
 use envoi_tree::{
     Folders, NotRestored, Restored, Tree, change, change_back, keep_folders, merge, read_folders, restore,
-    restore_back, stand,
+    restore_back, stand, stand_to_change,
 };
 use rustix::process::Uid;
 use std::{
@@ -69,7 +69,11 @@ impl Place {
 
     /// Brings the folder to this list, as a caller does who keeps a record of it. The record went through the store.
     fn bring(&self, to: &Tree, back: &Folders, way: Way) -> (Done, Restored) {
-        let stood = stand(&self.root, &self.order, to).unwrap();
+        let stood = match way {
+            Way::Whole => stand(&self.root, &self.order, to),
+            Way::Difference => stand_to_change(&self.root, &self.order, to),
+        };
+        let stood = stood.unwrap();
         let from = stood.kept.tree;
         let list = keep_folders(&self.order, &stood.folders).unwrap();
         let gone = list.map_or(Folders::NONE, |list| read_folders(&self.order, &list).unwrap());
@@ -160,6 +164,29 @@ fn without_a_record_folders_come_back_as_new_ones() {
         let usual = fs::metadata(place.path("d")).unwrap().mode() & 0o7777;
         place.write("new/x", "");
         assert_eq!(usual, fs::metadata(place.path("new")).unwrap().mode() & 0o7777);
+    }
+}
+
+/// As where a run deletes a folder and begins to ignore its name.
+#[test]
+fn a_folder_that_the_target_ignores_comes_back_as_it_was() {
+    for (way, git) in WAYS.into_iter().flat_map(|way| [(way, false), (way, true)]) {
+        let place = Place::in_git(git);
+        place.write(".gitignore", "");
+        place.write("other", "1");
+        place.write("private/key", "key");
+        place.mode("private", 0o700);
+        let (stood, then) = (place.modes(), place.keep());
+        let target = Place::new();
+        target.write(".gitignore", "private\n");
+        target.write("other", "1");
+        let target = envoi_tree::keep(&target.root, &place.order).unwrap().tree;
+        let (done, _) = place.bring(&target, &Folders::NONE, way);
+        // A restore leaves alone what is ignored then.
+        assert_eq!(place.path("private").exists(), matches!(way, Way::Whole));
+        place.undo(&done, way);
+        assert_eq!(place.modes(), stood, "{way:?}, git: {git}");
+        assert_eq!(place.keep().digest, then.digest, "{way:?}, git: {git}");
     }
 }
 
