@@ -45,6 +45,8 @@ impl Commands {
         let _alone = self.restores();
         check_places(&self.store.reader()?, id)?;
         let ended = self.end_open_restore(id, &request.too_wide, caller, Purpose::Decide)?;
+        // At once: what follows may be refused, and nobody says them again.
+        note(client, ended.iter().flat_map(|ended| ended.remarks.clone()).collect());
         let run = self.load(id)?;
         let names = Names::of(run.flow(), caller);
         let isolated = isolated(&run)?;
@@ -54,7 +56,6 @@ impl Commands {
         let now = envoi_tree::keep(&folder, &order).map_err(|error| not_kept(&error, &names))?;
         let report = |text: &str| {
             send(client, Response::Accepted { run: id.clone() });
-            note(client, ended.iter().flat_map(|ended| ended.remarks.clone()).collect());
             send(client, Response::Noted { text: text.to_owned() });
             rest(&run, client);
             Ok(())
@@ -150,8 +151,7 @@ impl Commands {
         let done = envoi_tree::change_back(&folder, &order, &now.tree, &merged.tree, &back);
         let input = match &done {
             Ok(restored) => {
-                let earlier = ended.into_iter().flat_map(|ended| ended.remarks);
-                note(client, earlier.chain(lost).chain(remarks(restored, &names)).collect());
+                note(client, lost.into_iter().chain(remarks(restored, &names)).collect());
                 of(merged.digest, restored, &names)
             }
             // In the middle: it stays open, and is done again.

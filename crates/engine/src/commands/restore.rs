@@ -52,16 +52,15 @@ impl Commands {
             Ok(())
         };
         let was_begun = ended.as_ref().is_some_and(|ended| ended.wanted.to == to);
-        let remarks = ended.map(|ended| ended.remarks).unwrap_or_default();
+        // At once: what follows may be refused, and nobody says them again.
+        note(client, ended.map(|ended| ended.remarks).unwrap_or_default());
         if was_begun {
             // The engine that began it ended before it was done.
             send(client, Response::Accepted { run: id.clone() });
-            note(client, remarks);
             return rest(&run);
         }
         let changed =
             self.set_back(&run, FilesWanted { to, folders_back, too_wide, by, why }, &caller, client)?;
-        note(client, remarks);
         match changed {
             true => rest(&self.load(&id)?),
             false => {
