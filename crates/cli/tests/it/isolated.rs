@@ -1147,7 +1147,7 @@ fn a_branch_is_made_by_envoi_where_git_does_not_know_who_you_are() {
     let before = untouched(&stage);
     let made_by = |name: &str| git(&stage, &["log", "-1", "--format=%an <%ae>, %cn <%ce>", name]);
     let done = stage.expect(0, &["apply", "--branch", "result"]);
-    assert!(done.err.contains("git does not know your name"), "{done:?}");
+    assert!(done.err.contains("git does not know your name or address"), "{done:?}");
     assert_eq!(made_by("result"), "Envoi <envoi@envoi.invalid>, Envoi <envoi@envoi.invalid>\n");
     // For that commit alone.
     assert_eq!(untouched(&stage), before);
@@ -1155,7 +1155,7 @@ fn a_branch_is_made_by_envoi_where_git_does_not_know_who_you_are() {
     let mut command = stage.command(&["apply", "--branch", "other"]);
     let author = [("GIT_AUTHOR_NAME", "N"), ("GIT_AUTHOR_EMAIL", "n@example.org")];
     let done = Process::spawn(command.envs(author)).done();
-    assert!(done.code == Some(0) && done.err.contains("git does not know your name"), "{done:?}");
+    assert!(done.code == Some(0) && done.err.contains("git does not know your name or address"), "{done:?}");
     assert_eq!(made_by("other"), "N <n@example.org>, Envoi <envoi@envoi.invalid>\n");
     git(&stage, &["config", "user.name", "N"]);
     git(&stage, &["config", "user.email", "n@example.org"]);

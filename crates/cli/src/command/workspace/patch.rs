@@ -185,7 +185,7 @@ fn branch(run: &Run, name: &str, words: &str, patch: &Path, index: &Path) -> Res
     let identity = at.identity_where_git_has_none();
     let commit = at.run_with(&identity, &["commit-tree", &tree, "-p", head, "-m", words])?;
     if !identity.is_empty() {
-        let said = "note: git does not know your name, so the commit says `Envoi`; `git config user.name` and `user.email` set it";
+        let said = "note: git does not know your name or address, so the commit says `Envoi`; `git config user.name` and `user.email` set it";
         messages::say(said);
     }
     // Only if it is not there by now.
