@@ -150,25 +150,30 @@ fn lack(shelf: &Shelf, found: &Difference<'_>) -> Option<Lack> {
     } else if sides().filter_map(Entry::content).any(|(digest, _)| !shelf.has(&digest)) {
         "its content is not in the store".to_owned()
     } else {
-        match (found.before.map(state), found.after.map(state)) {
-            (None | Some(State::Other), Some(State::Folder)) => "it is an empty folder now".to_owned(),
-            (Some(State::Folder), None) => "the empty folder is gone".to_owned(),
-            (before, Some(State::File(mode))) => {
-                let has_changed = match before {
-                    // Git leaves them as they were.
-                    Some(State::File(before)) if (before ^ mode) & OWNER_RUNS == 0 => before != mode,
-                    // Git makes them anew.
-                    _ => (mode ^ made_by_git(mode)) & !OTHERS_WRITE != 0,
-                };
-                if !has_changed {
-                    return None;
-                }
-                format!("its permissions are {mode:03o}")
-            }
-            _ => return None,
-        }
+        not_by_git(found.before.map(state), found.after.map(state))?
     };
     Some(Lack { path: found.path().to_vec(), why })
+}
+
+/// What git does not carry of a change whose contents are there.
+fn not_by_git(before: Option<State>, after: Option<State>) -> Option<String> {
+    match (before, after) {
+        (Some(State::Folder(before)), Some(State::Folder(mode))) => {
+            (before != mode).then(|| format!("the permissions of the empty folder are {mode:03o}"))
+        }
+        (_, Some(State::Folder(_))) => Some("it is an empty folder now".to_owned()),
+        (Some(State::Folder(_)), None) => Some("the empty folder is gone".to_owned()),
+        (before, Some(State::File(mode))) => {
+            let has_changed = match before {
+                // Git leaves them as they were.
+                Some(State::File(before)) if (before ^ mode) & OWNER_RUNS == 0 => before != mode,
+                // Git makes them anew.
+                _ => (mode ^ made_by_git(mode)) & !OTHERS_WRITE != 0,
+            };
+            has_changed.then(|| format!("its permissions are {mode:03o}"))
+        }
+        _ => None,
+    }
 }
 
 /// The permission that git keeps.
@@ -184,14 +189,14 @@ fn made_by_git(mode: u32) -> u32 {
 /// What stands at a path, as far as a patch is concerned.
 enum State {
     File(u32),
-    Folder,
+    Folder(u32),
     Other,
 }
 
 fn state(entry: &Entry) -> State {
     match entry.what {
         What::File { .. } => State::File(entry.mode),
-        What::EmptyFolder => State::Folder,
+        What::EmptyFolder => State::Folder(entry.mode),
         What::Link { .. } | What::LeftOut { .. } => State::Other,
     }
 }
@@ -290,6 +295,25 @@ mod tests {
         let expected = ["key: its permissions are 600", "a\\nb: its permissions are 600"];
         assert_eq!(Patch::lacks_in(&patch.text()), expected);
         assert_eq!(Patch::files_in(&patch.text()), 1);
+    }
+
+    #[test]
+    fn an_empty_folder_that_comes_goes_or_gets_other_permissions_is_lacking() {
+        use State::{File, Folder, Other};
+        for before in [None, Some(File(0o644)), Some(Other)] {
+            assert_eq!(not_by_git(before, Some(Folder(0o755))).as_deref(), Some("it is an empty folder now"));
+        }
+        assert_eq!(not_by_git(Some(Folder(0o755)), None).as_deref(), Some("the empty folder is gone"));
+        let other = not_by_git(Some(Folder(0o755)), Some(Folder(0o700)));
+        assert_eq!(other.as_deref(), Some("the permissions of the empty folder are 700"));
+        for (before, after) in [
+            (Some(Folder(0o755)), Some(Folder(0o755))),
+            (Some(Folder(0o755)), Some(File(0o644))),
+            (Some(Folder(0o755)), Some(Other)),
+            (Some(File(0o644)), None),
+        ] {
+            assert_eq!(not_by_git(before, after), None);
+        }
     }
 
     #[test]
