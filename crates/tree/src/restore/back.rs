@@ -3,8 +3,7 @@
 
 use super::{
     aside::{PATHS, stages},
-    place::is_unknown,
-    reach::{Reach, is_expected, name},
+    reach::{Reach, is_expected, is_unknown, name},
 };
 use crate::model::{folders::Folders, list::is_plain};
 use rustix::{

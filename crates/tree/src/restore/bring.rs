@@ -171,7 +171,7 @@ pub(crate) fn overlay(stands: &Tree, from: &Tree, to: &Tree) -> Result<(Tree, Ve
             continue;
         }
         // A change takes such a folder away before any file comes: an earlier try may have ended in between.
-        let is_left = entries.get(path).is_none()
+        let is_left = !entries.contains_key(path)
             && difference.before.is_some_and(|entry| entry.what == What::EmptyFolder)
             && !has_below(&entries, path);
         match (entries.get(path), difference.after) {

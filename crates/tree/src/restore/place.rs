@@ -7,7 +7,7 @@ use super::{
     folders::{close_folders, make_folders},
     incomplete,
     plan::Plan,
-    reach::{Reach, is_expected, name},
+    reach::{Reach, is_expected, is_unknown, name},
     staged,
 };
 use crate::{
@@ -303,8 +303,4 @@ pub(crate) fn write_new(folder: &Path, shelf: &Shelf, target: &Tree) -> Result<R
 
 fn occupied() -> io::Error {
     io::Error::other("another program takes the file away and puts it back all the time")
-}
-
-pub(super) fn is_unknown(errno: Errno) -> bool {
-    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno)
 }

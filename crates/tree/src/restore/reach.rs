@@ -50,3 +50,8 @@ pub(super) fn is_expected(error: &io::Error) -> bool {
     let expected = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NOTEMPTY, Errno::EXIST];
     Errno::from_io_error(error).is_some_and(|errno| expected.contains(&errno))
 }
+
+/// The file system does not know what was asked of it.
+pub(super) fn is_unknown(errno: Errno) -> bool {
+    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno)
+}
