@@ -65,13 +65,15 @@ fn a_request_is_known_by_one_id_in_its_answer_and_in_the_log() {
         assert_eq!(admin.post("/v1/flows", FLOW).status, 201);
         let body = json!({"flow": "f", "inputs": {"word": "unsaid-input"}}).to_string();
         let headers = [("x-request-id", "mine"), ("x-other", "unsaid-header")];
-        let started = admin.call("POST", "/v1/runs?unsaid=query", &headers, body.as_bytes());
+        let started = admin.call("POST", "/v1/runs", &headers, body.as_bytes());
         assert_eq!((started.status, started.header("x-request-id").as_str()), (201, "mine"));
         run = started.json()["run"].as_str().unwrap().to_owned();
         let asked = admin.question(&run);
         let said = json!({"choice": "approve", "text": "unsaid-answer"}).to_string();
         assert_eq!(admin.post(&format!("/v1/questions/{asked}/answer"), &said).status, 200);
         admin.wait_until_run_is(&run, "succeeded");
+        assert_eq!(admin.call("GET", "/v1/runs?q=unsaid-query", &[], &[]).status, 200);
+        assert_eq!(admin.call("GET", "/v1/runs?unsaid-name=1", &[], &[]).status, 400);
         let missing = admin.call("GET", "/v1/runs/unsaid-path", &[("x-request-id", "two words")], &[]);
         let made = missing.header("x-request-id");
         assert!(missing.status == 404 && made.starts_with("req_"), "{made}");
