@@ -109,7 +109,7 @@ pub struct Operation {
     pub params: &'static [Param],
     /// What is sent.
     pub body: Content,
-    /// The documented responses. 401 (no good token) and 403 (a token without the scope) are added.
+    /// The documented responses. 400 (a query that it does not take), 401 (no good token) and 403 (a token without the scope) are added.
     pub outcomes: &'static [Outcome],
 }
 
@@ -922,6 +922,9 @@ pub fn outcomes(operation: &Operation) -> Vec<Outcome> {
         Gate::Bridge => {
             all.push(bridge(403, "There is no token, or none that is good for this", "Forbidden"))
         }
+    }
+    if operation.gate == Gate::Token && all.iter().all(|outcome| outcome.status != 400) {
+        all.push(problem(400, "A parameter of the query that it does not have, or twice"));
     }
     if operation.gate == Gate::Token && operation.scopes != READ {
         all.push(problem(403, "The token is good for too little"));
