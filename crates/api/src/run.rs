@@ -91,7 +91,7 @@ impl Stands {
     }
 }
 
-/// What is said of a row of a server that does not know it.
+/// The default for rows of older servers, which do not send it.
 const fn stands_by_default() -> Stands {
     Stands::Running
 }

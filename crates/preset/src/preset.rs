@@ -116,7 +116,7 @@ impl Preset {
         }
     }
 
-    /// Whether it is told the most that it may cost, and ends there by itself.
+    /// Whether the program takes a limit on its cost, and stops there by itself.
     #[must_use]
     pub const fn tests_cost(self) -> bool {
         match self {

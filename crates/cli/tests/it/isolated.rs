@@ -1151,7 +1151,7 @@ fn a_branch_is_made_by_envoi_where_git_does_not_know_who_you_are() {
     assert_eq!(made_by("result"), "Envoi <envoi@envoi.invalid>, Envoi <envoi@envoi.invalid>\n");
     // For that commit alone.
     assert_eq!(untouched(&stage), before);
-    // Who is known stays so.
+    // A name that git knows is kept.
     let mut command = stage.command(&["apply", "--branch", "other"]);
     let author = [("GIT_AUTHOR_NAME", "N"), ("GIT_AUTHOR_EMAIL", "n@example.org")];
     let done = Process::spawn(command.envs(author)).done();

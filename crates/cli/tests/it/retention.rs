@@ -401,7 +401,7 @@ fn a_result_lets_its_run_go_as_long_as_a_branch_has_all_of_it() {
     let nowhere = "its result was neither applied nor dropped";
     assert_eq!([stays(&run), stays(&private)], [nowhere; 2]);
     stage.expect(0, &["apply", &run, "--patch", "made.patch"]);
-    assert_eq!(stays(&run), nowhere, "nobody knows what has become of the patch");
+    assert_eq!(stays(&run), nowhere, "a printed patch is no proof that the result is kept");
     for id in [&run, &private] {
         stage.expect(0, &["apply", id, "--branch", &format!("of-{id}")]);
     }

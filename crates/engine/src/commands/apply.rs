@@ -45,7 +45,7 @@ impl Commands {
         let _alone = self.restores();
         check_places(&self.store.reader()?, id)?;
         let ended = self.end_open_restore(id, &request.too_wide, caller, Purpose::Decide)?;
-        // At once: what follows may be refused, and nobody says them again.
+        // Sent now: if the rest is refused, these notes would be lost.
         note(client, ended.iter().flat_map(|ended| ended.remarks.clone()).collect());
         let run = self.load(id)?;
         let names = Names::of(run.flow(), caller);

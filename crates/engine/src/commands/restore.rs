@@ -52,7 +52,7 @@ impl Commands {
             Ok(())
         };
         let was_begun = ended.as_ref().is_some_and(|ended| ended.wanted.to == to);
-        // At once: what follows may be refused, and nobody says them again.
+        // Sent now: if the rest is refused, these notes would be lost.
         note(client, ended.map(|ended| ended.remarks).unwrap_or_default());
         if was_begun {
             // The engine that began it ended before it was done.

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 const HEADER: &[u8] = b"envoi-folders 1\n";
 
-/// The mode of a folder that is made again, until everything is in it: nobody else sees into it, and a change that was killed meanwhile is told
-/// from a person who has made it. Nobody gives a folder this one: the sticky bit has a meaning only where others may write.
+/// The mode of a folder that an undo has made, until all of its files are in it. Other users cannot look into it. An undo after a kill knows by it
+/// that Envoi made the folder, and not a person: a sticky bit without write permission for others has no use, so people do not set it.
 pub(crate) const BEING_MADE: u32 = 0o1700;
 
 /// Whether this is the mode of such a folder. It may have got the set-group-ID bit of the folder around it.
