@@ -19,7 +19,7 @@ import { NextTry, Shown, State, Trouble, now, titled } from "./parts.js";
 import { MarkedWords } from "./rendered.js";
 import { at } from "./router.js";
 import { who } from "./session.js";
-import { Changes } from "./since.js";
+import { Changes, useBefore } from "./since.js";
 import { duration, moment, plural, since, size, until } from "./words.js";
 import { Offline, Refused, ask, freshKey, json, patiently } from "./wire.js";
 
@@ -81,6 +81,9 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
   // An answer that came after another one, or too late.
   const [late, setLate] = useState<Refused>();
   const isOther = shown.subject !== question.subject && question.state === "open";
+  const before = useBefore(shown);
+  // The answers come when all above them is there: nothing may move under a finger.
+  const isStill = before.value !== undefined || before.error !== undefined;
   useEffect(() => {
     if (!isOther) setShown(question);
   }, [question]);
@@ -98,11 +101,11 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
         </div>
       )}
       <Evidence question={shown} />
-      <Changes key={`${shown.question} ${shown.subject}`} question={shown} name={nameOf} />
+      <Changes key={`${shown.question} ${shown.subject}`} question={shown} loaded={before} name={nameOf} />
       <LastHandoff question={shown} />
-      {isOpen && recorded === undefined && shown.given === null && <ToAnswer />}
+      {isOpen && isStill && recorded === undefined && shown.given === null && <ToAnswer />}
       {late !== undefined && !isOpen && shown.state !== "changed" && <div class="trouble" role="alert"><p>Your answer was not recorded: <Line text={late.detail} />.</p></div>}
-      {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : <AnswerForm question={shown} isOther={isOther} again={again} late={setLate} done={setRecorded} />}
+      {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : isStill && <AnswerForm question={shown} isOther={isOther} again={again} late={setLate} done={setRecorded} />}
     </>
   );
 }

@@ -7,22 +7,23 @@ import type { QuestionDetail, Questions } from "./api.js";
 import { changedSince } from "./changed.js";
 import { Files } from "./files.js";
 import { Line, Words } from "./foreign.js";
-import { useLoaded } from "./load.js";
+import { useLoaded, type Loaded } from "./load.js";
 import { moment } from "./words.js";
 import { json } from "./wire.js";
 
 /** So many closed questions of a run are looked through. */
 const MOST = 200;
 
-/** The newest question that the same step has put before; null if it has put none. */
 async function askedBefore(question: QuestionDetail, signal: AbortSignal): Promise<QuestionDetail | null> {
   const { questions } = await json<Questions>(`questions?run=${encodeURIComponent(question.run)}&closed=true&newest=true&limit=${MOST}`, { signal });
   const found = questions.find((each) => each.step === question.step && each.scope === question.scope && Date.parse(each.raised_at) < Date.parse(question.raised_at));
   return found === undefined ? null : json<QuestionDetail>(`questions/${encodeURIComponent(found.question)}`, { signal });
 }
 
-export function Changes({ question, name }: { question: QuestionDetail; name: (choice: string) => string }): JSX.Element {
-  const loaded = useLoaded<QuestionDetail | null>((signal) => askedBefore(question, signal), [question.question], () => false);
+/** The newest question that the same step has put before; null if it has put none. */
+export const useBefore = (question: QuestionDetail): Loaded<QuestionDetail | null> => useLoaded((signal) => askedBefore(question, signal), [question.question], () => false);
+
+export function Changes({ question, loaded, name }: { question: QuestionDetail; loaded: Loaded<QuestionDetail | null>; name: (choice: string) => string }): JSX.Element {
   const [isWhole, setWhole] = useState(false);
   const before = loaded.value ?? null;
   if (loaded.value === undefined && loaded.error === undefined) return <p class="note" role="status">Asking the server …</p>;

@@ -72,6 +72,30 @@ test("on a phone the way to the answer is in reach until the answers are seen", 
   await stage.close();
 });
 
+test("nothing above the answers moves once they are there: what a finger is over is what it taps", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link());
+  await page.getByRole("link", { name: /Publish the notes/ }).waitFor();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(/questions\?run=/, async (route) => (await held, route.continue()));
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByText("the run", { exact: true }).waitFor();
+  await page.getByText("Asking the server").waitFor();
+  assert.equal(await page.getByText("Approve", { exact: true }).count(), 0, "the answers came before what stands above them");
+  release();
+  await page.getByText("Approve", { exact: true }).tap();
+  await page.getByText("notes.md").first().waitFor();
+  await page.getByRole("button", { name: "Send: Approve" }).tap();
+  await page.getByText(/Approve, by/).waitFor();
+  await stage.until(run, "succeeded");
+  await person.done();
+  await stage.close();
+});
+
 test("with the keyboard alone, from the link to the answer", async () => {
   const stage = await Stage.open();
   const run = await stage.run(ASKS);
