@@ -128,24 +128,21 @@ impl Reader {
         self.rows(&sql, values, |row| self.run_row(row), "a run")
     }
 
-    /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix.
+    /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix. Part of an id
+    /// stands for a run whose own rows disagree about its id only if it stands for nothing else.
+    ///
+    /// A whole id takes the same time however many runs there are; a part of one takes a look at the index of all ids.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
     pub fn find(&self, text: &str) -> Result<Match, ReadError> {
-        let sql = format!(
-            "WITH names AS (SELECT {name} AS id FROM journals UNION ALL SELECT id FROM runs WHERE \
-             NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run)) \
-             SELECT id AS id, NULL AS run FROM names WHERE ?1 <> '' AND \
-             (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
-             UNION ALL SELECT interrupt, {asked} FROM inbox WHERE ?1 <> '' AND \
-             NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run) AND \
-             (substr(interrupt, 1, length(?1)) = ?1 OR substr(interrupt, 5, length(?1)) = ?1 \
-             OR substr(interrupt, -length(?1)) = ?1)",
-            name = name_of("journals.run"),
-            asked = name_of("inbox.run"),
-        );
-        let mut found = self.readable(&sql, [text], decode::found, "an id")?;
+        if let Some(whole) = self.whole(text)? {
+            return Ok(Match::One(whole));
+        }
+        let mut found = self.named(text, &names_like_their_entry())?;
+        if found.is_empty() {
+            found = self.named(text, &all_names())?;
+        }
         if let Some(whole) = found.iter().find(|found| id(found) == text) {
             return Ok(Match::One(whole.clone()));
         }
@@ -154,6 +151,29 @@ impl Reader {
             1 => found.pop().map_or(Match::None, Match::One),
             _ => Match::Many(found),
         })
+    }
+
+    /// What has this id, by indexes alone.
+    fn whole(&self, text: &str) -> Result<Option<Found>, ReadError> {
+        if let Ok(run) = RunId::new(text)
+            && self.known_key(&run)?.is_some()
+        {
+            return Ok(Some(Found::Run(run)));
+        }
+        Ok(self.readable(&whole_question(), [text], decode::found, "an id")?.into_iter().next())
+    }
+
+    /// The runs among `names` and the questions for whose id `text` stands.
+    fn named(&self, text: &str, names: &str) -> Result<Vec<Found>, ReadError> {
+        let sql = format!(
+            "WITH names AS ({names}) SELECT id AS id, NULL AS run FROM names WHERE ?1 <> '' AND {} \
+             UNION ALL SELECT interrupt, {} FROM inbox WHERE ?1 <> '' AND {} AND \
+             NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run)",
+            stands_for("id"),
+            name_of("inbox.run"),
+            stands_for("interrupt"),
+        );
+        self.readable(&sql, [text], decode::found, "an id")
     }
 
     /// Runs whose pinned flow is not in the store, oldest first. They cannot be loaded.
@@ -223,6 +243,33 @@ impl Reader {
 pub(crate) fn is_row_whole(conn: &Connection, key: RunKey) -> rusqlite::Result<bool> {
     let whole = |row: &Row<'_>| Ok(decode::is_whole(row));
     Ok(conn.query_row(&select_runs("WHERE runs.run = ?1"), [key], whole).optional()?.unwrap_or(false))
+}
+
+/// The question of an id.
+pub(super) fn whole_question() -> String {
+    let asked = name_of("inbox.run");
+    format!("SELECT interrupt AS id, {asked} AS run FROM inbox WHERE interrupt = ?1 ORDER BY inbox.run LIMIT 1")
+}
+
+/// Whether `?1` is `column`, or its beginning with or without the four letters that say of what it is the id, or its end.
+fn stands_for(column: &str) -> String {
+    format!(
+        "(substr({column}, 1, length(?1)) = ?1 OR substr({column}, 5, length(?1)) = ?1 OR substr({column}, -length(?1)) = ?1)"
+    )
+}
+
+/// The ids of the runs for whose entry in the journal `?1` stands.
+pub(super) fn names_like_their_entry() -> String {
+    format!("SELECT {} AS id FROM journals WHERE {}", name_of("journals.run"), stands_for("journals.id"))
+}
+
+/// The ids of all runs.
+fn all_names() -> String {
+    format!(
+        "SELECT {} AS id FROM journals UNION ALL SELECT id FROM runs WHERE \
+         NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run)",
+        name_of("journals.run")
+    )
 }
 
 fn id(found: &Found) -> &str {

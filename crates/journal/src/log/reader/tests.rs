@@ -62,6 +62,27 @@ fn a_whole_id_wins_over_those_it_begins() {
     let longer = run("0aa12");
     writer.commit(commit(&longer, 0, [started(&longer)])).unwrap();
     assert_eq!(place.reader.find("run_0aa1").unwrap(), Match::One(Found::Run(run("0aa1"))));
+    let asked = Match::One(Found::Interrupt(interrupt("0cc1"), run("0bb1")));
+    assert_eq!(place.reader.find(interrupt("0cc1").as_str()).unwrap(), asked);
+}
+
+/// No row of the others is read: a store keeps its runs for ever.
+#[test]
+fn a_whole_id_is_found_by_an_index_and_a_part_of_one_by_the_index_of_ids() {
+    let (place, _writer) = lived();
+    let plan = |sql: &str| -> Vec<String> {
+        let mut statement = place.reader.conn().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let parameters = statement.parameter_count();
+        let rows = statement.query_map(rusqlite::params_from_iter(vec!["run_0aa1"; parameters]), |row| row.get(3));
+        rows.unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    let scans = |sql: &str| plan(sql).into_iter().filter(|line| line.starts_with("SCAN")).collect::<Vec<_>>();
+    // A row that is made, of one column.
+    let made = |line: &String| line.contains("CONSTANT ROW") || line.contains("wanted");
+    assert!(scans(&runs::whole_question()).iter().all(made), "{:?}", plan(&runs::whole_question()));
+    let part = runs::names_like_their_entry();
+    let others: Vec<_> = scans(&part).into_iter().filter(|line| !made(line)).collect();
+    assert!(others.iter().all(|line| line.contains("COVERING INDEX")), "{others:?}");
 }
 
 #[test]
