@@ -43,6 +43,9 @@ pub(crate) enum Conclusion {
     Failed(SkillError),
     /// Its last attempt failed and left this text.
     FailedAfter(SkillError, String),
+    /// As the one before. It would not have failed yet if the run were not being ended. So it stops the run also with
+    /// `continue_on_error`, and a run that is reopened does it again.
+    CutShort(SkillError, String),
     /// The flow that it ran ended like this.
     Ended(SkillError, RunEnded),
     /// Its last attempt succeeded and left this text.
@@ -66,7 +69,9 @@ impl VisitResult {
             }
             Conclusion::Failed(error) | Conclusion::Ended(error, _) => Self::failed(String::new(), error),
             // What a failed step has done is not lost to whatever comes next: the error stands beside the text.
-            Conclusion::FailedAfter(error, text) => Self::failed(text.clone(), error),
+            Conclusion::FailedAfter(error, text) | Conclusion::CutShort(error, text) => {
+                Self::failed(text.clone(), error)
+            }
             Conclusion::Succeeded(text) => Self::succeeded(text.clone()),
         }
     }
@@ -99,6 +104,8 @@ pub(crate) fn conclude_with(
     let at = &draft.at(visit)?;
     let decided = match &conclusion {
         Conclusion::Skipped(why) => skipped(at, why),
+        Conclusion::CutShort(error, _) if at.item.is_none() => failed(at, error),
+        Conclusion::CutShort(error, _) => passed_over(at, error),
         Conclusion::Failed(error) | Conclusion::FailedAfter(error, _) | Conclusion::Ended(error, _)
             if at.item.is_some() || at.step.continue_on_error =>
         {

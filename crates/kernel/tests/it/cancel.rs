@@ -1,10 +1,10 @@
 //! A person ends a run.
 
 use crate::{
-    flows::{With, critic, flow, step},
+    flows::{With, critic, flow, graph, step, step_id},
     story::{ends, plays},
 };
-use envoi_kernel::flow::OnExhausted;
+use envoi_kernel::flow::{InDoubtPolicy, OnExhausted, Step};
 
 #[test]
 fn a_live_attempt_is_ended_first() {
@@ -88,12 +88,57 @@ fn whatever_else_comes_of_the_live_attempt_the_run_is_cancelled() {
             "poll.1.1 TOOL_EXIT_NON_ZERO, poll.1 stops, poll.1 failed, over: user_cancelled at poll = nothing [cancelled 130]",
         ),
         (
+            flow([lenient("poll"), step("b")]),
+            &["start", "cancel", "poll.1.1 cancelled"],
+            "poll.1.1 TOOL_CANCELLED, poll.1 stops, poll.1 failed, over: user_cancelled at poll = nothing [cancelled 130]",
+        ),
+        (
+            flow([lenient("poll")]),
+            &["start", "cancel", "poll.1.1 cancelled"],
+            "poll.1.1 TOOL_CANCELLED, poll.1 stops, poll.1 failed, over: user_cancelled at poll = nothing [cancelled 130]",
+        ),
+        (
+            flow([lenient("poll")]),
+            &["start", "cancel", "poll.1.1 doubt"],
+            "poll.1.1 IN_DOUBT, poll.1 stops, poll.1 failed, over: user_cancelled at poll = nothing [cancelled 130]",
+        ),
+        (
+            flow([lenient("poll").tries(2)]),
+            &once,
+            "poll.1.1 TOOL_EXIT_NON_ZERO, poll.1 stops, poll.1 failed, over: user_cancelled at poll = nothing [cancelled 130]",
+        ),
+        (
+            flow([lenient("poll"), step("b")]),
+            &["start", "cancel", "poll.1.1 exit 1"],
+            "poll.1.1 TOOL_EXIT_NON_ZERO, poll.1 -> b, poll.1 failed, over: user_cancelled at b = nothing [cancelled 130]",
+        ),
+        (
             flow([step("poll")]),
             &["start", "cancel", "poll.1.1 doubt"],
             "poll.1.1 IN_DOUBT, poll.1 stops, poll.1 failed, over: user_cancelled at poll = nothing [cancelled 130]",
         ),
     ] {
         assert_eq!(ends(&flow, inputs), events, "{inputs:?}");
+    }
+}
+
+/// A step with `continue_on_error`.
+fn lenient(id: &str) -> Step {
+    step(id).with(|step| step.continue_on_error = true)
+}
+
+#[test]
+fn a_step_that_was_cut_short_is_done_again_also_where_a_failure_would_be_passed_over() {
+    let needs_a = step("b").with(|step| step.needs = vec![step_id("a")]);
+    for flow in [flow([lenient("a"), step("b")]), graph([lenient("a"), needs_a])] {
+        let went = ends(&flow, &["start", "cancel", "a.1.1 cancelled", "reopen"]);
+        assert!(went.starts_with("reopened at a,") && went.ends_with("a.2.1 begins = a.2.1 live"), "{went}");
+    }
+    // A failure that is none of the end's is passed over as ever.
+    let fails_in_doubt = lenient("a").with(|step| step.on_in_doubt = InDoubtPolicy::Fail);
+    for (step, last) in [(fails_in_doubt, "a.1.1 doubt"), (lenient("a").tries(2), "a.1.1 unstartable")] {
+        let went = ends(&flow([step, crate::flows::step("b")]), &["start", "cancel", last]);
+        assert!(went.contains("a.1 -> b, a.1 failed, over: user_cancelled at b"), "{went}");
     }
 }
 

@@ -73,6 +73,6 @@ fn a_cancelled_run_does_not_go_on() {
     let flow = flow([lenient(step("a")), step("b")]);
     assert_eq!(
         ends(&flow, &["start", "cancel", "a.1.1 cancelled"]),
-        "a.1.1 TOOL_CANCELLED, a.1 -> b, a.1 failed, over: user_cancelled at b = nothing [cancelled 130]"
+        "a.1.1 TOOL_CANCELLED, a.1 stops, a.1 failed, over: user_cancelled at a = nothing [cancelled 130]"
     );
 }

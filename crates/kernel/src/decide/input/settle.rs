@@ -3,7 +3,7 @@
 //! Owns the verdict, what is stored of an attempt, and the order of what may follow: another try, a person, or the end of
 //! the visit.
 
-use crate::state::visit;
+use crate::state::visit::{self, OpenVisit};
 use crate::{
     decide::{
         advance::advance,
@@ -148,7 +148,12 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         agent::follow(&mut draft, at.step, &settled, verdict.error)?;
     } else if let Some(error) = verdict.error {
         if !try_again(&mut draft, at.step, &settled)? {
-            conclude::conclude(&mut draft, &attempt.visit, Conclusion::FailedAfter(error, text))?;
+            let would_go_on = is_cut_short(&draft, at.step, &settled);
+            let conclusion = match draft.control.winds_down() && would_go_on {
+                true => Conclusion::CutShort(error, text),
+                false => Conclusion::FailedAfter(error, text),
+            };
+            conclude::conclude(&mut draft, &attempt.visit, conclusion)?;
         }
     } else {
         conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?;
@@ -212,7 +217,11 @@ pub(crate) fn in_doubt<'a>(
         return advance(draft);
     }
     if draft.control.winds_down() {
-        conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?;
+        let conclusion = match step.on_in_doubt {
+            InDoubtPolicy::Fail => Conclusion::Failed(error),
+            _ => Conclusion::CutShort(error, String::new()),
+        };
+        conclude::conclude(&mut draft, &attempt.visit, conclusion)?;
         return advance(draft);
     }
     let question = format!(
@@ -451,12 +460,7 @@ fn again_at_once(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal> 
 fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Result<bool, Refusal> {
     let visit = &settled.attempt.visit;
     let Some(open) = draft.control.open.get(visit) else { return Ok(false) };
-    let shell = matches!(&step.kind, StepKind::Run(plan) if plan.through_shell());
-    let spent = open.failures >= step.retry.attempts;
-    // A provider refuses the request, and would again. Another agent may refuse because it is busy.
-    let refusal_lasts = matches!(&step.kind, StepKind::Agent(_) | StepKind::Model(_));
-    let is_refused_for_good = refusal_lasts && settled.has_failed_with(Code::AgentRefused);
-    if spent || draft.control.winds_down() || is_refused_for_good || !retry::may_help(settled, shell) {
+    if draft.control.winds_down() || !has_another_try(open, step, settled) {
         return Ok(false);
     }
     let wait_ms = retry::wait_ms(&step.retry, open.failures, &settled.attempt);
@@ -464,6 +468,22 @@ fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Re
     let timer = draft.timer_id()?;
     draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone(), account: None }))?;
     Ok(true)
+}
+
+/// Whether the step may be tried once more after this failure.
+fn has_another_try(open: &OpenVisit, step: &Step, settled: &AttemptSettled) -> bool {
+    let shell = matches!(&step.kind, StepKind::Run(plan) if plan.through_shell());
+    let spent = open.failures >= step.retry.attempts;
+    // A provider refuses the request, and would again. Another agent may refuse because it is busy.
+    let refusal_lasts = matches!(&step.kind, StepKind::Agent(_) | StepKind::Model(_));
+    let is_refused_for_good = refusal_lasts && settled.has_failed_with(Code::AgentRefused);
+    !spent && !is_refused_for_good && retry::may_help(settled, shell)
+}
+
+/// Whether the step has not come to its end by itself: its attempt was cancelled, or it would have another try.
+fn is_cut_short(draft: &Draft<'_>, step: &Step, settled: &AttemptSettled) -> bool {
+    let open = draft.control.open.get(&settled.attempt.visit);
+    settled.outcome == Outcome::Cancelled || open.is_some_and(|open| has_another_try(open, step, settled))
 }
 
 #[cfg(test)]

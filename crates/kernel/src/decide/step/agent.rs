@@ -94,7 +94,10 @@ pub(crate) fn follow(
         SkillError::new(Code::AgentUnanswered, "the agent asks, and the run does not go on".to_owned())
     });
     // A run that is ending puts no question.
-    if draft.control.winds_down() || (asks.is_none() && step.on_in_doubt == InDoubtPolicy::Fail) {
+    if draft.control.winds_down() {
+        return conclude::conclude(draft, visit, Conclusion::CutShort(error, String::new()));
+    }
+    if asks.is_none() && step.on_in_doubt == InDoubtPolicy::Fail {
         return conclude::conclude(draft, visit, Conclusion::Failed(error));
     }
     if let Some((text, evidence, kind)) = asks {

@@ -232,7 +232,7 @@ pub(crate) fn follow(
     let error = settled.error.clone().unwrap_or_else(|| closed(&account, resets_at, until));
     let Some(policy) = policy(step) else { return Ok(()) };
     if draft.control.winds_down() {
-        return conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text));
+        return conclude::conclude(draft, visit, Conclusion::CutShort(error, text));
     }
     if throttled.instead.is_some() {
         // The visit is ready again, and goes on with the other one.

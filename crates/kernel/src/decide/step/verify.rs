@@ -57,7 +57,7 @@ pub(crate) fn follow(
     if draft.control.winds_down() {
         let unknown = || doubt::error(&in_doubt(open, visit));
         let error = open.error.clone().unwrap_or_else(unknown);
-        return conclude::conclude(draft, visit, Conclusion::Failed(error));
+        return conclude::conclude(draft, visit, Conclusion::CutShort(error, String::new()));
     }
     let again = verification == VerificationResult::DidNotHappen;
     if again && open.doubts <= MAX_RERUNS {
