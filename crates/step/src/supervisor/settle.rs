@@ -32,6 +32,7 @@ use crate::output::stream::Kept;
 use crate::workspace::artifact_copy::{self, Copied, NoCopy};
 use crate::workspace::artifacts::{self, Found, Seen, Watched};
 use crate::workspace::before::Before;
+use crate::workspace::cancellable::{CANCELLED, Cancellable};
 use crate::workspace::slow::{self, Doing};
 use crate::{
     disk::{
@@ -146,7 +147,11 @@ impl Attempt {
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
-            outcome: ended.outcome.clone(),
+            // What succeeded without one of its artifacts has not done all of its work.
+            outcome: match handed.is_cut_short && self.succeeded(&ended.outcome) {
+                true => Outcome::Cancelled,
+                false => ended.outcome.clone(),
+            },
             boot_id: self.spec.boot_id.clone(),
             started_at_ms: ended.started_at_ms,
             ended_at_ms: ended.started_at_ms.saturating_add(ended.duration_ms),
@@ -321,7 +326,8 @@ impl Attempt {
         let seen = if succeeded && self.may_list_all(&found, before) {
             self.look_and_copy(&watched, found, &mut copies)?
         } else {
-            watched.measured(found, |_, mut file| pieces::read_through(&mut file, |_| Ok(())))
+            let read = |file| pieces::read_through(&mut Cancellable::large(&self.dir, file), |_| Ok(()));
+            watched.measured(found, |_, file| read(file))
         };
         let changes = artifacts::changes(&before.files, &seen, succeeded);
         if self.are_too_many(&changes, before) {
@@ -504,6 +510,8 @@ struct Handed {
     left_out: Vec<String>,
     /// Sentences about globs without a file, if the attempt fails for that.
     unmatched: Vec<String>,
+    /// The attempt was cancelled while a large file was read, which is left out.
+    is_cut_short: bool,
 }
 
 impl Handed {
@@ -511,6 +519,9 @@ impl Handed {
     fn why_incomplete(&self, report: &Collected, data: &Collected) -> Option<String> {
         if self.too_many.is_some() {
             return Some("it has left too many files".to_owned());
+        }
+        if self.is_cut_short {
+            return Some("it was cancelled before its files were read".to_owned());
         }
         if let Some(path) = self.with_secret.first() {
             return Some(format!("artifact `{path}` holds a secret"));
@@ -532,6 +543,7 @@ impl Handed {
     }
 
     fn leave_out(&mut self, path: &str, why: &str) {
+        self.is_cut_short |= why.ends_with(CANCELLED);
         self.left_out.push(format!("artifact `{path}` is left out: {why}"));
     }
 }

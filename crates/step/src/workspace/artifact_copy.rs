@@ -1,6 +1,9 @@
 //! Copies of artifacts in the attempt's folder, which the engine takes into the store.
 
-use super::artifacts::{is_there, unreadable};
+use super::{
+    artifacts::{is_there, unreadable},
+    cancellable::Cancellable,
+};
 use crate::{
     attempt::{dir::AttemptDir, record::FileRef},
     disk::{pieces, plain},
@@ -55,7 +58,7 @@ pub(crate) fn copy_open(
     let mut to = Sparse::new(&copy);
     let mut masker = Masker::new(secrets);
     let mut ignored = Vec::new();
-    let mut from = Source { file: from, failed: false };
+    let mut from = Source { file: Cancellable::large(dir, from), failed: false };
     let measure = pieces::read_through(&mut from, |piece| {
         masker.push(piece, &mut ignored);
         ignored.clear();
@@ -80,12 +83,12 @@ fn create(dir: &AttemptDir, path: &str) -> Result<File, NoCopy> {
 }
 
 /// Remembers that it was the reading that failed.
-struct Source {
-    file: File,
+struct Source<'a> {
+    file: Cancellable<'a, File>,
     failed: bool,
 }
 
-impl io::Read for Source {
+impl io::Read for Source<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer);
         self.failed = read.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
@@ -107,6 +110,20 @@ mod tests {
         let dir = AttemptDir::new(folder.path());
         let copied = copy(&dir, Path::new(UNREADABLE.0), UNREADABLE.1, &Secrets::new(&[]));
         assert!(matches!(copied, Err(NoCopy::LeftOut(why)) if why.starts_with("it cannot be read: ")));
+    }
+
+    #[test]
+    fn a_large_file_is_left_out_once_the_attempt_is_cancelled_and_a_usual_one_is_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("usual"), "x").unwrap();
+        File::create(folder.path().join("large")).unwrap().set_len(1 << 40).unwrap();
+        let dir = AttemptDir::new(folder.path());
+        fs::write(dir.cancel(), "").unwrap();
+        let copied = |name| copy(&dir, folder.path(), name, &Secrets::new(&[]));
+        assert_eq!(copied("usual").unwrap().file.bytes, 1);
+        assert!(
+            matches!(copied("large"), Err(NoCopy::LeftOut(why)) if why.ends_with("the attempt is cancelled"))
+        );
     }
 
     #[test]

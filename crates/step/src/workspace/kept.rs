@@ -15,6 +15,7 @@ use crate::disk::pieces::{self, Measure};
 use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::workspace::artifacts::Digests;
+use crate::workspace::cancellable::Cancellable;
 
 /// Of a larger file nothing is kept: a person reads the difference, and a difference of so many lines is not readable.
 const LARGEST_FILE_BYTES: usize = 256 * 1024;
@@ -22,9 +23,6 @@ const LARGEST_FILE_BYTES: usize = 256 * 1024;
 /// What is kept of one attempt: some thousand sources of usual size, and still nothing to the disk, however many attempts
 /// run at once.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
-
-/// A wish to cancel is looked for each time that so much has been read.
-const LOOK_BYTES: usize = 16 * 1024 * 1024;
 
 /// The old contents, by path.
 #[derive(Default)]
@@ -61,18 +59,10 @@ impl<'a> Keeper<'a> {
     }
 
     /// Measures `file`. An error is one of reading it, or the attempt is cancelled: then nothing is read any more, however large it is.
-    pub(crate) fn measure(&mut self, path: &str, mut file: impl Read) -> io::Result<Measure> {
+    pub(crate) fn measure(&mut self, path: &str, file: impl Read) -> io::Result<Measure> {
         self.content.clear();
         let mut fits = !self.failed;
-        let mut until_look: usize = 0;
-        let dir = self.dir;
-        let is_cancelled = || fs::symlink_metadata(dir.cancel()).is_ok();
-        let measure = pieces::read_through(&mut file, |piece| {
-            until_look = match until_look.checked_sub(piece.len()) {
-                Some(left) => left,
-                None if is_cancelled() => return Err(io::Error::other("the attempt is cancelled")),
-                None => LOOK_BYTES,
-            };
+        let measure = pieces::read_through(&mut Cancellable::any(self.dir, file), |piece| {
             fits = fits && self.content.len().saturating_add(piece.len()) <= LARGEST_FILE_BYTES;
             if fits {
                 self.content.extend_from_slice(piece);
@@ -163,6 +153,7 @@ fn write(dir: &AttemptDir, path: &str, content: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::cancellable::LOOK_BYTES;
 
     /// The attempt's folder, with what `Keeper` made of these files there.
     fn keep(folder: &Path, files: &[(&str, &[u8])]) -> (AttemptDir, Kept, Digests) {

@@ -100,6 +100,22 @@ pub(crate) fn a_cancel_ends_a_command_whose_supervisor_is_stopped() {
     assert_gone(&leader);
 }
 
+pub(crate) fn a_cancel_ends_the_copying_of_an_artifact_that_has_no_end() {
+    let stage = Stage::new();
+    let command = stage.shell("truncate -s 4T big");
+    let supervisor = stage.spawn(&Spec { artifacts: vec!["big".to_owned()], ..command });
+    let copy = stage.dir.path().join("files/big");
+    wait_for("the copy", || copy.exists().then_some(()));
+    cancel(&stage.dir).unwrap();
+    supervisor.wait().unwrap();
+    let exit = stage.settled();
+    // Without its artifact the step has not done its work.
+    assert_eq!(exit.outcome, Outcome::Cancelled);
+    let said: Vec<_> =
+        exit.warnings.iter().filter(|line| line.contains("the attempt is cancelled")).collect();
+    assert_eq!(said.len(), 1, "{:?}", exit.warnings);
+}
+
 pub(crate) fn a_cancel_before_the_start_runs_nothing() {
     let stage = Stage::new();
     assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Noted);

@@ -117,6 +117,7 @@ fn trials() -> Vec<Trials> {
             a_cancel_ends_a_running_command,
             a_cancel_ends_a_command_whose_supervisor_is_stopped,
             a_cancel_before_the_start_runs_nothing,
+            a_cancel_ends_the_copying_of_an_artifact_that_has_no_end,
             a_command_whose_lease_is_not_renewed_is_ended,
             a_renewed_lease_lets_the_command_go_on,
             nothing_is_started_after_the_end_of_the_lease,
