@@ -46,7 +46,10 @@ pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
         masked.clear();
         Ok(())
     });
-    masker.finish(&mut masked);
+    // Of a file that is cut, what is held back may be the beginning of a secret whose end was not read.
+    if !is_cut {
+        masker.finish(&mut masked);
+    }
     let copied = copied.and_then(|()| target.write_all(&masked));
     let copied =
         copied.and_then(|()| target.set_permissions(fs::Permissions::from_mode(metadata.mode() & 0o7777)));
@@ -80,8 +83,13 @@ pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<bool> 
     let is_cut = file.metadata()?.len() > MOST_BYTES;
     let mut content = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut content)?;
-    let (masked, hits) = secrets.mask_bytes(&content);
-    if hits == 0 && !is_cut {
+    let mut masker = Masker::new(secrets);
+    let mut masked = Vec::with_capacity(content.len());
+    masker.push(&content, &mut masked);
+    if !is_cut {
+        masker.finish(&mut masked);
+    }
+    if masker.hits() == 0 && !is_cut {
         return Ok(false);
     }
     part(path)?;
@@ -204,4 +212,27 @@ fn open_up(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_is_cut_at_the_limit_leaves_no_part_of_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other.bin");
+        let secrets = Secrets::new(&["hunter2-of-the-flow".to_owned()]);
+        fs::write(&path, "said hunter2-of-the-flow and hunter2-of-the-flow").unwrap();
+        let masked = mask_file(&path, &secrets, 40).unwrap();
+        assert_eq!(masked, Masked { has_secret: true, is_cut: true });
+        assert_eq!(fs::read_to_string(&path).unwrap(), "said *** and ");
+        // A file that stays the same file has a limit of its own.
+        let most = usize::try_from(MOST_BYTES).unwrap();
+        let mut content = vec![b'a'; most - 18];
+        content.extend_from_slice(b"hunter2-of-the-flow, and more");
+        fs::write(&path, &content).unwrap();
+        assert!(mask_in_place(&path, &secrets).unwrap());
+        assert!(fs::read(&path).unwrap() == content[..most - 18], "a part of the secret is left");
+    }
 }
