@@ -77,6 +77,9 @@ const fn of_conflict(choice: Choice) -> Option<&'static str> {
             Some("of the lines in conflict, those of the items are taken; no item is done again")
         }
         Choice::Edit => Some("the files become what you have made of them; no item is done again"),
+        Choice::Proceed => {
+            Some("the run goes on without these items: all that they have changed is left out")
+        }
         _ => None,
     }
 }

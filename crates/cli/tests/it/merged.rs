@@ -222,13 +222,49 @@ fn is_done_again(result: &[(String, String)]) {
     }
 }
 
+/// Its tree is not that of the run, which would be set back in its place.
+#[test]
+fn an_item_in_doubt_is_not_run_again_on_the_files_of_the_run() {
+    let stage = stage(
+        "
+flow: files
+workspace: { folder: work, isolate: tree }
+steps:
+  - id: fix
+    for_each: [0]
+    isolate: true
+    run: 'echo half >> made.txt; touch $ENVOI_RUN_BASE/at; sleep 600'
+",
+    );
+    with_lines(&stage);
+    let run = stage.start(&["run", "flow.yaml"]);
+    wait_until("the command is at work", || {
+        let events = stage.runs().first().map(|run| stage.events(&text(&run["run"]))).unwrap_or_default();
+        events.iter().any(|event| event["type"] == "attempt_started")
+            && stage.supervisor("0.fix.1.1").is_some()
+    });
+    let id = stage.run_id();
+    signal(stage.supervisor("0.fix.1.1").unwrap(), Signal::KILL);
+    run.done();
+    let refused = stage.expect(2, &["resume", &id, "--in-doubt", "rerun", "--files", "then"]).err;
+    assert!(
+        refused.contains("NOT_YET_SUPPORTED") && refused.contains("a tree of the item's own"),
+        "{refused}"
+    );
+    assert_eq!(count(&stage, &id, "files_restoring", None), 0);
+    stage.expect(1, &["resume", &id, "--in-doubt", "fail"]);
+}
+
 #[test]
 fn a_person_is_asked_about_items_in_conflict_and_may_have_them_done_again_or_leave_them_out() {
     for (choice, starts) in [("again", 10), ("proceed", 7), ("ours", 8), ("theirs", 8)] {
         let stage = stage(&flow(""));
         with_lines(&stage);
         let said = stage.expect(3, &["run", "flow.yaml"]);
-        assert!(said.err.contains("changed the same lines: 2, 4. The others are merged"), "{said:?}");
+        assert!(
+            said.err.contains("changed the same lines as others: 2 (2), 4 (4). The others are merged"),
+            "{said:?}"
+        );
         let id = stage.run_id();
         let events = stage.events(&id);
         let raised = events.iter().find(|event| event["type"] == "interrupt_raised").unwrap();
@@ -247,6 +283,9 @@ fn a_person_is_asked_about_items_in_conflict_and_may_have_them_done_again_or_lea
             assert_eq!(named(&format!("item {nth}: conflict in `shared.txt`")), 1, "{log}");
         }
         assert_eq!([named(": 2 files"), named(": 3 files")], [2, 2], "{log}");
+        // A yes could mean any of them.
+        let refused = stage.expect(6, &["approve", &id]).err;
+        assert!(refused.contains("WRONG_ANSWER") && refused.contains("again, ours, theirs"), "{refused}");
         stage.expect(0, &["resume", &id, "--review", choice]);
         let found = result(&stage, &id);
         match choice {

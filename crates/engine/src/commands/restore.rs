@@ -132,6 +132,18 @@ impl Commands {
             Event::AttemptSettled(settled) if settled.attempt.visit == raised.visit => Some(&settled.attempt),
             _ => None,
         });
+        let is_apart = records.iter().any(|record| match &record.event {
+            Event::AttemptStarted(started) => started.tree.is_some() && Some(&started.attempt) == settled,
+            _ => false,
+        });
+        if is_apart {
+            let message = format!(
+                "`{}` works in a tree of the item's own, and `--files then` sets back that of the run",
+                raised.visit
+            );
+            let hint = "`files: restore` in the step sets back the item's; without `--files then` its files stay as they are now";
+            return Err(Refused::new(Code::NotYetSupported, message, Some(hint)));
+        }
         let then = settled.and_then(|attempt| snapshots::before(&records, attempt));
         let name = settled.map_or_else(|| raised.visit.to_string(), ToString::to_string);
         let to = certain(then, &format!("before `{name}`"))?;

@@ -7,6 +7,7 @@ use crate::{
     decide::{
         conclude::{self, Conclusion, VisitResult},
         draft::Draft,
+        for_each::named,
         route::{self, Decided},
         set_back,
     },
@@ -31,9 +32,6 @@ use envoi_contract::{
     skill_report::SkillError,
 };
 use std::collections::BTreeSet;
-
-/// A message names so many items.
-const MOST_NAMED: usize = 20;
 
 /// What merges the items of `visit`.
 ///
@@ -115,12 +113,11 @@ fn put_off(
     text: String,
 ) -> Result<(), Refusal> {
     let visit = &settled.attempt.visit;
-    let named: Vec<String> = in_conflict.iter().take(MOST_NAMED).map(ToString::to_string).collect();
-    let more = in_conflict.len().saturating_sub(MOST_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let message = format!("the others are merged, and these items do not fit: {}{more}", named.join(", "));
-    let error = SkillError::new(Code::MergeConflict, message);
     let fan = draft.control.open.get(visit).and_then(|open| open.for_each.as_ref());
+    let which: Vec<usize> = in_conflict.iter().copied().collect();
+    let named = named(&which, fan.map_or(&[][..], |fan| &fan.items[..]));
+    let message = format!("the others are merged, and these items do not fit: {named}");
+    let error = SkillError::new(Code::MergeConflict, message);
     // The step fails because of other items in any case, so nobody is asked and nothing is done again.
     if fan.is_some_and(|fan| fan.failed().next().is_some()) {
         return conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text));
@@ -137,8 +134,7 @@ fn put_off(
     } else {
         let edit = if conflict::may_be_edited(&settled.data) { ", edit the files" } else { "" };
         let question = format!(
-            "Items of step `{id}` have changed the same lines: {}{more}. The others are merged. Do these again, take ours (what is there) or theirs{edit}, proceed without them, or stop?",
-            named.join(", ")
+            "Items of step `{id}` have changed the same lines as others: {named}. The others are merged. Do these again, take ours (what is there) or theirs{edit}, proceed without them, or stop?"
         );
         let signal = Signal::new(Decision::Advance, "Items are in conflict", "1.0");
         let mut decided = Decided::new(signal, Course::Stop, audit).holding(About::Conflict, question);

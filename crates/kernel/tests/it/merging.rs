@@ -243,7 +243,7 @@ fn a_person_decides_whether_items_in_conflict_are_done_again_left_out_or_the_end
     answer(&mut driver, Choice::Proceed);
     driver.begun("last.1.1");
     let error = driver.handoff("fix.1").error.clone().unwrap_or_default();
-    assert!(error.starts_with("MERGE_CONFLICT") && error.ends_with("do not fit: 1"), "{error}");
+    assert!(error.starts_with("MERGE_CONFLICT") && error.ends_with("do not fit: 1 (2)"), "{error}");
     let mut driver = put_off(deciding(OnConflict::Ask));
     answer(&mut driver, Choice::Stop);
     assert!(driver.run.wants().is_empty());

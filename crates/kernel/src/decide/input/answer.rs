@@ -62,7 +62,7 @@ impl Choice {
     }
 
     /// The choice that is meant: where a step asks, to proceed is to approve and to stop is to deny; elsewhere it is the
-    /// other way round.
+    /// other way round. A yes to items in conflict could mean any of several things, and to proceed leaves out their work: it has to be said.
     fn meant(self, about: About) -> Self {
         match (about, self) {
             (About::Ask, Choice::Proceed) => Choice::Approve,
@@ -71,7 +71,7 @@ impl Choice {
             (About::Agent, Choice::Proceed) => Choice::Approve,
             (About::Ask | About::Agent | About::InDoubt | About::Throttled, other) => other,
             (_, Choice::Deny) => Choice::Stop,
-            (About::Limit, other) => other,
+            (About::Limit | About::Conflict, other) => other,
             (_, Choice::Approve) => Choice::Proceed,
             (_, other) => other,
         }

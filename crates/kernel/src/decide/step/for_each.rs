@@ -41,7 +41,7 @@ pub(crate) fn out(draft: &mut Draft<'_>, visit: &VisitId, plan: &ForEach) -> Res
 }
 
 /// Items by number and value, as in `0 (api), 2 (web)`; after the first [`MAX_NAMED`] the rest is counted.
-fn named(which: &[usize], items: &[Value]) -> String {
+pub(crate) fn named(which: &[usize], items: &[Value]) -> String {
     let name = |at: &usize| match items.get(*at) {
         Some(value) => format!("{at} ({})", brief(value)),
         None => at.to_string(),
