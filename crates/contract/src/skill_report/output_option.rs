@@ -324,8 +324,27 @@ mod tests {
             ("agent -p 'call t --output r.json'", false),
             ("echo 'cd sub; t --output r.json' | sh", false),
             ("# echo 't --output r.json' > go.sh", false),
+            ("A='--output out/r.json'; ./w $A", true),
+            ("O=--output; ./w $O out/r.json", true),
+            ("cmd=\"./w --output out/r.json\"; eval \"$cmd\"", true),
+            ("export A=--output=r.json; ./w", true),
+            ("alias z='./w --output out/r.json'\nz", true),
+            ("A='--output json' ./w", false),
+            ("A='--output r.json'; t --output r.json", false),
+            ("args=(--output out/r.json); ./w \"${args[@]}\"", false),
         ] {
             assert_eq!(of_script(script).is_hidden, is_hidden, "{script}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_list_in_brackets_are_read() {
+        for script in [
+            "args=(--output out/r.json); ./w \"${args[@]}\"",
+            "a=(--output=out/r.json)",
+            "a+=(-v --output out/r.json)",
+        ] {
+            assert_eq!(of_script(script).path.as_deref(), Some("out/r.json"), "{script}");
         }
     }
 

@@ -260,8 +260,8 @@ fn of_output_option(option: &OutputOption) -> Vec<String> {
     }
     if option.is_hidden {
         found.push(
-            "`--output` in a text that only another program reads is not looked at for a report; let the command write \
-             to `$ENVOI_REPORT`"
+            "`--output` in a text that is not followed (another program reads it, or a variable stands for it) is not looked at for a \
+             report; let the command write to `$ENVOI_REPORT`"
                 .to_owned(),
         );
     }
@@ -481,7 +481,7 @@ mod tests {
             (
                 "[python3, -c, 'run([\"w\", \"--output\", \"r.json\"])']",
                 Some(
-                    "`--output` in a text that only another program reads is not looked at for a report; let",
+                    "`--output` in a text that is not followed (another program reads it, or a variable stands for it) is not looked at for a report; let",
                 ),
             ),
         ] {

@@ -147,7 +147,7 @@ pub(crate) fn notice(spec: &Spec, candidates: &[Candidate]) -> Option<String> {
             ));
         }
         return option.is_hidden.then(|| {
-            format!("`--output` stands in a text that only another program reads, and no report was looked for there: {SURE_WAY}")
+            format!("`--output` stands in a text that is not followed (another program reads it, or a variable stands for it), and no report was looked for there: {SURE_WAY}")
         });
     };
     let found: Vec<(&Path, Found)> =

@@ -191,7 +191,7 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
     let missed = "no report was found at `r.json` (`--output r.json`)";
     let searched = "the report at `sub/r.json` counts (`--output r.json`)";
     let shell_alone = "no report was looked for at `--output $PWD/r.json`, which only the shell knows";
-    let hidden = "`--output` stands in a text that only another program reads";
+    let hidden = "`--output` stands in a text that is not followed";
     let rows: [Row<'_>; 34] = [
         (shell("cd sub; ../t --output r.json"), Some(&["sub/r.json"]), None),
         (shell("cd sub && ../t --output=r.json"), Some(&["sub/r.json"]), None),

@@ -14,6 +14,9 @@ use alloc::vec::Vec;
 /// The option that gives a skill the path of its report.
 const OPTION: &str = "--output";
 
+/// What gives names to values.
+const DECLARES: [&str; 6] = ["alias", "declare", "export", "local", "readonly", "typeset"];
+
 /// Programs that run a script.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
@@ -212,6 +215,7 @@ impl Walk {
         }
         let begins_group =
             words.first().is_some_and(|word| matches!(word.written.as_str(), "{" | "if" | "while" | "until"));
+        self.given_names(&words);
         let words = script.structure(words);
         documents.extend(script.printed.take().filter(|_| before == Joint::Pipe));
         let printed = printed(&words);
@@ -229,7 +233,13 @@ impl Walk {
                 && (joint != Joint::Or || or_leaves);
             let mut place = script.place.clone();
             let first = self.found.len();
-            self.command(&words, &documents, &mut place);
+            let names_it =
+                |word: &Word| word.literal.as_deref() == Some(OPTION) || after_equals(word).is_some();
+            match words.first().is_some_and(names_it) {
+                // The words of a list in brackets: `args=(--output r.json)`.
+                true => self.values(&words, &place),
+                false => self.command(&words, &documents, &mut place),
+            }
             if script.braces.contains(&true) {
                 script.in_bodies.extend(first..self.found.len());
             }
@@ -248,6 +258,18 @@ impl Walk {
             if start != script.place && !or_leaves {
                 script.place.or(&start);
             }
+        }
+    }
+
+    /// The option in what a variable or an alias stands for. Where that is used is not followed.
+    fn given_names(&mut self, words: &[Word]) {
+        let declares = words.first().is_some_and(|word| DECLARES.contains(&word.written.as_str()));
+        let given =
+            words.iter().skip(usize::from(declares)).take_while(|word| declares || is_assignment(word));
+        for word in given.filter(|word| is_assignment(word)) {
+            self.mentioned.extend(mentioned(&word.written));
+            // Its path may stand in another variable, or behind the first one.
+            self.is_hidden |= word.written.ends_with(OPTION);
         }
     }
 
