@@ -29,6 +29,8 @@ pub struct Whole {
     pub snapshots: u64,
     /// Entries of what attempts wrote. No event vouches for them.
     pub logs: u64,
+    /// The head of the chain after each event, in order: the last one is the head of the whole.
+    pub heads: Vec<Digest>,
     /// The sums of all entries.
     pub sums: Vec<u8>,
     /// The signature of the sums, if it has one. Whose it is, was not looked at.
@@ -91,6 +93,7 @@ pub fn open(source: impl Read) -> Result<Opened, Wrong> {
         content_bytes,
         snapshots: u64::try_from(entries.below(TREES).count()).unwrap_or(u64::MAX),
         logs: u64::try_from(logs).unwrap_or(u64::MAX),
+        heads: lived.heads,
         sums: entries.text(SUMS)?.to_vec(),
         signature: entries.texts.get(SIGNATURE).cloned(),
         manifest,
@@ -171,6 +174,7 @@ fn check_events(
     let mut handoffs: BTreeSet<String> = entries.below(HANDOFFS).map(str::to_owned).collect();
     let mut contents = entries.listed.clone();
     let (mut snapshots, mut records) = (BTreeSet::new(), Vec::new());
+    let mut heads = Vec::new();
     let events = entries.text(EVENTS)?;
     if !events.ends_with(b"\n") {
         return Err(wrong(EVENTS, "it does not end with a newline"));
@@ -181,6 +185,7 @@ fn check_events(
         if sums.next() != Some(format!("{at} {}", chain.head().hex()).as_bytes()) {
             return Err(wrong(place, format!("{CHAIN} has another sum for it")));
         }
+        heads.push(chain.head());
         let record: Record =
             serde_json::from_slice(line).map_err(|error| wrong(&place, error.to_string()))?;
         if record.seq != at {
@@ -242,12 +247,14 @@ fn check_events(
     let is_over = matches!(status, Status::Ended(_))
         && lived.restoring().is_none()
         && lived.interrupts().next().is_none();
-    Ok(Life { events: records, contents, snapshots, is_over })
+    Ok(Life { events: records, heads, contents, snapshots, is_over })
 }
 
 /// What the events have come to, and what they name.
 struct Life {
     events: Vec<(Record, String)>,
+    /// The head of the chain after each.
+    heads: Vec<Digest>,
     is_over: bool,
     /// Contents, with those that the snapshots name.
     contents: BTreeSet<Digest>,

@@ -293,6 +293,15 @@ fn no_change_of_a_bundle_passes() {
     assert_eq!(verify(&forged, &[]).0, 0);
     let (code, said) = verify(&forged, &["--head", &head]);
     assert!(code == 1 && said.contains("the events are others"), "{said}");
+    // A head that was kept before more events came is known, and vouches for nothing after it.
+    let chain = fs::read_to_string(folder.join(&run).join("CHAIN")).unwrap();
+    let (at, sum) = chain.lines().nth(2).unwrap().split_once(' ').unwrap();
+    assert_eq!(at, "2");
+    let (code, said) = verify(&forged, &["--head", &format!("sha256:{sum}")]);
+    let events = chain.lines().count();
+    let expected =
+        format!("has another head\nthe head: the one that was given is that after 3 of {events} events");
+    assert!(code == 1 && said.contains(&expected), "{said}");
 }
 
 #[test]

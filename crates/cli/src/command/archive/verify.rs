@@ -13,6 +13,9 @@ use envoi_bundle::{LeftOut, Whole, Wrong};
 use envoi_contract::{code::Code, digest::Digest};
 use std::{io::BufReader, path::Path};
 
+/// The place that is wrong if a bundle has another head than it should have.
+const HEAD: &str = "the head";
+
 pub(crate) fn verify(
     file: &Path,
     head: Option<&str>,
@@ -53,7 +56,10 @@ pub(crate) fn verify(
     } else {
         output::data(&match &found {
             Ok(whole) => confirmation(&printable(&name), whole, wanted.is_some(), signer.as_deref()),
-            Err(wrong) => format!("{} is not whole\n{}\n", printable(&name), printable(&wrong.to_string())),
+            Err(wrong) => {
+                let what = if wrong.place == HEAD { "has another head" } else { "is not whole" };
+                format!("{} {what}\n{}\n", printable(&name), printable(&wrong.to_string()))
+            }
         })?;
     }
     Ok(u8::from(found.is_err()))
@@ -70,13 +76,19 @@ pub(super) fn digest(text: &str) -> Result<Digest, Failure> {
 
 pub(super) fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wrong> {
     match wanted {
-        Some(wanted) if wanted != whole.manifest.head => Err(Wrong {
-            place: "the head".to_owned(),
-            reason: format!(
-                "it is {}, and {wanted} was expected: the events are others",
-                whole.manifest.head
-            ),
-        }),
+        Some(wanted) if wanted != whole.manifest.head => {
+            let head = whole.manifest.head;
+            let reason = match whole.heads.iter().position(|head| *head == wanted) {
+                // A head says nothing of what was added after it.
+                Some(nth) => format!(
+                    "the one that was given is that after {} of {} events; it does not vouch for those that follow. The head of all is {head}",
+                    nth.saturating_add(1),
+                    whole.heads.len()
+                ),
+                None => format!("it is {head}, and {wanted} was expected: the events are others"),
+            };
+            Err(Wrong { place: HEAD.to_owned(), reason })
+        }
         _ => Ok(whole),
     }
 }
