@@ -4,7 +4,10 @@ use crate::{
     process::invocation,
     text::{diff::printable, duration::took, known::at_least, shell},
 };
-use envoi_contract::{envelope::InterruptKind, json::Value};
+use envoi_contract::{
+    envelope::{InterruptKind, TerminalReason},
+    json::Value,
+};
 use envoi_kernel::{
     Event, Run,
     event::{
@@ -61,8 +64,10 @@ pub(crate) fn how_to_answer(
         About::Throttled => format!("{}, or {envoi} resume {run} --now", choose("rerun, or fail")),
         About::InDoubt if !is_alone => choose("rerun, or fail"),
         About::Exhausted if !is_alone => choose("proceed, or stop"),
-        About::Conflict if !is_alone => choose("again, ours, theirs, proceed or stop"),
-        About::Conflict => format!("{envoi} resume {run} --review again, ours, theirs, proceed or stop"),
+        About::Conflict if !is_alone => choose("again, ours, theirs, proceed (without them) or stop"),
+        About::Conflict => {
+            format!("{envoi} resume {run} --review again, ours, theirs, proceed (without them) or stop")
+        }
         About::Blocked | About::Review | About::Stuck if !is_alone => {
             choose("proceed, again or stop") + &with_words()
         }
@@ -84,6 +89,19 @@ pub(crate) fn how_to_answer(
         }
         About::Ask => format!("{envoi} approve {}{fields}, or {again}{envoi} deny {0}", raised.interrupt),
     }
+}
+
+/// The option of `envoi raise` for the bound that ended a run with this reason, if one did. Without more of it the run ends again at once.
+pub(crate) fn raised_by(terminal_reason: &str) -> Option<&'static str> {
+    const OPTIONS: [(TerminalReason, &str); 6] = [
+        (TerminalReason::MaxAgentHopsExceeded, "--agent-hops N"),
+        (TerminalReason::MaxIterationsExceeded, "--iterations N"),
+        (TerminalReason::MaxLlmCallsExceeded, "--llm-calls N"),
+        (TerminalReason::TimeLimitExceeded, "--wall-time 10m"),
+        (TerminalReason::CostLimitExceeded, "--cost-usd DOLLARS"),
+        (TerminalReason::MaxStagesExceeded, "--rounds N"),
+    ];
+    OPTIONS.into_iter().find(|(reason, _)| reason.word() == terminal_reason).map(|(_, option)| option)
 }
 
 /// Which part of its flow a run does, and what stands for the rest.

@@ -11,7 +11,9 @@ use crate::{
         words::item,
     },
     view::{
-        describe::{flow_of, goals, has_items, how_to_answer, model_call, more_rounds, remarks, stopping},
+        describe::{
+            self, flow_of, goals, has_items, how_to_answer, model_call, more_rounds, remarks, stopping,
+        },
         file_work::FileWorkLines,
         last_words::last_words,
         live::Live,
@@ -231,6 +233,10 @@ impl Printer {
             "failed" | "exhausted" | "cancelled" => {
                 let envoi = invocation::envoi();
                 let go_on = self.go_on.as_ref().and_then(|go_on| go_on(run));
+                let go_on = go_on.or_else(|| {
+                    let option = describe::raised_by(standing.terminal_reason.as_deref()?)?;
+                    Some(format!("raise {run} {option}"))
+                });
                 let go_on = go_on.unwrap_or_else(|| format!("resume {run}"));
                 stderr::line(format_args!(
                     "look: {envoi} why {run}; {envoi} logs {run}   go on: {envoi} {go_on}"

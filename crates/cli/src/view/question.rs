@@ -286,7 +286,16 @@ impl Question {
 
     fn files(&self, reader: &Reader, text: &mut String) -> std::fmt::Result {
         let changed = match self.changed(reader) {
-            Ok(changed) if changed.is_empty() => return writeln!(text, "files      none changed\n"),
+            // Only artifacts are compared here.
+            Ok(changed) if changed.is_empty() => {
+                let keeps = self.run.started().is_some_and(|started| started.keep_files);
+                let all = if keeps {
+                    format!("; all files: {} diff {}", invocation::envoi(), self.row.run)
+                } else {
+                    String::new()
+                };
+                return writeln!(text, "files      no artifact has changed{all}\n");
+            }
             Ok(changed) => changed,
             Err(error) => return writeln!(text, "files      {}\n", not_known(&error)),
         };

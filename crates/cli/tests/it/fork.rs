@@ -167,6 +167,8 @@ fn a_fork_and_its_root_end_at_one_bound() {
     for run in [&fork, &root] {
         let exhausted = stage.expect(4, &["resume", run]);
         assert!(exhausted.err.contains("agent_hops 4 of 4 is used up"), "{exhausted:?}");
+        // To resume it once more would end in the same way.
+        assert!(exhausted.err.contains(&format!("go on: envoi raise {run} --agent-hops N")), "{exhausted:?}");
     }
     let exhausted = stage.expect(4, &["fork", &root, "--from", "a"]);
     assert!(exhausted.err.contains("agent_hops 4 of 4 is used up"), "{exhausted:?}");

@@ -248,7 +248,9 @@ pub(crate) fn is_row_whole(conn: &Connection, key: RunKey) -> rusqlite::Result<b
 /// The question of an id.
 pub(super) fn whole_question() -> String {
     let asked = name_of("inbox.run");
-    format!("SELECT interrupt AS id, {asked} AS run FROM inbox WHERE interrupt = ?1 ORDER BY inbox.run LIMIT 1")
+    format!(
+        "SELECT interrupt AS id, {asked} AS run FROM inbox WHERE interrupt = ?1 ORDER BY inbox.run LIMIT 1"
+    )
 }
 
 /// Whether `?1` is `column`, or its beginning with or without the four letters that say of what it is the id, or its end.

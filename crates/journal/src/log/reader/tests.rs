@@ -73,7 +73,8 @@ fn a_whole_id_is_found_by_an_index_and_a_part_of_one_by_the_index_of_ids() {
     let plan = |sql: &str| -> Vec<String> {
         let mut statement = place.reader.conn().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let parameters = statement.parameter_count();
-        let rows = statement.query_map(rusqlite::params_from_iter(vec!["run_0aa1"; parameters]), |row| row.get(3));
+        let rows =
+            statement.query_map(rusqlite::params_from_iter(vec!["run_0aa1"; parameters]), |row| row.get(3));
         rows.unwrap().collect::<Result<_, _>>().unwrap()
     };
     let scans = |sql: &str| plan(sql).into_iter().filter(|line| line.starts_with("SCAN")).collect::<Vec<_>>();
