@@ -412,10 +412,8 @@ fn setup_is_a_step_before_all_others() {
 #[test]
 fn files_are_set_back_only_where_no_other_step_is_at_work_in_them() {
     let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
-    let graph = "  - { id: a, run: [x], files: restore }\n  - { id: b, run: [x], needs: [a] }\n";
     let items = "  - { id: a, run: [x], files: restore, for_each: [1, 2] }\n";
     each_is_told(vec![
-        (steps(graph), 3, 11, INVALID, "put the loop into a flow whose steps are a list"),
         (steps(items), 3, 11, INVALID, "`max_parallel: 1`"),
         (
             steps("  - { id: a, model: { use: m, prompt: p }, files: [x] }\n"),
@@ -439,11 +437,8 @@ fn files_are_set_back_only_where_no_other_step_is_at_work_in_them() {
 #[test]
 fn items_work_apart_only_where_there_are_items_and_no_other_step_is_at_work() {
     let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
-    let graph =
-        "  - { id: a, run: [x], isolate: true, for_each: [1] }\n  - { id: b, run: [x], needs: [a] }\n";
     let model = "  - { id: a, model: { use: m, prompt: p }, isolate: true, for_each: [1] }\n";
     each_is_told(vec![
-        (steps(graph), 3, 11, INVALID, "put the loop into a flow whose steps are a list"),
         (steps("  - { id: a, run: [x], isolate: true }\n"), 3, 24, INVALID, "without `for_each`"),
         (
             steps("  - { id: a, run: [x], for_each: [1], on_conflict: ours }\n"),
@@ -476,6 +471,50 @@ fn items_work_apart_only_where_there_are_items_and_no_other_step_is_at_work() {
     let read = load("f.yaml", &steps(apart)).unwrap();
     let said = envoi_flow::warnings(&read.flow).concat();
     assert!(said.contains("`isolate: true`: a run needs a tree of its own"), "{said}");
+}
+
+#[test]
+fn in_a_graph_files_are_set_back_and_merged_only_where_every_other_step_waits() {
+    let flow = |key: &str, others: &str| {
+        format!(
+            "flow: f\nsteps:\n  - {{ id: a, run: [x] }}\n  - {{ id: b, run: [x], needs: [a], {key} }}\n{others}"
+        )
+    };
+    let keys = ["files: restore", "isolate: true, for_each: [1, 2]"];
+    let fits = [
+        "  - { id: c, run: [x], needs: [b] }\n  - { id: d, run: [x], needs: [b] }\n  - { id: e, run: [x], needs: [c, d] }\n",
+        "  - { id: c, run: [x], needs: [b], if: always() }\n",
+        "  - { id: c, ask: Go on? }\n",
+    ];
+    let wrong = [
+        ("  - { id: c, run: [x], needs: [a] }\n", "other steps may be at work"),
+        ("  - { id: c, run: [x] }\n", "other steps may be at work"),
+        (
+            "  - { id: c, ask: Go on?, needs: [a] }\n  - { id: d, run: [x], needs: [c] }\n",
+            "one of the two has to wait",
+        ),
+        ("  - { id: c, run: [x], needs: [b], join: settled }\n", "`join: all`"),
+        ("  - { id: c, ask: Go on? }\n  - { id: d, run: [x], needs: [b, c], join: any }\n", "`join: all`"),
+    ];
+    for key in keys {
+        for others in fits {
+            load("f.yaml", &flow(key, others)).unwrap();
+        }
+        each_is_told(wrong.map(|(others, part)| (flow(key, others), 4, 11, INVALID, part)).to_vec());
+    }
+    // Which steps are beside each other is not said of steps that cannot be read.
+    let report = load("f.yaml", &flow(keys[0], "  - { id: c, run: 5 }\n")).unwrap_err();
+    assert_eq!(told(&report).len(), 1);
+    let inner = "flow: inner\nsteps:\n  - { id: a, run: [x], files: restore }\n".to_owned();
+    let files = std::collections::BTreeMap::from([("inner.yaml".to_owned(), inner)]);
+    let outer = |needs: &str| {
+        format!(
+            "flow: f\nsteps:\n  - {{ id: a, flow: ./inner.yaml }}\n  - {{ id: b, run: [x]{needs} }}\n  - {{ id: c, run: [x], needs: [a, b] }}\n"
+        )
+    };
+    envoi_flow::load_with("f.yaml", &outer(", needs: [a]"), &files).unwrap();
+    let report = envoi_flow::load_with("f.yaml", &outer(""), &files).unwrap_err();
+    assert!(told(&report)[0].3.contains("flow `inner` has `files: restore`"), "{:?}", told(&report));
 }
 
 #[test]

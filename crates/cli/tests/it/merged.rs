@@ -122,6 +122,38 @@ fn a_conflict_fails_the_step_and_changes_nothing_until_it_is_decided() {
     assert_eq!(starts(&stage)[7..], ["fix.2.1"], "no item is done again");
 }
 
+#[test]
+fn in_a_graph_steps_that_wait_for_the_items_begin_with_all_of_them() {
+    let flow = flow("    on_conflict: theirs\n    needs: [before]").replacen(
+        "steps:\n",
+        "steps:
+  - id: before
+    run: echo before > before
+  - id: count
+    needs: [fix]
+    run: ls own-* | wc -l > count
+  - id: names
+    needs: [fix]
+    run: cat before own-* > names
+",
+        1,
+    );
+    let stage = stage(&flow);
+    in_git(&stage);
+    with_lines(&stage);
+    let before = untouched(&stage);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let id = stage.run_id();
+    assert_eq!(untouched(&stage), before);
+    let found = result(&stage, &id);
+    let all: String = (0..6).map(|nth| format!("item {nth}\ndone {nth}\n")).collect();
+    assert_eq!(content(&found, "count").trim(), "6");
+    assert_eq!(content(&found, "names"), format!("before\n{all}"));
+    assert_eq!(content(&found, "shared.txt"), "first by 2\n\n\n\n\nlast by 4\n");
+    assert_eq!(trees_of_items(&stage, &id), 0);
+    stage.assert_nothing_left();
+}
+
 /// Events of a type that name this attempt, or any.
 fn count(stage: &Stage, id: &str, kind: &str, attempt: Option<&str>) -> usize {
     let events = stage.events(id);

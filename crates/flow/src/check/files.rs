@@ -1,15 +1,20 @@
 //! Where a run may change files by itself (set back, merged): where no other attempt of the run can be at work in them.
 
 use crate::{
+    check::graph::order::Order,
     parse::draft::{Draft, DraftStep, Inner, Named},
     syntax::diagnostic::{Diagnostic, Problems, Span},
 };
-use envoi_kernel::flow::Step;
+use envoi_kernel::{
+    flow::{Join, Step},
+    ids::StepId,
+};
+use std::collections::BTreeMap;
 
 /// Checks what depends on all of the file.
 pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
-    let needs = draft.steps.iter().find(|step| step.waits.named);
-    for step in &draft.steps {
+    let order = order(draft);
+    for (place, step) in draft.steps.iter().enumerate() {
         let (Some(read), Some(what)) = (&step.step, sets_back(draft, step)) else { continue };
         let message = match what {
             SetsBack::Itself(key) => format!("`{key}` where other steps may be at work in the same files"),
@@ -20,9 +25,9 @@ pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
         let wrong = |place: Span, label: &str, help: &str| {
             Diagnostic::invalid(step.place, message.clone()).label(place, label).help(help)
         };
-        if let Some(other) = needs {
-            let help = "the steps of a flow with `needs` run side by side; put the loop into a flow whose steps are a list";
-            problems.add(wrong(other.place, "`needs` stands here", help));
+        if let Some(other) = order.as_ref().and_then(|order| beside(draft, order, place)) {
+            let help = "one of the two has to wait for the other: by `needs`, also through steps between them, with `join: all` (the default)";
+            problems.add(wrong(other.place, "this step may be at work at the same time", help));
         } else if is_parallel(read) {
             problems.add(wrong(
                 step.place,
@@ -31,6 +36,34 @@ pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
             ));
         }
     }
+}
+
+/// What waits for what in a graph, as far as that holds whatever happens. `None` in a list, or if that cannot be said: then other mistakes are
+/// reported.
+///
+/// Only `join: all` puts two steps in order for good. With the others a step may begin before all that it needs is over, and what it has
+/// gone on without is done again by `resume` while the steps behind it are.
+fn order(draft: &Draft) -> Option<Order> {
+    if !draft.steps.iter().any(|step| step.waits.named) {
+        return None;
+    }
+    let steps: Vec<&Step> = draft.steps.iter().map(|step| step.step.as_ref()).collect::<Option<_>>()?;
+    let places: BTreeMap<&StepId, usize> =
+        steps.iter().enumerate().map(|(place, step)| (&step.id, place)).collect();
+    let needs = |step: &&Step| match step.join {
+        Join::All => step.needs.iter().filter_map(|need| places.get(need).copied()).collect(),
+        Join::Any | Join::Settled | Join::Quorum(_) => Vec::new(),
+    };
+    Order::of(&steps.iter().map(needs).collect::<Vec<Vec<usize>>>()).ok()
+}
+
+/// A step that may be at work in the run's files at the same time as the one at `place`.
+fn beside<'d>(draft: &'d Draft, order: &Order, place: usize) -> Option<&'d DraftStep> {
+    let is_beside = |other: usize, step: &DraftStep| {
+        let asks = step.step.as_ref().is_some_and(|step| step.asks().is_some());
+        other != place && !asks && !order.is_before(other, place) && !order.is_before(place, other)
+    };
+    draft.steps.iter().enumerate().find(|(other, step)| is_beside(*other, step)).map(|(_, step)| step)
 }
 
 /// Where it stands that files are changed by the run itself, and by which key.

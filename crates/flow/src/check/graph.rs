@@ -4,7 +4,7 @@
 //! knows nothing of YAML. A flow in which steps say what they need has rules of its own ([`parallel`]).
 
 use crate::parse::draft::Rounds;
-mod order;
+pub(super) mod order;
 mod parallel;
 mod repeat;
 mod rounds;

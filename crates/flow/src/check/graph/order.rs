@@ -5,7 +5,7 @@
 
 /// For each step, the steps that have to be over before it.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(in crate::check) struct Order {
     before: Vec<Places>,
 }
 
@@ -42,7 +42,7 @@ impl Order {
     ///
     /// # Errors
     /// Circles: in each, every step waits for the next one and the last for the first. One a knot, not all that there are.
-    pub(super) fn of(needs: &[Vec<usize>]) -> Result<Self, Vec<Vec<usize>>> {
+    pub(in crate::check) fn of(needs: &[Vec<usize>]) -> Result<Self, Vec<Vec<usize>>> {
         let mut waiting: Vec<usize> = needs.iter().map(Vec::len).collect();
         let mut dependents = vec![Vec::new(); needs.len()];
         for (place, needed) in needs.iter().enumerate() {
@@ -76,7 +76,7 @@ impl Order {
     }
 
     /// Whether `later` waits for `earlier`, directly or not.
-    pub(super) fn is_before(&self, earlier: usize, later: usize) -> bool {
+    pub(in crate::check) fn is_before(&self, earlier: usize, later: usize) -> bool {
         self.before.get(later).is_some_and(|places| places.has(earlier))
     }
 }
