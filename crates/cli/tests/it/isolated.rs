@@ -130,6 +130,34 @@ fn an_isolated_run_begins_with_the_commit_if_that_is_wanted() {
     assert_eq!(untouched(&stage), before);
 }
 
+/// A filter such as that of LFS, of which the program is missing or fails.
+#[test]
+fn no_filter_of_git_runs_for_a_tree_and_none_can_fail() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.write("work/.gitattributes", "*.bin filter=lfs\n");
+    stage.write("work/big.bin", "a pointer\n");
+    git(&stage, &["add", ".gitattributes", "big.bin"]);
+    git(&stage, &["commit", "-qm", "second"]);
+    let fails = format!("touch '{}'; false", stage.path("ran").display());
+    for key in ["clean", "smudge"] {
+        git(&stage, &["config", &format!("filter.lfs.{key}"), &fails]);
+    }
+    git(&stage, &["config", "filter.lfs.required", "true"]);
+    stage.write("work/big.bin", "the content\n");
+    let before = work(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    assert!(!stage.path("ran").exists(), "a filter ran");
+    assert_eq!(stage.read(&format!("{}/big.bin", tree(&stage))), "the content\n");
+    assert_eq!(work(&stage), before);
+    stage.expect(0, &["apply"]);
+    assert_eq!(
+        (stage.read("work/big.bin"), stage.read("work/made.txt")),
+        ("the content\n".to_owned(), "made\n".to_owned())
+    );
+    assert!(!stage.path("ran").exists(), "a filter ran");
+}
+
 #[test]
 fn without_git_an_isolated_run_works_in_a_folder_of_its_own() {
     let stage = stage(APART);
@@ -170,6 +198,52 @@ fn a_git_that_another_one_is_in_the_way_of_is_tried_again() {
     in_git(&stage);
     // As git does where two worktrees are made at the same moment.
     let script = r#"#!/bin/sh
+#[test]
+fn in_a_repository_without_commits_a_tree_is_a_folder() {
+    let stage = stage(APART);
+    git(&stage, &["init", "-q"]);
+    for (name, content) in
+        [("a.txt", "a\n"), ("b.txt", "b\n"), (".gitignore", "secret\n"), ("secret", "hush\n")]
+    {
+        stage.write(&format!("work/{name}"), content);
+    }
+    git(&stage, &["add", "a.txt"]);
+    let (before, index) = (work(&stage), fs::read(stage.path("work/.git/index")).unwrap());
+    let done = stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    assert!(!done.err.contains("branch"), "{done:?}");
+    let tree = tree(&stage);
+    assert_eq!(stage.read(&format!("{tree}/a.txt")), "a\nmore\n");
+    assert!(!stage.path(&format!("{tree}/.git")).exists() && !stage.path(&format!("{tree}/secret")).exists());
+    assert_eq!(work(&stage), before);
+    stage.expect(2, &["run", "flow.yaml", "--isolate", "--from-head"]);
+    stage.expect(0, &["apply"]);
+    assert_eq!(
+        (stage.read("work/made.txt"), stage.read("work/secret")),
+        ("made\n".to_owned(), "hush\n".to_owned())
+    );
+    assert_eq!(fs::read(stage.path("work/.git/index")).unwrap(), index);
+}
+
+/// Git refuses the repository of another user (`safe.directory`). That is not overridden.
+#[test]
+fn a_repository_of_another_user_is_read_by_its_ignore_rules_and_gets_no_worktree() {
+    let stage = stage(APART);
+    in_git(&stage);
+    let given = std::process::Command::new("chown").args(["-R", "65534"]).arg(stage.path("work")).output();
+    if !given.is_ok_and(|done| done.status.success()) {
+        // Only root can give a folder away.
+        return;
+    }
+    let refused = stage.expect(6, &["run", "flow.yaml", "--isolate"]);
+    assert!(refused.err.contains("GIT_FAILED") && refused.err.contains("dubious ownership"), "{refused:?}");
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let id = stage.run_id();
+    stage.expect(0, &["restore", &id, "--at", "start", "--into", "then"]);
+    assert_eq!(stage.read("then/a.txt"), "a, not committed\n");
+    assert!(!stage.path("then/secret").exists() && !stage.path("then/built").exists(), "they are ignored");
+    assert!(!stage.path("then/.git").exists());
+}
+
 case "$*" in
   *'worktree add'*)
     if [ ! -e $HOME/tried ]; then

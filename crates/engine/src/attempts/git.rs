@@ -208,9 +208,35 @@ impl<'s> Git<'s> {
     }
 
     /// Tells git that the files of the worktree were written, so that its next look need not read them all.
+    ///
+    /// No filter of the user's configuration runs for that. Where one changes the content of a file, git takes the file for changed until its next
+    /// look.
     pub(crate) fn refresh(self, place: &Path) {
+        let Ok(mut words) = self.without_filters(place) else { return };
+        words.extend(["update-index", "-q", "--refresh"].map(str::to_owned));
         // It fails where a file differs, which is no failure.
-        self.run(place, ["update-index", "-q", "--refresh"]).ok();
+        self.run(place, words.iter().map(String::as_str)).ok();
+    }
+
+    /// Arguments by which git runs none of the filters that the configuration of this user and of this repository name.
+    fn without_filters(self, place: &Path) -> Result<Vec<String>, GitError> {
+        let keys = ["config", "--name-only", "-z", "--get-regexp", "^filter[.]"];
+        let named = answer(self.run(place, keys))?.unwrap_or_default();
+        let driver = |key: &str| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned());
+        let drivers: BTreeSet<String> = named.split('\0').filter_map(driver).collect();
+        if drivers.iter().any(|name| name.contains(['=', '\n'])) {
+            // Such a name cannot stand in an argument.
+            return Err(GitError::NotAsked(io::Error::from(io::ErrorKind::InvalidInput)));
+        }
+        let off = |name: &String| {
+            let keys = [
+                format!("filter.{name}.clean="),
+                format!("filter.{name}.process="),
+                format!("filter.{name}.required=false"),
+            ];
+            keys.into_iter().flat_map(|key| ["-c".to_owned(), key])
+        };
+        Ok(drivers.iter().flat_map(off).collect())
     }
 
     /// Takes away a worktree with its branch in which nothing was done yet. Also when the engine ends, which does not wait long for it.
@@ -405,7 +431,9 @@ impl<'s> Git<'s> {
             command.arg(argument);
         }
         let works = ["worktree", "read-tree", "update-index", "ls-files", "branch", "diff"];
-        let verb = if words.first().is_some_and(|word| word == "-c") { words.get(2) } else { words.first() };
+        let settings =
+            words.chunks(2).take_while(|pair| pair.first().is_some_and(|word| word == "-c")).count();
+        let verb = words.get(settings.saturating_mul(2));
         let is_work = verb.is_some_and(|word| works.contains(&word.as_str()));
         let longest = if is_work { LONGEST_WORK } else { LONGEST_LOOK };
         let limits = Limits { longest: longest.min(self.longest), stop: self.stop, memory: None };
