@@ -163,6 +163,11 @@ impl<'r> Comparison<'r> {
                     states.push((it.attempt.to_string(), when, digest));
                 }
             }
+            let is_within = (first..last).contains(&place.saturating_add(1));
+            for (from, to) in it.restored.iter().filter(|_| is_within) {
+                states.push((it.attempt.to_string(), When::BeforeRestore, *from));
+                states.push((it.attempt.to_string(), When::Restored, *to));
+            }
         }
         let mut by: BTreeMap<Vec<u8>, Vec<String>> = BTreeMap::new();
         let mut add = |before: &Tree, after: &Tree, who: &str| {
@@ -179,6 +184,8 @@ impl<'r> Comparison<'r> {
             if let Some((other, earlier, _, before)) = &last {
                 let who = match (earlier, when) {
                     (_, When::After) if *other == attempt => attempt.clone(),
+                    (_, When::BeforeRestore) => format!("edited after {attempt}"),
+                    (_, When::Restored) => format!("restored after {attempt}"),
                     (When::BeforeSetBack, When::Before) if *other == attempt => {
                         format!("set back for {attempt}")
                     }
@@ -210,6 +217,10 @@ enum When {
     Before,
     /// After it.
     After,
+    /// Before a restore that came between it and the next one.
+    BeforeRestore,
+    /// After that.
+    Restored,
 }
 
 /// The list of a snapshot.

@@ -147,6 +147,7 @@ mod tests {
         let of = |(attempt, before, after): &(&str, Option<&str>, Option<&str>)| Taken {
             attempt: AttemptId::parse(attempt).unwrap(),
             set_back_from: None,
+            restored: Vec::new(),
             before: before.map(snapshot),
             after: after.map(snapshot),
             apart: attempt.starts_with("0."),

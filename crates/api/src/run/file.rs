@@ -36,7 +36,7 @@ pub struct FileDifference {
     pub added: u64,
     /// Lines that went.
     pub removed: u64,
-    /// The attempts that changed it, in their order. `edited between A and B`: it changed between these two attempts, not by an attempt. `set back for A`: Envoi set it back before that attempt.
+    /// The attempts that changed it, in their order. `edited between A and B`: it changed between these two attempts, not by an attempt. `set back for A`: Envoi set it back before that attempt. `restored after A`: a restore that came after it set it back.
     pub by: Vec<String>,
 }
 

@@ -88,6 +88,41 @@ steps:
 #[test]
 fn what_envoi_sets_back_for_a_retry_is_edited_by_nobody() {
     let stage = stage(
+#[test]
+fn what_a_restore_between_two_visits_has_changed_is_not_an_edit() {
+    let stage = stage(
+        "
+flow: files
+workspace: work
+steps:
+  - { id: make, run: 'echo one > made.txt; echo two > other.txt' }
+  - { id: look, ask: { message: Fine? } }
+  - { id: last, run: 'echo three > last.txt' }
+",
+    );
+    stage.expect(3, &["run", "flow.yaml", "--keep-files"]);
+    stage.write("work/other.txt", "me\n");
+    stage.expect(0, &["restore", &stage.run_id(), "--at", "before:make", "--here"]);
+    stage.write("work/by-hand.txt", "me\n");
+    stage.expect(0, &["approve"]);
+    let by = |range: &[&str]| {
+        let id = stage.run_id();
+        let rows = rows(&stage.expect(0, &[&["--json", "diff", &id], range].concat()).out);
+        let all = rows.into_iter().map(|row| (text(&row["path"]), row["by"].clone()));
+        all.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let made = by(&["make..last"]);
+    assert_eq!(made["made.txt"], serde_json::json!(["restored after make.1.1"]));
+    assert_eq!(made["other.txt"], serde_json::json!(["edited after make.1.1", "restored after make.1.1"]));
+    assert_eq!(made["by-hand.txt"], serde_json::json!(["edited between make.1.1 and last.1.1"]));
+    assert_eq!(made["last.txt"], serde_json::json!(["last.1.1"]));
+    assert_eq!(by(&["make"]).keys().collect::<Vec<_>>(), ["made.txt", "other.txt"]);
+    assert_eq!(by(&["make"])["made.txt"], serde_json::json!(["make.1.1"]));
+    // And one after all attempts.
+    stage.expect(0, &["restore", "--at", "make", "--here"]);
+    assert_eq!(by(&["last..now"])["last.txt"], serde_json::json!(["restored after last.1.1"]));
+}
+
         "
 flow: files
 workspace: { folder: work, isolate: tree }

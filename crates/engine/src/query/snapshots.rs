@@ -42,6 +42,8 @@ pub struct Taken {
     pub after: Option<Snapshot>,
     /// Whether they are of the tree of an item, and not of the workspace of the run.
     pub apart: bool,
+    /// What a person has had set back in the workspace of the run between this attempt and the next one: from what, to what.
+    pub restored: Vec<(Digest, Digest)>,
 }
 
 /// Every snapshot that the records of a run name.
@@ -89,11 +91,19 @@ pub fn before<'r>(records: impl IntoIterator<Item = &'r Record>, attempt: &Attem
 #[must_use]
 pub fn taken<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Taken> {
     let mut apart = BTreeSet::new();
-    let mut all = Vec::new();
+    let mut all: Vec<Taken> = Vec::new();
+    let mut restoring = None;
     for record in records {
         match &record.event {
             Event::AttemptStarted(started) if started.tree.is_some() => {
                 apart.insert(started.attempt.clone());
+            }
+            Event::FilesRestoring(wanted) => {
+                restoring = Some((wanted.from, wanted.to)).filter(|_| wanted.folder.is_none());
+            }
+            Event::FilesRestored(_) => {
+                let of_workspace = all.iter_mut().rev().find(|taken| !taken.apart);
+                of_workspace.into_iter().for_each(|taken| taken.restored.extend(restoring.take()));
             }
             Event::AttemptSettled(settled) => all.extend(of(settled, apart.contains(&settled.attempt))),
             _ => {}
@@ -107,7 +117,15 @@ fn of(settled: &AttemptSettled, apart: bool) -> Option<Taken> {
     let before = settled.workspace_before;
     let attempt = settled.attempt.clone();
     let set_back_from = settled.set_back.as_ref().map(|set_back| set_back.from);
-    (before.is_some() || after.is_some()).then_some(Taken { attempt, set_back_from, before, after, apart })
+    let restored = Vec::new();
+    (before.is_some() || after.is_some()).then_some(Taken {
+        attempt,
+        set_back_from,
+        before,
+        after,
+        apart,
+        restored,
+    })
 }
 
 /// The last snapshot of the workspace of a run.

@@ -202,7 +202,7 @@ export interface ComparedFile {
   after: FileState | null;
   /** What stood there; null if nothing did. */
   before: FileState | null;
-  /** The attempts that changed it, in their order. `edited between A and B`: it changed between these two attempts, not by an attempt. `set back for A`: Envoi set it back before that attempt. */
+  /** The attempts that changed it, in their order. `edited between A and B`: it changed between these two attempts, not by an attempt. `set back for A`: Envoi set it back before that attempt. `restored after A`: a restore that came after it set it back. */
   by: string[];
   /** The lines that differ, with three around them, as text for people; null unless `lines` was asked for. Characters that would steer a terminal are escaped, and long lines are cut: it is no patch. */
   lines: string | null;
