@@ -264,9 +264,9 @@ fn live_again(
 }
 
 /// Contents of a store, wherever they lie.
-struct Source<'s> {
-    reader: &'s Reader,
-    shelf: &'s Shelf,
+pub(crate) struct Source<'s> {
+    pub(crate) reader: &'s Reader,
+    pub(crate) shelf: &'s Shelf,
 }
 
 /// What a bundle has of the store, and what it does not have.
@@ -325,7 +325,7 @@ impl Source<'_> {
     }
 
     /// Writes a content, or says why it is not there.
-    fn write(
+    pub(crate) fn write(
         &self,
         digest: &Digest,
         target: &mut dyn Write,

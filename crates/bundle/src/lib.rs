@@ -29,6 +29,7 @@ mod export;
 mod import;
 mod manifest;
 mod named;
+mod outgoing;
 mod verify;
 mod wrong;
 
@@ -37,6 +38,7 @@ pub use envoi_journal::Chain;
 pub use export::{ExportError, Wanted, export, not_in_bundle};
 pub use import::{ImportError, import};
 pub use manifest::{FORMAT, LeftOut, Manifest};
+pub use outgoing::{Outgoing, outgoing};
 
 /// What a signature of the sums is for: the namespace of `ssh-keygen -Y`.
 pub const NAMESPACE: &str = "envoi-run";

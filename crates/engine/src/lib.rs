@@ -23,6 +23,7 @@ pub use attempts::{
     not_passed::is_aside,
     outside::{Outside, OutsideUnknown, changed_outside},
     processes::Processes,
+    secrets::findable_secrets,
     variables::{PerAttempt, Variable, is_allowed},
 };
 pub use commands::{collect::collectable, handler::Commands, names::Names, take_up::TakingUp, trees};

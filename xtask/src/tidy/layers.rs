@@ -33,7 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "schema",
         ],
     ),
-    ("bundle", &["event_pages manifest named", "archive", "wrong", "entries", "verify", "export import"]),
+    ("bundle", &["event_pages manifest named", "archive", "wrong", "entries", "verify", "export import", "outgoing"]),
     ("changes", &["lines location", "error", "git states versions", "comparison", "patch"]),
     ("cli", &["text", "process", "store", "view", "session", "command", "remote"]),
     ("cluster", &["place seen", "message", "dispatcher run worker_slot", "wire"]),

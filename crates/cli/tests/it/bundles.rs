@@ -517,7 +517,7 @@ fn a_bundle_has_the_snapshots_of_its_run() {
 fn a_bundle_can_be_made_without_files() {
     let (stage, run) = with_snapshots();
     let done = stage.expect(0, &["export", &run, "--without-files", "-o", "less"]);
-    assert!(!done.err.contains("note"), "{done:?}");
+    assert!(!done.err.contains("not in the bundle"), "{done:?}");
     let (_, names) = unpacked(&stage, &stage.path("less"));
     assert!(!names.iter().any(|name| name.contains("/trees/")), "{names:?}");
     assert!(fs::metadata(stage.path("less")).unwrap().len() < fs::metadata(stage.path("b")).unwrap().len());
@@ -834,4 +834,40 @@ fn the_tree_that_an_imported_run_names_is_not_removed() {
     let done = other.json(&["--json", "gc", "--trash", "0s"]);
     assert_eq!(done["trees"], serde_json::json!([]));
     assert!(Path::new(&tree).join("made.txt").exists());
+}
+
+#[test]
+fn an_export_names_what_of_the_machine_and_of_secrets_goes_out() {
+    let stage = Stage::with_flow(
+        "flow: f\nworkspace: work\nsecrets: { TOKEN: { env: TOKEN }, OTHER: { env: OTHER } }\nsteps:\n  - { id: a, run: 'cp key.txt notes.md', artifacts: [notes.md] }\n",
+    );
+    stage.write("work/key.txt", "the token is hush-hush-hush\n");
+    stage.write("work/plain.txt", "nothing\n");
+    let call = |arguments: &[&str], other: Option<&str>| {
+        let mut command = stage.command(arguments);
+        command.env("TOKEN", "hush-hush-hush").envs(other.map(|value| ("OTHER", value)));
+        let done = Process::spawn(&mut command).done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(!done.err.contains("hush"), "{done:?}");
+        done.err
+    };
+    call(&["run", "flow.yaml", "--keep-files"], Some("some-other-value"));
+    let said = call(&["export", "-o", "all"], None);
+    let work = fs::canonicalize(stage.path("work")).unwrap();
+    let parts = [
+        format!("`{}`", work.display()),
+        "artifacts go out as they are: `notes.md`".to_owned(),
+        "`notes.md` holds the secret `TOKEN`".to_owned(),
+        "`key.txt` holds the secret `TOKEN`".to_owned(),
+        "all files of the workspace".to_owned(),
+        "not looked for, because it is not at hand or very short: `OTHER`".to_owned(),
+    ];
+    for part in &parts {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("plain.txt"), "{said}");
+    let said = call(&["export", "--without-files", "-o", "less"], Some("some-other-value"));
+    for (place, part) in parts.iter().enumerate() {
+        assert_eq!(said.contains(part), place < 3, "{part}: {said}");
+    }
 }

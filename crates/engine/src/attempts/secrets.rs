@@ -10,7 +10,7 @@ use envoi_kernel::{
     Flow,
     flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource},
 };
-use envoi_step::{AttemptDir, SecretMark, Secrets};
+use envoi_step::{AttemptDir, MIN_SECRET_BYTES, SecretMark, Secrets};
 use std::{fs, sync::Arc};
 
 /// What commands of this run may see: the secrets are those that its flow names.
@@ -151,6 +151,13 @@ pub(super) fn common_secrets(job: &Job) -> impl Iterator<Item = String> {
 /// Those secrets that can be had, by the name that commands see.
 pub(crate) fn at_hand(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = (String, String)> {
     declared.iter().filter_map(|secret| Some((secret.name.clone(), value(secret, caller).ok()?)))
+}
+
+/// The secrets of a flow that can be looked for in files, by name: those that can be had and are not too short to mean anything.
+#[must_use]
+pub fn findable_secrets(flow: &Flow, wire: &CallerWire) -> Vec<(String, String)> {
+    let caller = caller_of(flow, wire);
+    at_hand(&flow.secrets, &caller).filter(|(_, value)| value.len() >= MIN_SECRET_BYTES).collect()
 }
 
 fn value(secret: &Secret, caller: &Caller) -> Result<String, SecretError> {

@@ -2,13 +2,15 @@
 
 use crate::{
     process::{args::ExportArgs, failure::Failure, messages, output, ssh_keygen},
+    session::caller::caller_of,
     store::{home::Home, select},
     text::diff::printable,
 };
 use envoi_api::bundle::Exported;
-use envoi_bundle::{ExportError, LeftOut, Manifest, Sign, Wanted};
+use envoi_bundle::{ExportError, LeftOut, Manifest, Outgoing, Sign, Wanted};
 use envoi_contract::code::Code;
 use envoi_durable::Temporary;
+use envoi_engine::Names;
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::ids::RunId;
 use std::{
@@ -17,6 +19,9 @@ use std::{
     io::{self, BufWriter, Seek as _, Write as _},
     path::{Path, PathBuf},
 };
+
+/// Files, folders and secrets that a message names; the others are counted.
+const MOST_NAMED: usize = 20;
 
 /// The end of the name of a file.
 pub(crate) const ENDING: &str = ".envoi.tar.zst";
@@ -30,7 +35,7 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
         let (manifest, mut target) = written(store.layout(), &reader, &id, args, target)?;
         target.flush().map_err(|error| Failure::machine("standard output", error))?;
         say_left_out(&manifest);
-        return Ok(0);
+        return say_outgoing(store.layout(), &reader, &id, args).map(|()| 0);
     }
     let made = named(file, &id, |target| {
         let (manifest, target) = written(store.layout(), &reader, &id, args, BufWriter::new(target))?;
@@ -38,6 +43,7 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
             target.into_inner().map_err(|error| Failure::machine("the bundle", error.into_error()))?;
         Ok((manifest, target))
     })?;
+    say_outgoing(store.layout(), &reader, &id, args)?;
     report(made, home.json)
 }
 
@@ -152,19 +158,66 @@ fn written<W: io::Write>(
     let sign: Option<Sign<'_>> = sign.as_ref().map(|sign| sign as Sign<'_>);
     let wanted = Wanted { made_by: env!("CARGO_PKG_VERSION"), sign, without_files: args.without_files };
     let made = envoi_bundle::export(layout, reader, id, wanted, target);
-    made.map_err(|error| match (not_signed.take(), error) {
-        (Some(failure), _) => failure,
-        (None, ExportError::Store(error)) => Failure::store(error),
-        (None, ExportError::Run(reason)) => {
-            Failure::new(Code::RunUnreadable, format!("run `{id}`: {reason}"))
-        }
-        (None, ExportError::Io(error)) => Failure::machine("the bundle", error),
-    })
+    made.map_err(|error| not_signed.take().unwrap_or_else(|| failed(id, error)))
+}
+
+fn failed(id: &RunId, error: ExportError) -> Failure {
+    match error {
+        ExportError::Store(error) => Failure::store(error),
+        ExportError::Run(reason) => Failure::new(Code::RunUnreadable, format!("run `{id}`: {reason}")),
+        ExportError::Io(error) => Failure::machine("the bundle", error),
+    }
 }
 
 /// What the bundle does not have although it was to have it.
 fn lacked(manifest: &Manifest) -> impl Iterator<Item = &LeftOut> {
     manifest.left_out.iter().filter(|left| left.why != LeftOut::NOT_WANTED)
+}
+
+/// Says what the person who hands the bundle over has to know of it.
+fn say_outgoing(layout: &Layout, reader: &Reader, id: &RunId, args: &ExportArgs) -> Result<(), Failure> {
+    let run = envoi_engine::load_run(reader, id)?;
+    let caller = caller_of(&run);
+    let secrets = envoi_engine::findable_secrets(run.flow(), &caller);
+    let out = envoi_bundle::outgoing(layout, reader, id, &secrets, args.without_files);
+    let Outgoing { folders, artifacts, has_files, secrets: found } =
+        out.map_err(|error| failed(id, error))?;
+    let names = Names::of(run.flow(), &caller);
+    let shown = |path: &[u8]| format!("`{}`", printable(&names.shown(path)));
+    let some = |all: Vec<String>| match all.len().checked_sub(MOST_NAMED) {
+        Some(more @ 1..) => {
+            let first: Vec<String> = all.into_iter().take(MOST_NAMED).collect();
+            format!("{} and {more} more", first.join(", "))
+        }
+        _ => all.join(", "),
+    };
+    let folders: Vec<String> = folders.iter().map(|folder| shown(folder.as_bytes())).collect();
+    messages::say(&format!("note: the events name these folders of this machine: {}", some(folders)));
+    if !artifacts.is_empty() {
+        let artifacts: Vec<String> = artifacts.iter().map(|path| shown(path)).collect();
+        messages::say(&format!("note: artifacts go out as they are: {}", some(artifacts)));
+    }
+    if has_files {
+        messages::say(
+            "note: so do all files of the workspace that a snapshot has; `--without-files` leaves them out",
+        );
+    }
+    for (path, secret) in found.iter().take(MOST_NAMED) {
+        messages::say(&format!("warning: {} holds the secret `{secret}`", shown(path)));
+    }
+    if let Some(more @ 1..) = found.len().checked_sub(MOST_NAMED) {
+        messages::say(&format!("warning: {more} more files hold secrets"));
+    }
+    let is_looked_for = |name: &str| secrets.iter().any(|(known, _)| known == name);
+    let unknown = run.flow().secrets.iter().filter(|secret| !is_looked_for(&secret.name));
+    let unknown: Vec<String> = unknown.map(|secret| format!("`{}`", secret.name)).collect();
+    if !unknown.is_empty() {
+        messages::say(&format!(
+            "note: not looked for, because it is not at hand or very short: {}",
+            some(unknown)
+        ));
+    }
+    Ok(())
 }
 
 fn say_left_out(manifest: &Manifest) {

@@ -1,0 +1,153 @@
+//! What of a machine and of its secrets goes out with a bundle, for the person who is about to hand it over.
+//!
+//! Texts, reports and output are masked in the store. Artifacts and files of the workspace are not: they are looked through here. Nothing is
+//! written, and no value of a secret is named.
+
+use crate::{
+    export::{ExportError, Source},
+    named,
+};
+use envoi_contract::digest::Digest;
+use envoi_engine::snapshots;
+use envoi_journal::{Layout, Reader, manifest};
+use envoi_kernel::{
+    event::{Event, FileChange},
+    ids::RunId,
+};
+use envoi_tree::Tree;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Write},
+};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    /// Folders of the machine that the events name.
+    pub folders: BTreeSet<String>,
+    /// Artifacts, by their paths.
+    pub artifacts: BTreeSet<Vec<u8>>,
+    /// Whether files of the workspace go out that are no artifacts.
+    pub has_files: bool,
+    /// Files in which a secret stands, each with the name of the secret.
+    pub secrets: BTreeSet<(Vec<u8>, String)>,
+}
+
+/// Looks through what a bundle of this run would have. `secrets`: name and value of each that is looked for. `without_files`: the bundle has no
+/// snapshots.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn outgoing(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    secrets: &[(String, String)],
+    without_files: bool,
+) -> Result<Outgoing, ExportError> {
+    let shelf = snapshots::contents(layout).shelf()?;
+    let source = Source { reader, shelf: &shelf };
+    let mut out = Outgoing::default();
+    let mut contents: BTreeMap<Digest, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    for record in reader.records(run, 0, None)? {
+        if !without_files {
+            for list in named::workspace(&record).snapshots {
+                out.has_files = true;
+                let mut bytes = Vec::new();
+                // One that is damaged or missing is left out of the bundle, with all that it names.
+                let Ok(()) = source.write(&list, &mut bytes)? else { continue };
+                let Ok(tree) = Tree::parse(&bytes) else { continue };
+                for entry in tree.entries() {
+                    let content = entry.content().map(|(digest, _)| digest);
+                    content.into_iter().for_each(|digest| {
+                        contents.entry(digest).or_default().insert(entry.path.clone());
+                    });
+                }
+            }
+        }
+        match record.event {
+            Event::RunStarted(started) => {
+                out.folders.extend([started.workspace, started.run_base]);
+                out.folders
+                    .extend(started.isolated.into_iter().flat_map(|isolated| [isolated.of, isolated.place]));
+            }
+            Event::AttemptSettled(settled) => {
+                let list = settled.manifest.and_then(|many| reader.blob(&many.list.digest).ok());
+                let listed = list.and_then(|bytes| manifest::read(&bytes).ok()).unwrap_or_default();
+                for FileChange { path, blob, before, .. } in settled.files.into_iter().chain(listed) {
+                    let path = path.into_bytes();
+                    for blob in blob.iter().chain(&before) {
+                        contents.entry(blob.digest).or_default().insert(path.clone());
+                    }
+                    out.artifacts.extend(blob.map(|_| path));
+                }
+            }
+            _ => {}
+        }
+    }
+    if secrets.is_empty() {
+        return Ok(out);
+    }
+    for (digest, paths) in contents {
+        let mut search = Search::of(secrets);
+        // What is not there is not in the bundle.
+        if source.write(&digest, &mut search)?.is_err() {
+            continue;
+        }
+        for name in search.found {
+            out.secrets.extend(paths.iter().map(|path| (path.clone(), name.clone())));
+        }
+    }
+    Ok(out)
+}
+
+/// Looks for secrets in what is written to it, also where one stands across two pieces.
+struct Search<'s> {
+    secrets: &'s [(String, String)],
+    /// The end of what came before: one byte less than the longest secret.
+    kept: Vec<u8>,
+    longest: usize,
+    found: BTreeSet<String>,
+}
+
+impl<'s> Search<'s> {
+    fn of(secrets: &'s [(String, String)]) -> Self {
+        let longest = secrets.iter().map(|(_, value)| value.len()).max().unwrap_or(0);
+        Self { secrets, kept: Vec::new(), longest, found: BTreeSet::new() }
+    }
+}
+
+impl Write for Search<'_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.kept.extend_from_slice(piece);
+        let stands = |value: &str| {
+            !value.is_empty() && self.kept.windows(value.len()).any(|part| part == value.as_bytes())
+        };
+        let found = self.secrets.iter().filter(|(_, value)| stands(value)).map(|(name, _)| name.clone());
+        self.found.extend(found.collect::<Vec<_>>());
+        let more = self.kept.len().saturating_sub(self.longest.saturating_sub(1));
+        self.kept.drain(..more);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_wherever_a_stream_is_cut() {
+        let secrets = [("A", "hunter2"), ("B", "hush"), ("C", "other")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let text = b"a hunter2, and hush";
+        for size in 1..text.len() {
+            let mut search = Search::of(&secrets);
+            text.chunks(size).for_each(|piece| search.write_all(piece).unwrap());
+            assert_eq!(search.found.into_iter().collect::<Vec<_>>(), ["A", "B"], "{size}");
+        }
+    }
+}
