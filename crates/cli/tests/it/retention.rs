@@ -231,6 +231,40 @@ fn what_was_deleted_was_archived_before() {
     assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
     assert_eq!(stage.read(&bundle), "no bundle");
     fs::remove_file(stage.path(&bundle)).unwrap();
+#[test]
+fn what_a_killed_supervisor_has_left_empty_goes_where_the_end_is_known() {
+    let stage = Stage::with_flow(TWO_FILES);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    gc(&stage, &[]);
+    let at = |name: &str| format!(".envoi/runs/{run}/attempts/{name}");
+    for name in ["make.1.1/lock", "make.1.1/stdout", "make.1.1/stderr", "last.1.1/lock", "last.1.1/stderr"] {
+        stage.write(&at(name), "");
+    }
+    // As long as a process holds the lock, its attempt is left alone.
+    let held = fs::File::open(stage.path(&at("last.1.1/lock"))).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let trimmed = |found: &Value| {
+        found["runs"].as_array().unwrap().iter().map(|row| row["files"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(trimmed(&gc_as_planned(&stage, &[])), [3]);
+    let there = |name: &str| stage.path(&at(name)).exists();
+    assert!(
+        !there("make.1.1/lock")
+            && !there("make.1.1/stdout")
+            && there("last.1.1/lock")
+            && there("last.1.1/stderr")
+    );
+    drop(held);
+    // Without a record of its end nobody knows what became of it.
+    fs::rename(stage.path(&at("last.1.1/exit.json")), stage.path("exit.json")).unwrap();
+    assert!(trimmed(&gc_as_planned(&stage, &[])).is_empty());
+    fs::rename(stage.path("exit.json"), stage.path(&at("last.1.1/exit.json"))).unwrap();
+    assert_eq!(trimmed(&gc_as_planned(&stage, &[])), [2]);
+    assert!(there("last.1.1/stdout"), "it has something");
+    is_whole(&stage, &run);
+}
+
     // Reading a pipe blocks until something is written to it.
     let pipe = stage.path(&bundle);
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

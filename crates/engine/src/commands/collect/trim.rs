@@ -1,4 +1,5 @@
-//! Copies that attempts of a run which is over have left: what the run names and the store has by digest goes.
+//! Copies that attempts of a run which is over have left: what the run names and the store has by digest goes. So do empty streams and the lock of an
+//! attempt with a record of its end, which a supervisor that was killed has left, or one of an earlier version.
 //!
 //! Each copy is read and compared with its content, which is read too. Nothing else of the folder of an attempt is touched, and no attempt
 //! that may still work.
@@ -47,9 +48,18 @@ fn trim(layout: &Layout, reader: &Reader, run: &RunId, does: bool) -> (u64, u64)
     let attempts = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in attempts.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         let dir = AttemptDir::new(entry.path());
-        // A supervisor removes it when its record of the end stands.
-        if trees::may_be(&dir.lock()) {
+        // A supervisor removes it when its record of the end stands. That record says all that it would say.
+        let is_settled =
+            fs::symlink_metadata(dir.exit()).is_ok_and(|found| found.is_file()) && !dir.is_locked();
+        if trees::may_be(&dir.lock()) && !is_settled {
             continue;
+        }
+        let empty = [dir.lock(), dir.stdout(), dir.stderr(), dir.supervisor_log()];
+        for path in empty.iter().filter(|path| is_settled && is_empty_file(path)) {
+            // What cannot be removed does no harm, and the next collection names it again.
+            if !does || fs::remove_file(path).is_ok() {
+                all.0 = all.0.saturating_add(1);
+            }
         }
         for copies in [dir.files(), dir.before_files()].iter().filter(|copies| trees::may_be(copies)) {
             // What the run does not name could be lost with the run that does. Nothing goes if that is not known.
@@ -64,6 +74,10 @@ fn trim(layout: &Layout, reader: &Reader, run: &RunId, does: bool) -> (u64, u64)
         }
     }
     all
+}
+
+fn is_empty_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
 }
 
 fn below(

@@ -74,7 +74,7 @@ pub(super) fn print(collection: &Collection, dry_run: bool, json: bool) -> Resul
 
 fn of_run(run: &OldRun, dry_run: bool) -> Vec<String> {
     let (what, done) = match run.stage {
-        GcStage::Trim => ("copies of artifacts", ["would be removed", "removed"]),
+        GcStage::Trim => ("copies of artifacts and empty files", ["would be removed", "removed"]),
         GcStage::Delete => ("the run", ["would be deleted", "deleted"]),
     };
     let done = match (&run.stays, dry_run) {
