@@ -17,11 +17,30 @@ use std::{
 const BLOCK: u64 = 512;
 
 /// Copies the content of `from` into the empty file `to`. What was never written there is not written here either, as far as the file system
-/// says so. Not synced.
+/// says so. Where it can, both files share their blocks until one of them is written to (XFS, Btrfs). Not synced.
 ///
 /// # Errors
 /// One of them cannot be read or written.
-pub fn copy_content(mut from: &File, mut to: &File) -> io::Result<()> {
+pub fn copy_content(from: &File, to: &File) -> io::Result<()> {
+    match shares_blocks(from, to) {
+        true => Ok(()),
+        false => copy_bytes(from, to),
+    }
+}
+
+/// Whether `to` has the content of `from` now, without a copy of it. It may not because of the file system, or because they are on two:
+/// whatever the reason, nothing was written then, and a copy shows what is wrong.
+#[cfg(target_os = "linux")]
+fn shares_blocks(from: &File, to: &File) -> bool {
+    rustix::fs::ioctl_ficlone(to, from).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn shares_blocks(_: &File, _: &File) -> bool {
+    false
+}
+
+fn copy_bytes(mut from: &File, mut to: &File) -> io::Result<()> {
     let length = from.metadata()?.len();
     let mut place = 0;
     while let Some((start, end)) = next_data(from, place)? {
@@ -131,7 +150,10 @@ mod tests {
                 File::options().read(true).write(true).create(true).truncate(true).open(at("from")).unwrap();
             from.set_len(length).unwrap();
             pieces.iter().for_each(|(place, bytes)| from.write_all_at(bytes, *place).unwrap());
-            copy_content(&from, &File::create(at("to")).unwrap()).unwrap();
+            // Also where the file system of the test can share blocks.
+            copy_bytes(&from, &File::create(at("to")).unwrap()).unwrap();
+            copy_content(&from, &File::create(at("shared")).unwrap()).unwrap();
+            assert_eq!(File::open(at("shared")).unwrap().metadata().unwrap().len(), length);
             let copy = File::open(at("to")).unwrap();
             assert_eq!(copy.metadata().unwrap().len(), length);
             let written = copy.metadata().unwrap().blocks() * 512;
