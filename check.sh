@@ -8,7 +8,7 @@
 #                       them at random moments; each system call of the commands that change files fails once, and work that masks, sets
 #                       aside, repairs or adopts is killed at each
 #
-# Needs Rust, a C compiler, git, python3, Node 20 with npm, strace, ssh-keygen and a Chromium. The last three it installs where it may (root, apt-get).
+# Needs Rust, a C compiler, git, python3, Node 20 with npm, strace, ssh-keygen, zstd and a Chromium. The last four it installs where it may (root, apt-get).
 # What is missing otherwise is a failure that says what to install: nothing is left out. Ends with how long each step took.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
@@ -94,6 +94,7 @@ tools() {
     done
     command -v strace >/dev/null || install strace
     command -v ssh-keygen >/dev/null || install openssh-client
+    command -v zstd >/dev/null || install zstd
     has_browser || install chromium
 }
 

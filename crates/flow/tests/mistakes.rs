@@ -493,6 +493,8 @@ fn in_a_graph_files_are_set_back_and_merged_only_where_every_other_step_waits() 
             "  - { id: c, ask: Go on?, needs: [a] }\n  - { id: d, run: [x], needs: [c] }\n",
             "one of the two has to wait",
         ),
+        // An answer that leads back ends what is at work there.
+        ("  - { id: c, ask: Go on?, needs: [a], routing: { loop_to: a } }\n", "other steps may be at work"),
         ("  - { id: c, run: [x], needs: [b], join: settled }\n", "`join: all`"),
         ("  - { id: c, ask: Go on? }\n  - { id: d, run: [x], needs: [b, c], join: any }\n", "`join: all`"),
     ];

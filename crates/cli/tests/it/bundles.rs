@@ -1,6 +1,6 @@
 //! A run as one file: it is checked without its store, by Envoi and by tools that are not ours, and no change of it passes.
 
-use crate::stage::{Stage, text, wait_until};
+use crate::stage::{Dice, Process, Stage, text, wait_until};
 use envoi_contract::digest::Digest;
 use std::{
     fs,
@@ -366,6 +366,47 @@ fn a_signature_says_who_made_a_bundle() {
         .flatten()
         .any(|entry| entry.file_name().to_string_lossy().starts_with(".new-"));
     assert!(!left, "nothing half made is left");
+}
+
+#[test]
+fn a_bundle_is_unpacked_and_checked_by_tools_that_are_not_ours() {
+    let (stage, run, file) = bundled();
+    fs::create_dir(stage.path("by-hand")).unwrap();
+    let script = "zstd -dc \"$1\" | tar -xf - && cd \"$2\" && sha256sum --check --strict --quiet SHA256SUMS";
+    let mut command = Command::new("bash");
+    command
+        .args(["-o", "pipefail", "-c", script, "-"])
+        .arg(&file)
+        .arg(&run)
+        .current_dir(stage.path("by-hand"));
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "zstd, tar and sha256sum are needed: {done:?}");
+    let there = fs::read_dir(stage.path("by-hand").join(&run)).unwrap().count();
+    assert!(there > 5, "{there}");
+}
+
+/// Wherever a bit of the file differs, it is said; or what is packed is what was packed.
+#[test]
+fn a_bit_that_is_changed_anywhere_is_found() {
+    let (stage, _, file) = bundled();
+    let whole = fs::read(&file).unwrap();
+    let unpacked = |bytes: &[u8]| zstd::decode_all(bytes);
+    let right = unpacked(&whole).unwrap();
+    let mut dice = Dice::new();
+    let bits = u64::try_from(whole.len()).unwrap() * 8;
+    let mut found = 0;
+    for _ in 0..60 {
+        let bit = usize::try_from(dice.between(0, bits)).unwrap();
+        let mut bent = whole.clone();
+        bent[bit / 8] ^= 1 << (bit % 8);
+        stage.write("bent", &bent);
+        match envoi_bundle::verify(&fs::File::open(stage.path("bent")).unwrap()) {
+            Err(_) => found += 1,
+            // Some bits of a frame of zstd say how much memory it takes to read it, and no more.
+            Ok(_) => assert!(unpacked(&bent).unwrap() == right, "bit {bit}"),
+        }
+    }
+    assert!(found > 50, "{found} of 60");
 }
 
 #[test]

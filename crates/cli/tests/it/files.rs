@@ -1,6 +1,9 @@
 //! The files of a run are kept and compared, whoever changed them.
 
-use crate::stage::{Dice, Process, Stage, signal, state, text, wait_until};
+use crate::{
+    full::{can_mount, script_of},
+    stage::{Dice, Process, Stage, signal, state, text, wait_until},
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -86,9 +89,6 @@ steps:
 }
 
 #[test]
-fn what_envoi_sets_back_for_a_retry_is_edited_by_nobody() {
-    let stage = stage(
-#[test]
 fn what_a_restore_between_two_visits_has_changed_is_not_an_edit() {
     let stage = stage(
         "
@@ -123,6 +123,9 @@ steps:
     assert_eq!(by(&["last..now"])["last.txt"], serde_json::json!(["restored after last.1.1"]));
 }
 
+#[test]
+fn what_envoi_sets_back_for_a_retry_is_edited_by_nobody() {
+    let stage = stage(
         "
 flow: files
 workspace: { folder: work, isolate: tree }
@@ -311,6 +314,36 @@ fn a_state_is_written_into_a_folder_of_its_own() {
         stage.expect(code, &["restore", &id, "--at", at, "--into", "elsewhere"]);
         assert!(!stage.path("elsewhere").exists(), "{at}");
     }
+}
+
+/// On a small file system of its own.
+#[test]
+fn a_restore_for_which_there_is_no_room_says_so_and_touches_nothing() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("small")).unwrap();
+    stage.write(
+        "flow.yaml",
+        "flow: f\nworkspace: work\nsteps:\n  - { id: make, run: 'head -c 3000000 /dev/urandom > big; echo one > a' }\n  \
+         - { id: change, run: 'head -c 3000000 /dev/urandom > big; echo two > a' }\n",
+    );
+    let mount = "mount -t tmpfs -o size=32m small small";
+    if !can_mount(&stage, mount) {
+        return;
+    }
+    let restore = "\"$0\" restore --at make --here";
+    let script = format!(
+        "{mount}; cd small; cp ../flow.yaml .; mkdir work; \"$0\" run flow.yaml --keep-files || exit 1; cp work/big ../big; \
+         cat /dev/zero > filler 2>/dev/null; truncate -s -2M filler; {restore} > ../said 2>&1; echo $? > ../code; \
+         cmp work/big ../big || exit 2; cat work/a > ../a; ls -A work > ../names; \"$0\" show --events > ../events || exit 3; \
+         rm filler; {restore} || exit 4; cat work/a > ../then"
+    );
+    let done = script_of(&stage, &script, true).stdout(std::process::Stdio::null()).status().unwrap();
+    assert!(done.success(), "{done}: {}", stage.read("said"));
+    assert_eq!((stage.read("code").trim(), stage.read("a").trim()), ("8", "two"), "{}", stage.read("said"));
+    assert_eq!(stage.lines("names"), ["a", "big"]);
+    let last = stage.lines("events").pop().unwrap();
+    assert!(last.contains("files_kept_as_they_were") && last.contains("No space left"), "{last}");
+    assert_eq!(stage.read("then").trim(), "one");
 }
 
 #[test]

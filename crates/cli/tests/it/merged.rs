@@ -288,6 +288,27 @@ steps:
 }
 
 #[test]
+fn a_person_may_stop_at_a_conflict_and_all_trees_of_the_items_in_conflict_stay() {
+    let stage = stage(&flow(""));
+    with_lines(&stage);
+    stage.expect(3, &["run", "flow.yaml"]);
+    let id = stage.run_id();
+    let done = stage.expect(1, &["resume", &id, "--review", "stop"]);
+    assert!(done.err.contains("Stopped at step `fix`"), "{done:?}");
+    let events = stage.events(&id);
+    let errors = events.iter().filter_map(|event| event["handoff"]["error"].as_str());
+    assert_eq!(errors.filter(|error| error.contains("MERGE_CONFLICT")).count(), 1, "{events:?}");
+    assert_eq!(text(&stage.json(&["--json", "show", &id])["status"]), "failed");
+    let found = result(&stage, &id);
+    assert_eq!(content(&found, "shared.txt"), "first by 1\n\n\n\n\nlast by 3\n", "the others are merged");
+    assert!(content(&found, "own-2").is_empty() && content(&found, "own-4").is_empty(), "{found:?}");
+    assert_eq!(trees_of_items(&stage, &id), 2);
+    let left = tree(&stage, &format!("{id}.items"));
+    assert!(left.is_dir());
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn a_person_is_asked_about_items_in_conflict_and_may_have_them_done_again_or_leave_them_out() {
     for (choice, starts) in [("again", 10), ("proceed", 7), ("ours", 8), ("theirs", 8)] {
         let stage = stage(&flow(""));

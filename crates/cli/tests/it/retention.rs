@@ -150,6 +150,21 @@ fn what_waits_is_deleted_by_no_rule() {
 }
 
 #[test]
+fn a_collection_for_a_tenant_deletes_no_run_of_another_one() {
+    let stage = Stage::with_flow("flow: f\nsteps:\n  - { id: a, run: 'true' }\n");
+    for _ in 0..2 {
+        stage.expect(0, &["run", "flow.yaml"]);
+    }
+    let all = ids(&stage);
+    let gone = |tenant: &str| deleted(&gc_as_planned(&stage, &["--older", "0s", "--tenant", tenant]));
+    assert_eq!(gone("acme"), []);
+    assert_eq!(ids(&stage), all);
+    let newest = (all[0].clone(), "it has the newest event of the store".to_owned());
+    assert_eq!(gone("local"), [(all[1].clone(), String::new()), newest]);
+    assert_eq!(ids(&stage), all[..1]);
+}
+
+#[test]
 fn a_family_goes_together_or_not_at_all() {
     let stage = Stage::with_flow("flow: f\nsteps:\n  - { id: a, run: 'true' }\n  - { id: q, ask: Well? }\n");
     stage.expect(3, &["run", "flow.yaml"]);
@@ -217,21 +232,6 @@ fn copies_that_attempts_have_left_go_and_artifacts_stay() {
 }
 
 #[test]
-fn what_was_deleted_was_archived_before() {
-    let stage = Stage::with_flow(TWO_FILES);
-    stage.write(".envoi/config.yaml", "retention: { keep_last: 1, archive: ../old }\n");
-    for _ in 0..2 {
-        stage.expect(0, &["run", "flow.yaml"]);
-    }
-    let ids: Vec<_> = stage.runs().iter().map(|run| text(&run["run"])).collect();
-    let bundle = format!("old/{}.envoi.tar.zst", ids[1]);
-    // Something else has its name: the run stays.
-    stage.write(&bundle, "no bundle");
-    let found = gc_as_planned(&stage, &[]);
-    assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
-    assert_eq!(stage.read(&bundle), "no bundle");
-    fs::remove_file(stage.path(&bundle)).unwrap();
-#[test]
 fn what_a_killed_supervisor_has_left_empty_goes_where_the_end_is_known() {
     let stage = Stage::with_flow(TWO_FILES);
     stage.expect(0, &["run", "flow.yaml"]);
@@ -265,6 +265,21 @@ fn what_a_killed_supervisor_has_left_empty_goes_where_the_end_is_known() {
     is_whole(&stage, &run);
 }
 
+#[test]
+fn what_was_deleted_was_archived_before() {
+    let stage = Stage::with_flow(TWO_FILES);
+    stage.write(".envoi/config.yaml", "retention: { keep_last: 1, archive: ../old }\n");
+    for _ in 0..2 {
+        stage.expect(0, &["run", "flow.yaml"]);
+    }
+    let ids: Vec<_> = stage.runs().iter().map(|run| text(&run["run"])).collect();
+    let bundle = format!("old/{}.envoi.tar.zst", ids[1]);
+    // Something else has its name: the run stays.
+    stage.write(&bundle, "no bundle");
+    let found = gc_as_planned(&stage, &[]);
+    assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
+    assert_eq!(stage.read(&bundle), "no bundle");
+    fs::remove_file(stage.path(&bundle)).unwrap();
     // Reading a pipe blocks until something is written to it.
     let pipe = stage.path(&bundle);
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -595,6 +610,32 @@ fn on_a_full_disk_nothing_is_lost_and_it_goes_on_when_there_is_room() {
     assert!(failed.clone().count() > 0, "{said:?}");
     let causes = ["disk full", "disk I/O error", "No space left", "File too large"];
     assert!(failed.clone().all(|said| causes.iter().any(|cause| said.contains(cause))), "{said:?}");
+}
+
+/// On a small file system of its own.
+#[test]
+fn without_room_doctor_warns_and_the_database_is_not_compacted() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("small")).unwrap();
+    stage.write("flow.yaml", "flow: f\nsteps:\n  - { id: a, run: 'seq 3000' }\n");
+    let mount = "mount -t tmpfs -o size=16m small small";
+    if !can_mount(&stage, mount) {
+        return;
+    }
+    let script = format!(
+        "{mount}; cd small; cp ../flow.yaml .; for n in 1 2 3; do \"$0\" run flow.yaml || exit 1; done; \
+         \"$0\" doctor > ../before || exit 2; cat /dev/zero > filler 2>/dev/null; truncate -s -400K filler; \
+         \"$0\" doctor > ../doctor; \"$0\" gc --compact > ../compact 2>&1; echo $? > ../code; rm filler; \
+         \"$0\" gc --compact || exit 3; \"$0\" doctor > ../after || exit 4"
+    );
+    let done = script_of(&stage, &script, true).stdout(Stdio::null()).status().unwrap();
+    assert!(done.success(), "{done}: {}", stage.read("compact"));
+    let size = |name: &str| stage.lines(name).into_iter().find(|line| line.contains(" size ")).unwrap();
+    let said = size("doctor");
+    assert!(said.starts_with('-') && said.contains("little room") && said.contains("gc --dry-run"), "{said}");
+    assert!(size("before").starts_with("ok") && size("after").starts_with("ok"), "{}", size("before"));
+    assert_eq!(stage.read("code").trim(), "8");
+    assert!(stage.read("compact").contains("bytes are needed to compact it"), "{}", stage.read("compact"));
 }
 
 #[test]

@@ -216,7 +216,14 @@ mod tests {
             ("an empty value", Known { env: &empty, ..own }),
             ("no variable", Known { env: &[], ..own }),
         ];
+        let scripts =
+            ["sh", "bash"].map(|shell| Command::Exec([shell, "-c", "make"].map(str::to_owned).to_vec()));
+        let scripts = [&scripts[0], &scripts[1], &Command::Shell("make".to_owned())];
+        let scripts = scripts.map(|command| serde_json::to_string(command).unwrap());
         let mut keys = BTreeSet::from([values(&own)]);
+        for command in &scripts {
+            assert!(keys.insert(values(&Known { command, ..own })), "{command}");
+        }
         for (what, known) in rows {
             assert!(keys.insert(values(&known)), "{what}");
         }

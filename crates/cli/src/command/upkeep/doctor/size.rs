@@ -34,13 +34,19 @@ pub(super) fn look(store: &Store) -> Finding {
         detail.push_str(&format!("; {deleted} runs were deleted"));
     }
     let envoi = invocation::envoi();
-    let is_large = bytes > LARGE_BYTES;
-    if is_large {
-        detail.push_str(&format!("; more than 5 GiB: `{envoi} gc --dry-run` says what can go"));
-    } else if percent < LITTLE_FREE {
-        detail.push_str(&format!("; little room: `{envoi} gc --dry-run` says what can go"));
+    let warning = warning(bytes, percent);
+    if let Some(why) = warning {
+        detail.push_str(&format!("; {why}: `{envoi} gc --dry-run` says what can go"));
     }
-    finding(true, is_large || percent < LITTLE_FREE, detail)
+    finding(true, warning.is_some(), detail)
+}
+
+fn warning(bytes: u64, percent_free: u64) -> Option<&'static str> {
+    match (bytes, percent_free) {
+        (LARGE_BYTES.., _) => Some("5 GiB or more"),
+        (_, ..LITTLE_FREE) => Some("little room"),
+        _ => None,
+    }
 }
 
 /// The bytes of regular files below these folders, but for holes. No link is followed.
@@ -58,4 +64,23 @@ fn below(mut folders: Vec<PathBuf>) -> u64 {
         }
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_store_and_a_disk_with_little_room_are_warnings() {
+        let rows = [
+            (LARGE_BYTES - 1, 10, None),
+            (LARGE_BYTES, 10, Some("5 GiB or more")),
+            (LARGE_BYTES, 9, Some("5 GiB or more")),
+            (0, 9, Some("little room")),
+            (0, 100, None),
+        ];
+        for (bytes, percent, expected) in rows {
+            assert_eq!(warning(bytes, percent), expected, "{bytes} {percent}");
+        }
+    }
 }
