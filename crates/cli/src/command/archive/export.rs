@@ -35,7 +35,8 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
         let (manifest, mut target) = written(store.layout(), &reader, &id, args, target)?;
         target.flush().map_err(|error| Failure::machine("standard output", error))?;
         say_left_out(&manifest);
-        return say_outgoing(store.layout(), &reader, &id, args).map(|()| 0);
+        warn_of_outgoing(store.layout(), &reader, &id, args);
+        return Ok(0);
     }
     let made = named(file, &id, |target| {
         let (manifest, target) = written(store.layout(), &reader, &id, args, BufWriter::new(target))?;
@@ -43,8 +44,16 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
             target.into_inner().map_err(|error| Failure::machine("the bundle", error.into_error()))?;
         Ok((manifest, target))
     })?;
-    say_outgoing(store.layout(), &reader, &id, args)?;
-    report(made, home.json)
+    let code = report(made, home.json)?;
+    warn_of_outgoing(store.layout(), &reader, &id, args);
+    Ok(code)
+}
+
+/// As [`say_outgoing`]. The bundle is written: that it cannot be looked through is no failure of the export.
+fn warn_of_outgoing(layout: &Layout, reader: &Reader, id: &RunId, args: &ExportArgs) {
+    if let Err(failure) = say_outgoing(layout, reader, id, args) {
+        messages::say(&format!("warning: what goes out with the bundle is not known: {}", failure.message));
+    }
 }
 
 /// As [`export`], of a bundle that comes from elsewhere. It is checked before it gets its name.
@@ -199,7 +208,7 @@ fn say_outgoing(layout: &Layout, reader: &Reader, id: &RunId, args: &ExportArgs)
     }
     if has_files {
         messages::say(
-            "note: so do all files of the workspace that a snapshot has; `--without-files` leaves them out",
+            "note: all files of the workspace that a snapshot has go out; `--without-files` leaves them out",
         );
     }
     for (path, secret) in found.iter().take(MOST_NAMED) {
