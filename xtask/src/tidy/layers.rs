@@ -33,7 +33,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "schema",
         ],
     ),
-    ("bundle", &["event_pages manifest named", "archive", "wrong", "entries", "verify", "export import", "outgoing"]),
+    (
+        "bundle",
+        &["event_pages manifest named", "archive", "wrong", "entries", "verify", "export import", "outgoing"],
+    ),
     ("changes", &["lines location", "error", "git states versions", "comparison", "patch"]),
     ("cli", &["text", "process", "store", "view", "session", "command", "remote"]),
     ("cluster", &["place seen", "message", "dispatcher run worker_slot", "wire"]),

@@ -193,12 +193,6 @@ fn a_git_that_is_too_old_is_refused() {
 }
 
 #[test]
-fn a_git_that_another_one_is_in_the_way_of_is_tried_again() {
-    let stage = stage(APART);
-    in_git(&stage);
-    // As git does where two worktrees are made at the same moment.
-    let script = r#"#!/bin/sh
-#[test]
 fn in_a_repository_without_commits_a_tree_is_a_folder() {
     let stage = stage(APART);
     git(&stage, &["init", "-q"]);
@@ -244,6 +238,12 @@ fn a_repository_of_another_user_is_read_by_its_ignore_rules_and_gets_no_worktree
     assert!(!stage.path("then/.git").exists());
 }
 
+#[test]
+fn a_git_that_another_one_is_in_the_way_of_is_tried_again() {
+    let stage = stage(APART);
+    in_git(&stage);
+    // As git does where two worktrees are made at the same moment.
+    let script = r#"#!/bin/sh
 case "$*" in
   *'worktree add'*)
     if [ ! -e $HOME/tried ]; then

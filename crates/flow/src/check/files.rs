@@ -61,7 +61,8 @@ fn order(draft: &Draft) -> Option<Order> {
 fn beside<'d>(draft: &'d Draft, order: &Order, place: usize) -> Option<&'d DraftStep> {
     let is_beside = |other: usize, step: &DraftStep| {
         // A question does nothing. An answer that leads back to an earlier step ends what is at work behind that.
-        let asks = step.step.as_ref().is_some_and(|step| step.asks().is_some() && step.routing.loop_to.is_none());
+        let asks =
+            step.step.as_ref().is_some_and(|step| step.asks().is_some() && step.routing.loop_to.is_none());
         other != place && !asks && !order.is_before(other, place) && !order.is_before(place, other)
     };
     draft.steps.iter().enumerate().find(|(other, step)| is_beside(*other, step)).map(|(_, step)| step)
