@@ -78,7 +78,9 @@ fn meaning(arg: &Arg) -> String {
     let help = arg
         .get_long_help()
         .or_else(|| arg.get_help())
-        .map(|help| one_line(&help.to_string()))
+        .map(|help| {
+            help.to_string().split("\n\n").map(|part| sentence(&one_line(part))).collect::<Vec<_>>().join(" ")
+        })
         .unwrap_or_default();
     let values: Vec<_> = arg.get_possible_values().into_iter().filter(|value| !value.is_hide_set()).collect();
     let is_choice = arg.get_action().takes_values() && !values.is_empty();

@@ -394,6 +394,7 @@ fn shown(Changed { path, before, created, after }: Changed) -> ChangedFile {
 fn a_kind(row: &InboxRow) -> String {
     let kind = row.kind.word().replace('_', " ");
     match row.about {
+        About::Ask if kind.starts_with(['a', 'e', 'i', 'o', 'u']) => format!("an {kind}"),
         About::Ask => format!("a {kind}"),
         About::InDoubt => "a decision on an attempt in doubt".to_owned(),
         About::Exhausted => "a decision on a loop without success".to_owned(),

@@ -161,7 +161,8 @@ impl Commands {
         let end = |_: &Run| Ok(vec![input.clone()]);
         let run = self.adopt(id, caller, Adoption::from(Purpose::Decide), end)?;
         done.map_err(|error| refused(&error, &names))?;
-        send(client, Response::Noted { text: format!("{count} files changed in {}", isolated.of) });
+        let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+        send(client, Response::Noted { text: format!("{files} changed in {}", isolated.of) });
         note(client, to_be_decided(&with_markers, |path| names.shown(path)));
         rest(&run, client);
         Ok(())
