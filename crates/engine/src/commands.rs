@@ -7,6 +7,7 @@ pub(crate) mod beginnings;
 mod call;
 mod cancel;
 pub(crate) mod collect;
+pub mod elsewhere;
 mod family;
 mod fork;
 pub(crate) mod handler;

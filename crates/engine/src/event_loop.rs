@@ -7,5 +7,4 @@ pub(crate) mod changing;
 pub(crate) mod engine;
 pub(crate) mod held_runs;
 pub(crate) mod outbox;
-mod outputs;
 pub(crate) mod snapshots;

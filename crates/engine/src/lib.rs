@@ -26,7 +26,9 @@ pub use attempts::{
     secrets::findable_secrets,
     variables::{PerAttempt, Variable, is_allowed},
 };
-pub use commands::{collect::collectable, handler::Commands, names::Names, take_up::TakingUp, trees};
+pub use commands::{
+    collect::collectable, elsewhere, handler::Commands, names::Names, take_up::TakingUp, trees,
+};
 pub use delivery::settings::Notices;
 pub use envoi_step::plain;
 pub use event_loop::engine::{Engine, World};

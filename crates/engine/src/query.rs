@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod flow_cache;
 pub(crate) mod load;
+pub(crate) mod misfit;
 pub(crate) mod obstacles;
 pub(crate) mod question;
 pub mod snapshots;

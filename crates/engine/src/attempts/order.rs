@@ -133,8 +133,8 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         cache,
         since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),
         timeout_ms: started.timeout_ms,
-        // An attempt outlives the engine of its machine.
-        lease_until_ms: None,
+        // An attempt outlives the engine of its machine, and not the lease of a worker.
+        lease_until_ms: shared.lease_until_ms(),
         grace_ms: Spec::GRACE_MS,
         stream_cap_bytes: shared.stream_cap_bytes,
         text_cap_bytes: Spec::TEXT_CAP_BYTES,

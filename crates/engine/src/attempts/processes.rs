@@ -36,7 +36,7 @@ use envoi_step::{
 use envoi_tree::Bounds;
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, mpsc::Sender},
+    sync::{Arc, Mutex, atomic::AtomicU64, mpsc::Sender},
     thread,
     time::Duration,
 };
@@ -75,6 +75,7 @@ impl Processes {
             large: None,
             secret_marks: Mutex::new(None),
             presences,
+            lease_until_ms: None,
             named: AlreadyNamed::default(),
             named_besides: AlreadyNamed::default(),
             named_aside: AlreadyNamed::default(),
@@ -124,6 +125,16 @@ impl Processes {
     pub(crate) fn with_presences(mut self, presences: Arc<Presences>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.presences = presences;
+        }
+        self
+    }
+
+    /// Gives attempts a lease, for a worker whose attempts may be given to others: each may run until the time that stands there when it is
+    /// ordered, by [`envoi_step::boot_ms`]. The worker renews it ([`envoi_step::Lease`]).
+    #[must_use]
+    pub fn with_lease(mut self, until_ms: Arc<AtomicU64>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.lease_until_ms = Some(until_ms);
         }
         self
     }

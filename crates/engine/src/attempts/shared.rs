@@ -15,7 +15,11 @@ use envoi_tree::Bounds;
 use std::{
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, mpsc::Sender},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc::Sender,
+    },
 };
 
 pub(super) struct Shared {
@@ -37,6 +41,8 @@ pub(super) struct Shared {
     pub(super) large: Option<LargeSets>,
     pub(super) secret_marks: Mutex<Option<SecretMarks>>,
     pub(super) presences: Arc<Presences>,
+    /// Until when attempts may run that are started now, by [`envoi_step::boot_ms`], unless that is renewed. `None`: without an end.
+    pub(super) lease_until_ms: Option<Arc<AtomicU64>>,
     pub(super) named: AlreadyNamed,
     /// As `named`, of variables that nothing shows to be missed.
     pub(super) named_besides: AlreadyNamed,
@@ -79,6 +85,11 @@ impl Shared {
             none => none.insert(SecretMarks::of_store(self.layout.root())?),
         };
         Ok(of(marks))
+    }
+
+    /// The end of the lease of an attempt that is ordered now.
+    pub(super) fn lease_until_ms(&self) -> Option<u64> {
+        self.lease_until_ms.as_ref().map(|until| until.load(Ordering::Relaxed))
     }
 
     pub(super) fn dir(&self, run: &RunId, attempt: &AttemptId) -> AttemptDir {

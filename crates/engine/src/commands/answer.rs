@@ -18,7 +18,7 @@ use crate::model::{
 use crate::{attempts::secrets::caller_of, query::load::check_not_aside};
 use envoi_contract::code::Code;
 use envoi_contract::digest::Digest;
-use envoi_journal::{InboxFilter, InterruptState, files};
+use envoi_journal::{InboxFilter, InterruptState, Reader, Store, files};
 use envoi_kernel::{
     Input, Run,
     event::{About, Choice, FoundFile, InterruptRaised},
@@ -55,7 +55,7 @@ impl Commands {
             (run, tail_bytes) = self.load_with_weight(&reader, &id)?;
         }
         let Some(raised) = open(&run, &answer.interrupt) else {
-            return Err(self.closed(&id, &answer.interrupt));
+            return Err(closed(&self.store, &id, &answer.interrupt));
         };
         let answer = with_form(&run, raised, answer)?;
         if follow {
@@ -85,7 +85,7 @@ impl Commands {
                 return self.follow_up(id, follow, answer, caller, client);
             }
             Err(refused) if refused.code == Code::QuestionClosed => {
-                return Err(self.closed(&id, &answer.interrupt));
+                return Err(closed(&self.store, &id, &answer.interrupt));
             }
             Err(refused) => return Err(not_recorded(refused)),
         }
@@ -185,19 +185,8 @@ impl Commands {
         Ok(found)
     }
 
-    /// The newest version of every artifact of a run, those that manifests list among them.
-    fn artifacts(&self, run: &Run) -> Result<BTreeMap<String, Option<Digest>>, Refused> {
-        let Some(started) = run.started().filter(|_| !run.manifests().is_empty()) else {
-            return Ok(run.files().clone());
-        };
-        let reader = self.store.reader()?;
-        let records = reader.records(&started.run, 0, None)?;
-        let lived = records.iter().take_while(|record| record.seq < run.next_seq());
-        reader.newest_files(lived).map_err(|error| Refused::from(&error))
-    }
-
     fn changed_since(&self, run: &Run, raised: &InterruptRaised) -> Result<Vec<FoundFile>, Refused> {
-        Ok(changed(run, self.artifacts(run)?, raised))
+        changed_since(&self.store.reader()?, run, raised)
     }
 
     /// Puts the same question again; the refusal names the new one.
@@ -230,30 +219,49 @@ impl Commands {
         });
         refused.with_hint(hint)
     }
+}
 
-    /// What has become of a question that does not wait any more.
-    fn closed(&self, run: &RunId, interrupt: &InterruptId) -> Refused {
-        let row = match self.store.reader().and_then(|reader| reader.question(run, interrupt)) {
-            Ok(row) => row,
-            Err(error) => return Refused::from(&error),
-        };
-        let at = row.closed.as_ref().map_or_else(String::new, |closed| format!(" at {}", closed.at));
-        let answer = row.closed.and_then(|closed| Some((closed.answer?, closed.by)));
-        let what = match row.state {
-            InterruptState::Open => "is about to be closed".to_owned(),
-            InterruptState::Answered => match answer {
-                Some((answer, by)) => {
-                    format!("was answered{at}: {answer} by {}", by.as_deref().unwrap_or("an unknown person"))
-                }
-                None => format!("was answered{at}"),
-            },
-            InterruptState::Expired => format!("expired{at}"),
-            InterruptState::Changed => format!("was put again{at}, because what it showed had changed"),
-            InterruptState::Cancelled => format!("is void since the run was cancelled{at}"),
-        };
-        let message = format!("question `{interrupt}` {what}");
-        Refused::new(Code::QuestionClosed, message, Some("`envoi inbox` lists the questions that are open"))
-    }
+/// What has become of a question that does not wait any more.
+pub(super) fn closed(store: &Store, run: &RunId, interrupt: &InterruptId) -> Refused {
+    let row = match store.reader().and_then(|reader| reader.question(run, interrupt)) {
+        Ok(row) => row,
+        Err(error) => return Refused::from(&error),
+    };
+    let at = row.closed.as_ref().map_or_else(String::new, |closed| format!(" at {}", closed.at));
+    let answer = row.closed.and_then(|closed| Some((closed.answer?, closed.by)));
+    let what = match row.state {
+        InterruptState::Open => "is about to be closed".to_owned(),
+        InterruptState::Answered => match answer {
+            Some((answer, by)) => {
+                format!("was answered{at}: {answer} by {}", by.as_deref().unwrap_or("an unknown person"))
+            }
+            None => format!("was answered{at}"),
+        },
+        InterruptState::Expired => format!("expired{at}"),
+        InterruptState::Changed => format!("was put again{at}, because what it showed had changed"),
+        InterruptState::Cancelled => format!("is void since the run was cancelled{at}"),
+    };
+    let message = format!("question `{interrupt}` {what}");
+    Refused::new(Code::QuestionClosed, message, Some("`envoi inbox` lists the questions that are open"))
+}
+
+/// The newest version of every artifact of a run, those that manifests list among them.
+fn artifacts(reader: &Reader, run: &Run) -> Result<BTreeMap<String, Option<Digest>>, Refused> {
+    let Some(started) = run.started().filter(|_| !run.manifests().is_empty()) else {
+        return Ok(run.files().clone());
+    };
+    let records = reader.records(&started.run, 0, None)?;
+    let lived = records.iter().take_while(|record| record.seq < run.next_seq());
+    reader.newest_files(lived).map_err(|error| Refused::from(&error))
+}
+
+/// The artifacts that lie otherwise in the workspace than this question has shown them.
+pub(super) fn changed_since(
+    reader: &Reader,
+    run: &Run,
+    raised: &InterruptRaised,
+) -> Result<Vec<FoundFile>, Refused> {
+    Ok(changed(run, artifacts(reader, run)?, raised))
 }
 
 /// Says of a run that is set aside what became of the answer to it.
@@ -264,14 +272,14 @@ fn not_recorded(mut refused: Refused) -> Refused {
     refused
 }
 
-fn open<'r>(run: &'r Run, interrupt: &InterruptId) -> Option<&'r InterruptRaised> {
+pub(super) fn open<'r>(run: &'r Run, interrupt: &InterruptId) -> Option<&'r InterruptRaised> {
     run.interrupts().find(|raised| raised.interrupt == *interrupt)
 }
 
 /// The answer with its form completed by the schema's defaults; a run only knows whether there is a form.
 ///
 /// An answer other than a yes has no form, and the run refuses one that brings it.
-fn with_form(run: &Run, raised: &InterruptRaised, answer: Answer) -> Result<Answer, Refused> {
+pub(super) fn with_form(run: &Run, raised: &InterruptRaised, answer: Answer) -> Result<Answer, Refused> {
     let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let Some(schema) = schema.filter(|_| says_yes(answer.choice, raised)) else { return Ok(answer) };

@@ -17,7 +17,7 @@ use crate::{
     attempts::{presence::Manner, secrets::caller_of},
     query::{
         activity::{has_attempt_at_work, is_held},
-        flow_cache::parsed_flow,
+        flow_cache::{ParsedFlow, parsed_flow},
         load::load_run,
     },
 };
@@ -30,6 +30,7 @@ use envoi_kernel::{
     event::Isolated,
     ids::{RunId, StepId},
     input::Start,
+    part::Part,
 };
 use envoi_step::{Starts, plain};
 use std::{
@@ -49,19 +50,8 @@ impl Commands {
             let StartRequest { run, by, caller, .. } = request;
             return self.resume(ResumeRequest::follow(run, by, caller), client);
         }
-        let StartRequest { flow_name, flow_text, flow_parts, language, .. } = &request;
-        let language = language.unwrap_or(envoi_flow::LANGUAGE);
-        let parsed = parsed_flow(language, flow_name, flow_text, flow_parts).map_err(|report| {
-            Refused::new(Code::FlowInvalid, report.to_string(), Some("run `envoi check`"))
-        })?;
+        let Checked { parsed, inputs } = checked(&request)?;
         let flow = Arc::clone(&parsed.flow);
-        let inputs = envoi_flow::inputs::resolve(&flow, &request.inputs).map_err(|errors| {
-            Refused::new(Code::InputInvalid, errors.to_string(), Some("see `inputs` of the flow"))
-        })?;
-        request
-            .requester
-            .check()
-            .map_err(|error| Refused::new(Code::InputInvalid, error.to_string(), None))?;
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
         self.check_tokens(&flow)?;
@@ -99,40 +89,19 @@ impl Commands {
         self.begin_starts(&request.run)?;
         self.followers.add(&request.run, client.clone());
         self.callers.learn(&request.run, &flow, &request.caller);
+        let run_base = self.layout.run(&request.run);
         let begin = |reply| {
             Message::Begin(Box::new(Begin {
                 run: Run::new(Arc::clone(&flow)),
-                start: Start {
-                    run: request.run.clone(),
+                start: start_of(
+                    &request,
+                    &parsed,
                     inputs,
-                    source: request.flow_name.clone(),
-                    workspace: workspace.to_string_lossy().into_owned(),
-                    shared: request.workspace == WorkspaceUse::Shared,
-                    no_cache: request.no_cache,
-                    keep_files: request.keep_files || flow.keep_files || isolated.is_some(),
-                    isolated,
-                    run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
-                    language: parsed.language,
-                    by: request.by.clone(),
-                    yes_to: request.yes_to.clone(),
-                    trace: request
-                        .trace
-                        .as_deref()
-                        .and_then(Traceparent::parse)
-                        .map(|caller| caller.to_string()),
-                    env: pinned_variables(&flow, &request.caller),
-                    requester: request.requester.clone(),
+                    Where { workspace: &workspace, run_base: &run_base, isolated },
                     part,
-                },
+                ),
                 made: makes,
-                pinned: PinnedFlow {
-                    digest: flow.digest,
-                    language: parsed.language,
-                    name: request.flow_name.clone(),
-                    text: request.flow_text.clone(),
-                    parts: BTreeMap::clone(&parsed.parts),
-                    earlier: Vec::new(),
-                },
+                pinned: pinned_of(&request, &parsed),
                 caller,
                 reply,
             }))
@@ -302,6 +271,73 @@ impl Commands {
             (row, claim)
         };
         Ok(reader.live_runs()?.into_iter().map(claimed))
+    }
+}
+
+/// What a run begins with, as far as its flow and the request say it.
+pub(super) struct Checked {
+    pub(super) parsed: ParsedFlow,
+    pub(super) inputs: Object,
+}
+
+/// Reads the flow of a request, and checks what is given for it.
+pub(super) fn checked(request: &StartRequest) -> Result<Checked, Refused> {
+    let StartRequest { flow_name, flow_text, flow_parts, language, .. } = request;
+    let language = language.unwrap_or(envoi_flow::LANGUAGE);
+    let parsed = parsed_flow(language, flow_name, flow_text, flow_parts)
+        .map_err(|report| Refused::new(Code::FlowInvalid, report.to_string(), Some("run `envoi check`")))?;
+    let inputs = envoi_flow::inputs::resolve(&parsed.flow, &request.inputs).map_err(|errors| {
+        Refused::new(Code::InputInvalid, errors.to_string(), Some("see `inputs` of the flow"))
+    })?;
+    request.requester.check().map_err(|error| Refused::new(Code::InputInvalid, error.to_string(), None))?;
+    Ok(Checked { parsed, inputs })
+}
+
+/// Where a run works, and where its own files are.
+pub(super) struct Where<'w> {
+    pub(super) workspace: &'w Path,
+    pub(super) run_base: &'w Path,
+    pub(super) isolated: Option<Box<Isolated>>,
+}
+
+/// The input that begins the run of a request.
+pub(super) fn start_of(
+    request: &StartRequest,
+    parsed: &ParsedFlow,
+    inputs: Object,
+    place: Where<'_>,
+    part: Option<Box<Part>>,
+) -> Start {
+    let trace = request.trace.as_deref().and_then(Traceparent::parse);
+    Start {
+        run: request.run.clone(),
+        inputs,
+        source: request.flow_name.clone(),
+        workspace: place.workspace.to_string_lossy().into_owned(),
+        shared: request.workspace == WorkspaceUse::Shared,
+        no_cache: request.no_cache,
+        keep_files: request.keep_files || parsed.flow.keep_files || place.isolated.is_some(),
+        isolated: place.isolated,
+        run_base: place.run_base.to_string_lossy().into_owned(),
+        language: parsed.language,
+        by: request.by.clone(),
+        yes_to: request.yes_to.clone(),
+        trace: trace.map(|caller| caller.to_string()),
+        env: pinned_variables(&parsed.flow, &request.caller),
+        requester: request.requester.clone(),
+        part,
+    }
+}
+
+/// The text of the flow that the run of a request is pinned to.
+pub(super) fn pinned_of(request: &StartRequest, parsed: &ParsedFlow) -> PinnedFlow {
+    PinnedFlow {
+        digest: parsed.flow.digest,
+        language: parsed.language,
+        name: request.flow_name.clone(),
+        text: request.flow_text.clone(),
+        parts: BTreeMap::clone(&parsed.parts),
+        earlier: Vec::new(),
     }
 }
 

@@ -8,7 +8,6 @@ use crate::model::{
     clock::{Now, Pace},
     message::{Corrected, Reply},
     runner::{Caller, CallingAttempt, Job},
-    trace::{Of, Trace},
     trouble::Trouble,
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
@@ -20,7 +19,6 @@ use envoi_kernel::{
 };
 use std::{
     collections::{BTreeSet, VecDeque},
-    path::PathBuf,
     sync::Arc,
 };
 
@@ -195,7 +193,7 @@ impl Active {
 
     /// What the runner needs to know of a live attempt.
     pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId, is_new: bool) -> Option<Job> {
-        let job = self.job_of(id, attempt, Arc::clone(self.run.attempt(attempt)?))?;
+        let job = self.job_of(id, Arc::clone(self.run.attempt(attempt)?))?;
         Some(Job { is_new, ..job })
     }
 
@@ -203,7 +201,7 @@ impl Active {
     /// have been lost sight of.
     pub(crate) fn talks_left_alone(&self, id: &RunId) -> Vec<Job> {
         let alone = self.run.talks().filter(|started| !self.run.is_live(&started.attempt));
-        alone.filter_map(|started| self.job_of(id, &started.attempt, Arc::clone(started))).collect()
+        alone.filter_map(|started| self.job_of(id, Arc::clone(started))).collect()
     }
 
     /// A live attempt whose agent's task may go on although this event ends the attempt.
@@ -211,7 +209,7 @@ impl Active {
         let Event::AttemptSettled(settled) = event else { return None };
         let started = self.run.attempt(&settled.attempt).filter(|_| settled.leaves_a_talk())?;
         let talks = matches!(started.command, Command::A2a(_));
-        if talks { self.job_of(id, &settled.attempt, Arc::clone(started)) } else { None }
+        if talks { self.job_of(id, Arc::clone(started)) } else { None }
     }
 
     /// Whether the visit of an attempt still waits for what becomes of its agent's task.
@@ -219,26 +217,8 @@ impl Active {
         self.run.talks().any(|started| started.attempt.visit == job.started.attempt.visit)
     }
 
-    fn job_of(&self, id: &RunId, attempt: &AttemptId, started: Arc<AttemptStarted>) -> Option<Job> {
-        let wants_envelope = self.run.step(&attempt.visit).is_some_and(|step| step.envelope);
-        let begun = self.run.started()?;
-        Some(Job {
-            run: id.clone(),
-            pinned: Arc::clone(self.run.flow()),
-            flow: Arc::clone(self.run.flow_of(&attempt.visit)),
-            started,
-            workspace: PathBuf::from(&begun.workspace),
-            shares: begun.shared,
-            keeps_files: begun.keep_files,
-            no_cache: begun.no_cache,
-            tenant: begun.by.tenant.clone(),
-            isolated: begun.isolated.clone(),
-            run_base: PathBuf::from(&begun.run_base),
-            caller: Arc::clone(&self.caller),
-            within: self.within.clone(),
-            trace: Trace::of(begun).traceparent(Of::Attempt(attempt)),
-            envelope: wants_envelope.then(|| self.run.envelope().to_state_dict().pretty()),
-            is_new: false,
-        })
+    fn job_of(&self, id: &RunId, started: Arc<AttemptStarted>) -> Option<Job> {
+        let job = Job::of(&self.run, started, Arc::clone(&self.caller))?;
+        Some(Job { run: id.clone(), within: self.within.clone(), ..job })
     }
 }

@@ -1,10 +1,14 @@
 //! How the engine gets attempts done, as it sees it: one interface for real processes, benches and simulation.
 
-use crate::model::{trace::Traceparent, trouble::Trouble};
+use crate::model::{
+    trace::{Of, Trace, Traceparent},
+    trouble::Trouble,
+};
 use envoi_contract::digest::Digest;
 use envoi_contract::json::Value;
 use envoi_journal::{CommitError, FileError, ReadError, with_causes};
 use envoi_kernel::{
+    Run,
     event::{AttemptStarted, Isolated},
     flow::Flow,
     ids::{AttemptId, RunId},
@@ -48,6 +52,35 @@ pub struct Job {
     pub envelope: Option<String>,
     /// Whether this very engine announced the attempt, and has not had it started: no other engine can have.
     pub is_new: bool,
+}
+
+impl Job {
+    /// The job of an attempt that this run has announced; `None` before the run has started. Whatever is not in the run comes from
+    /// `caller`.
+    #[must_use]
+    pub fn of(run: &Run, started: Arc<AttemptStarted>, caller: Arc<Caller>) -> Option<Self> {
+        let attempt = &started.attempt;
+        let wants_envelope = run.step(&attempt.visit).is_some_and(|step| step.envelope);
+        let begun = run.started()?;
+        Some(Self {
+            run: begun.run.clone(),
+            pinned: Arc::clone(run.flow()),
+            flow: Arc::clone(run.flow_of(&attempt.visit)),
+            trace: Trace::of(begun).traceparent(Of::Attempt(attempt)),
+            started,
+            workspace: PathBuf::from(&begun.workspace),
+            shares: begun.shared,
+            keeps_files: begun.keep_files,
+            no_cache: begun.no_cache,
+            tenant: begun.by.tenant.clone(),
+            isolated: begun.isolated.clone(),
+            run_base: PathBuf::from(&begun.run_base),
+            within: caller.within.clone(),
+            caller,
+            envelope: wants_envelope.then(|| run.envelope().to_state_dict().pretty()),
+            is_new: false,
+        })
+    }
 }
 
 /// What a run takes from the process that started or resumed it; kept in memory only.

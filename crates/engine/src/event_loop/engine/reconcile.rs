@@ -2,11 +2,12 @@
 
 use super::{Engine, set_aside::was_left};
 use crate::{
-    event_loop::{active_run::Request, outputs},
+    event_loop::active_run::Request,
     model::{
         runner::{CallingAttempt, Settlement},
         trouble::{Trouble, guarded},
     },
+    query::misfit,
 };
 use envoi_kernel::{
     Input,
@@ -29,7 +30,7 @@ impl Engine {
         let (input, blobs) = match settlement {
             Settlement::Finished { mut result, blobs } => {
                 let step = active.run.step(&attempt.visit);
-                match guarded("a look at a result", || outputs::misfit(step?, &result)) {
+                match guarded("a look at a result", || misfit::of(step?, &result)) {
                     Ok(misfit) => result.misfit = misfit,
                     Err(trouble) => return self.set_aside(id, trouble),
                 }
