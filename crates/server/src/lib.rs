@@ -64,4 +64,7 @@ pub use models::catalog::{Key, Models, Offer, Provider};
 #[cfg(feature = "serve")]
 pub use server::{ServeError, Server};
 #[cfg(feature = "serve")]
-pub use state::settings::{A2a, Limits, Settings};
+pub use state::{
+    desk::Desk,
+    settings::{A2a, Limits, Settings},
+};

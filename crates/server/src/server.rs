@@ -9,11 +9,11 @@ use crate::{
     limits::connection_limit::ConnectionOwner,
     push::dispatcher::{Dispatcher, Parts},
     router::router,
-    state::{app::App, settings::Settings},
+    state::{app::App, desk::Desk, settings::Settings},
 };
 use axum::Router;
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Commands, SteadyClock};
+use envoi_engine::SteadyClock;
 use envoi_journal::Store;
 use hyper::{
     Request,
@@ -77,8 +77,9 @@ impl Server {
         listener: TcpListener,
         settings: Settings,
         store: Arc<Store>,
-        desk: Commands,
+        desk: impl Into<Desk>,
     ) -> Result<Self, ServeError> {
+        let desk = desk.into();
         let address = listener.local_addr()?;
         let acceptor = settings.tls.as_ref().map(Tls::acceptor);
         let encrypted = acceptor.is_some();

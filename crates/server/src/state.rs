@@ -6,6 +6,7 @@ pub(crate) mod app;
 pub(crate) mod attachments;
 pub(crate) mod commit_watch;
 pub(crate) mod contexts;
+pub(crate) mod desk;
 pub(crate) mod digest_cache;
 pub(crate) mod head_cache;
 pub(crate) mod request_counts;

@@ -1,7 +1,7 @@
 //! What all requests share: the store, the engine's desk, and the limits.
 
 use super::{
-    commit_watch::CommitWatch, digest_cache::DigestCache, head_cache::HeadCache,
+    commit_watch::CommitWatch, desk::Desk, digest_cache::DigestCache, head_cache::HeadCache,
     request_counts::RequestCounts, settings::Settings, shown_events::ShownEvents, so_far::SoFarCache,
     step_rows::StepRowCache,
 };
@@ -20,7 +20,6 @@ use crate::{
     push::scheduler::Scheduler,
 };
 use envoi_contract::{code::Code, time::Timestamp};
-use envoi_engine::Commands;
 use envoi_journal::{Layout, ReadError, Reader, Store};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, watch};
@@ -32,7 +31,7 @@ pub(crate) struct App {
     /// Where it listens.
     pub(crate) port: u16,
     pub(crate) store: Arc<Store>,
-    pub(crate) desk: Commands,
+    pub(crate) desk: Desk,
     pub(crate) commits: Arc<CommitWatch>,
     pub(crate) push_scheduler: Arc<Scheduler>,
     pub(crate) connections: ConnectionLimit,
@@ -130,7 +129,7 @@ impl App {
         hosts: Vec<String>,
         port: u16,
         store: Arc<Store>,
-        desk: Commands,
+        desk: Desk,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let commits = Arc::new(CommitWatch::default());
