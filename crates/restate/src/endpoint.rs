@@ -13,8 +13,11 @@ use restate_sdk::{
     hyper::HyperEndpoint,
     prelude::{Endpoint as Objects, IntoServiceDefinition as _, ServiceOptions},
 };
-use std::{sync::Arc, time::Duration};
-use tokio::net::{TcpListener, TcpStream};
+use std::{io, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    runtime::{Builder, Runtime},
+};
 
 /// How long Restate keeps what a finished message did, and the answer to a call. Runs keep their own journal.
 const RETENTION: Duration = Duration::from_secs(5 * 60);
@@ -25,6 +28,9 @@ const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
 /// After a connection could not be accepted; then a file may be free again.
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(100);
+
+/// A handler waits for the disk of who shows runs, and holds up a thread meanwhile.
+const THREADS: usize = 4;
 
 /// What a message leads to depends on these. They hold for an address: a change of one takes another address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +67,24 @@ impl Endpoint {
         Ok(Self(HyperEndpoint::new(objects.build())))
     }
 
+    /// Answers what comes to `listener`, on threads of its own, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// The machine has no threads, or the listener cannot be used.
+    pub fn start(self, listener: std::net::TcpListener) -> io::Result<Serving> {
+        listener.set_nonblocking(true)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("envoi-endpoint")
+            .enable_all()
+            .build()?;
+        let entered = runtime.enter();
+        let listener = TcpListener::from_std(listener)?;
+        drop(entered);
+        runtime.spawn(self.serve(listener));
+        Ok(Serving(Some(runtime)))
+    }
+
     /// Answers what comes in, for ever. To stop, drop the future: what was under way is called again.
     pub async fn serve(self, listener: TcpListener) {
         loop {
@@ -81,6 +105,18 @@ impl Endpoint {
                 let _ = connection.await;
             }
         });
+    }
+}
+
+/// An endpoint at work. When it is dropped, it stops at once: Restate calls again what was under way.
+#[derive(Debug)]
+pub struct Serving(Option<Runtime>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

@@ -2,7 +2,11 @@
 //!
 //! A call without an answer may have arrived, and may still be done later. It is made again: an object refuses what it has taken already.
 
-use crate::{contents::FlowName, names, reply::Reply};
+use crate::{
+    contents::{FlowName, Unavailable},
+    names,
+    reply::Reply,
+};
 use envoi_cluster::{
     Message,
     wire::{Posted, Unfit},
@@ -34,6 +38,9 @@ pub enum NotAsked {
     /// Its content has to be in the store of all machines first.
     #[error("the message names a content that it brings along: keep it in the store first")]
     Content,
+    /// The store of all machines does not take its content now.
+    #[error(transparent)]
+    NotKept(#[from] Unavailable),
     /// Only an object sends such a message.
     #[error("there is nobody to ask: such a message is sent by an object")]
     Nobody,
@@ -70,14 +77,26 @@ impl Ingress {
     /// # Errors
     /// [`NotAsked`] says why there is none.
     pub fn ask(&self, posted: Posted) -> Result<Reply, NotAsked> {
+        self.ask_keeping(posted, |_| Err(NotAsked::Content))
+    }
+
+    /// As [`Ingress::ask`]. A content that the message names and brings along is given to `keep` first.
+    ///
+    /// # Errors
+    /// [`NotAsked`] says why there is no answer; that of `keep`, and nothing was sent.
+    pub fn ask_keeping(
+        &self,
+        posted: Posted,
+        keep: impl FnOnce(&[u8]) -> Result<(), NotAsked>,
+    ) -> Result<Reply, NotAsked> {
         let (name, key) = match &posted.message {
             Message::Run(id, _) => (names::RUN, id.to_string()),
             Message::WorkerSlot(id, _) => (names::WORKER, id.to_string()),
             Message::Dispatcher(_) | Message::Commit(_) => return Err(NotAsked::Nobody),
         };
         let written = posted.written()?;
-        if written.content.is_some() {
-            return Err(NotAsked::Content);
+        if let Some(content) = &written.content {
+            keep(content)?;
         }
         self.call(name, &key, names::ASK, written.text.as_bytes())
     }

@@ -24,7 +24,7 @@ mod turn;
 
 pub use admin::{Admin, NotRegistered};
 pub use contents::{Contents, FlowName, Replica, Unavailable};
-pub use endpoint::{Endpoint, Settings};
+pub use endpoint::{Endpoint, Serving, Settings};
 pub use ingress::{Ingress, NotAsked};
 pub use objects::BadName;
 pub use reply::Reply;
