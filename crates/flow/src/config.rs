@@ -4,6 +4,7 @@
 //! file configures nothing.
 
 pub mod accounts;
+pub mod cluster;
 mod missing;
 pub mod models;
 pub mod retention;

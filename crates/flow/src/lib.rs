@@ -70,7 +70,7 @@ mod values;
 
 pub use check::warnings::{NamedFile, NamedProgram, files, programs, warnings};
 pub use config::{
-    accounts, missing, models,
+    accounts, cluster, missing, models,
     retention::{self, parse_size},
     server,
 };

@@ -159,7 +159,7 @@ fn a2a(node: &Node, problems: &mut Problems) -> A2a {
     A2a { url, default_flow, workspace: workspace.unwrap_or_default(), push }
 }
 
-fn origin(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
+pub(super) fn origin(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
     let text = read::text(node, name, problems)?;
     if is_origin(text) {
         return Some(text.to_owned());
@@ -223,7 +223,7 @@ fn flow(node: &Node, problems: &mut Problems) -> Option<String> {
     refuse(problems, read::mismatch(node, "`default_flow`", "the id or the digest of a flow"))
 }
 
-fn address(node: &Node, problems: &mut Problems) -> Option<SocketAddr> {
+pub(super) fn address(node: &Node, problems: &mut Problems) -> Option<SocketAddr> {
     let text = read::text(node, "`listen`", problems)?;
     let expected = "an address and a port such as `127.0.0.1:7007` or `[::1]:7007`";
     text.parse().ok().or_else(|| refuse(problems, read::mismatch(node, "`listen`", expected)))

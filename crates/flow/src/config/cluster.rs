@@ -1,0 +1,133 @@
+//! The file of a cluster: where its node of Restate is, and what its machines share.
+//!
+//! Owns its keys. It is a file of its own, given to `envoi serve` and to each `envoi worker`. Whether the addresses answer is found out later.
+
+use super::{
+    as_configuration,
+    server::{address, origin},
+};
+use crate::syntax::{
+    diagnostic::{Diagnostic, Problems, Report},
+    document::{root, without_mark},
+    keys::Vocabulary,
+    read::{self, Fields, refuse},
+    yaml::Node,
+};
+use core::{net::SocketAddr, ops::RangeInclusive};
+
+pub(crate) const CLUSTER: Vocabulary = Vocabulary {
+    place: "the file of a cluster",
+    keys: &["ingress", "admin", "listen", "endpoint", "contents", "lease"],
+    later: &[],
+};
+
+/// A minute: a worker may be restarted, and one that is gone is given up soon.
+const LEASE_MS: u64 = 60_000;
+/// Commands are ended at three fifths of it, by supervisors that look each second.
+const LEASES_MS: RangeInclusive<u64> = 5_000..=3_600_000;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// The ingress of the node of Restate.
+    pub ingress: String,
+    /// Its admin address.
+    pub admin: String,
+    /// Where `envoi serve` answers the node.
+    pub listen: SocketAddr,
+    /// How the node reaches that.
+    pub endpoint: String,
+    /// The folder that all machines see; relative to the folder of the file.
+    pub contents: String,
+    /// A worker that is not heard of for so long is lost.
+    pub lease_ms: u64,
+}
+
+/// Reads the text of the file; `name` is how messages call it.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the file.
+pub fn load(name: &str, text: &str) -> Result<Cluster, Report> {
+    let text = without_mark(text);
+    let mut problems = Problems::default();
+    let read = root(text, &mut problems).and_then(|root| read(&root, &mut problems));
+    if problems.is_empty()
+        && let Some(cluster) = read
+    {
+        return Ok(cluster);
+    }
+    if problems.is_empty() {
+        problems.add(Diagnostic::invalid(Default::default(), "the file is empty").help(EXAMPLE));
+    }
+    Err(as_configuration(problems.into_report(name, text)))
+}
+
+const EXAMPLE: &str = "`ingress: http://127.0.0.1:8080`, `admin: http://127.0.0.1:9070`, `listen: 127.0.0.1:9080`, `contents: contents`";
+
+fn read(root: &Node, problems: &mut Problems) -> Option<Cluster> {
+    let fields = Fields::of(root, &CLUSTER, problems)?;
+    for key in ["ingress", "admin", "listen", "contents"] {
+        if fields.get(key).is_none() && !fields.misspelt(key, &CLUSTER) {
+            problems.add(Diagnostic::invalid(root.span, format!("`{key}` is missing")).help(EXAMPLE));
+        }
+    }
+    let ingress = fields.get("ingress").and_then(|node| origin(node, "`ingress`", problems));
+    let admin = fields.get("admin").and_then(|node| origin(node, "`admin`", problems));
+    let listen = fields.get("listen").and_then(|node| address(node, problems));
+    let endpoint = fields.get("endpoint").map(|node| origin(node, "`endpoint`", problems));
+    let contents = fields.get("contents").and_then(|node| read::text(node, "`contents`", problems));
+    let lease_ms = match fields.get("lease") {
+        None => Some(LEASE_MS),
+        Some(node) => lease(node, problems),
+    };
+    let listen = listen?;
+    Some(Cluster {
+        ingress: ingress?,
+        admin: admin?,
+        listen,
+        endpoint: endpoint.unwrap_or_else(|| Some(format!("http://{listen}")))?,
+        contents: contents?.to_owned(),
+        lease_ms: lease_ms?,
+    })
+}
+
+fn lease(node: &Node, problems: &mut Problems) -> Option<u64> {
+    let found = read::duration(node, "`lease`", problems)?;
+    if LEASES_MS.contains(&found) {
+        return Some(found);
+    }
+    refuse(
+        problems,
+        Diagnostic::invalid(node.span, "`lease` is past its bounds").help("5s to 1h are possible"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "ingress: http://127.0.0.1:8080\nadmin: http://127.0.0.1:9070\nlisten: 127.0.0.1:9080\ncontents: contents\n";
+
+    #[test]
+    fn a_file_says_where_the_node_is_and_the_rest_has_defaults() {
+        let least = load("cluster.yaml", LEAST).unwrap();
+        assert_eq!((least.endpoint.as_str(), least.lease_ms), ("http://127.0.0.1:9080", 60_000));
+        let all = load("cluster.yaml", &format!("{LEAST}lease: 10s\nendpoint: http://envoi.internal:9080\n"))
+            .unwrap();
+        assert_eq!((all.endpoint.as_str(), all.lease_ms), ("http://envoi.internal:9080", 10_000));
+    }
+
+    #[test]
+    fn each_mistake_is_reported_at_once() {
+        let mistakes = |text: &str| load("cluster.yaml", text).unwrap_err().diagnostics.len();
+        assert_eq!(mistakes(""), 1);
+        assert_eq!(mistakes("lease: 10s"), 4, "what is missing");
+        for line in ["lease: 1s", "lease: 2h", "contents: 1", "endpoint: 127.0.0.1", "leese: 10s"] {
+            assert_eq!(
+                mistakes(&format!("{LEAST}{line}\n").replace("contents: contents\ncontents", "contents")),
+                1,
+                "{line}"
+            );
+        }
+    }
+}
