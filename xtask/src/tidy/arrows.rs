@@ -79,6 +79,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-engine",
     "envoi-bundle",
     "envoi-changes",
+    "envoi-machines",
     "envoi-server",
 ];
 
@@ -137,6 +138,21 @@ const TABLE: &[Row] = &[
     Row {
         name: "envoi-restate",
         uses: &["envoi-contract", "envoi-kernel", "envoi-http", "envoi-cluster"],
+        tests_use: &["envoi-flow"],
+    },
+    // A process of a cluster: it runs attempts with the runner of the engine, and shows runs from a store.
+    Row {
+        name: "envoi-machines",
+        uses: &[
+            "envoi-contract",
+            "envoi-durable",
+            "envoi-kernel",
+            "envoi-journal",
+            "envoi-step",
+            "envoi-cluster",
+            "envoi-restate",
+            "envoi-engine",
+        ],
         tests_use: &["envoi-flow"],
     },
     // A run as one file; the engine knows how a run is loaded.

@@ -59,6 +59,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("http", &["no_answer retry_after"]),
     ("journal", &["model testing", "folder", "tables", "log", "conformance files", "repair"]),
     ("kernel", &["model", "state", "decide", "run"]),
+    ("machines", &["blob_store", "shared", "replica", "commands worker"]),
     ("model", &["order", "calling material", "asking", "report"]),
     (
         "notify",

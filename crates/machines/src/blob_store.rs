@@ -1,0 +1,102 @@
+//! Where the machines of a cluster keep what all of them read: bytes under names, written once.
+//!
+//! Owns the interface, and the one store that there is: a folder that all machines see. A name stands for the same bytes for ever, so
+//! two machines that write one name at the same time write the same.
+
+use envoi_durable::Temporary;
+use envoi_restate::Unavailable;
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// The most bytes under one name. They are in memory when they are read.
+const MOST_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// See the module. A name is a path with `/`, of letters, digits, `-`, `_` and `.`.
+pub trait BlobStore: Send + Sync + 'static {
+    /// The bytes under a name; `None` if there are none.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it is not known whether they are there.
+    fn get(&self, name: &str) -> Result<Option<Vec<u8>>, Unavailable>;
+
+    /// Puts bytes under a name, unless something is there. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: they may not be there.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Unavailable>;
+}
+
+/// A folder that all machines see: on one machine, or on a file system that they share.
+#[derive(Debug, Clone)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// The folder, made where it is missing.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        envoi_durable::create_folders(path)?;
+        Ok(Self(path.to_owned()))
+    }
+
+    fn failed(&self, name: &str, error: &io::Error) -> Unavailable {
+        Unavailable { reason: format!("`{}`: {error}", self.0.join(name).display()) }
+    }
+}
+
+impl BlobStore for Folder {
+    fn get(&self, name: &str) -> Result<Option<Vec<u8>>, Unavailable> {
+        match envoi_durable::read_regular(&self.0.join(name), MOST_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some).map_err(|error| self.failed(name, &error)),
+        }
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Unavailable> {
+        let place = self.0.join(name);
+        let put = || {
+            let folder = envoi_durable::parent(&place);
+            if place.is_file() {
+                // Who put it there may have been killed before its name was durable.
+                return envoi_durable::sync_folder(folder);
+            }
+            envoi_durable::create_folders(folder)?;
+            let (temporary, mut file) = Temporary::create(folder)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            // False: another machine was first, with the same bytes.
+            temporary.publish(&place).map(drop)
+        };
+        put().map_err(|error| self.failed(name, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_under_a_name_stays_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Folder::open(&folder.path().join("shared/contents")).unwrap();
+        assert_eq!(store.get("runs/run_1/0").unwrap(), None);
+        store.put("runs/run_1/0", b"first").unwrap();
+        store.put("runs/run_1/0", b"second").unwrap();
+        assert_eq!(store.get("runs/run_1/0").unwrap().as_deref(), Some(&b"first"[..]));
+        assert_eq!(std::fs::read_dir(folder.path().join("shared/contents/runs/run_1")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Folder::open(folder.path()).unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        assert!(store.get("a").is_err());
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let error = store.put("file/b", b"x").unwrap_err();
+        assert!(error.reason.contains("file/b"), "{error}");
+    }
+}

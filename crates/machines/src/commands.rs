@@ -1,0 +1,282 @@
+//! What a server of a cluster does with a request: it is checked, sent to the run at Restate, and answered when this server shows it.
+//!
+//! Owns which requests there are. What a run decides is decided there; what is known of it here may be a moment old, and is only used to
+//! say early and in better words what the run would refuse. What a cluster cannot do yet is refused.
+
+use crate::{replica::Replica, shared::SharedContents};
+use envoi_cluster::{
+    Message,
+    message::ToRun,
+    wire::{Answer as Said, Posted, Said as Taken},
+};
+use envoi_contract::code::Code;
+use envoi_engine::{
+    EngineError, Watcher,
+    elsewhere::{self, Beginning, RemoteCommands},
+    load_run, now,
+    protocol::{AnswerRequest, Refused, Request, Response, StartRequest, WorkspaceUse},
+};
+use envoi_kernel::{
+    Flow, Input, Run, Status,
+    event::EndStatus,
+    flow::{FilesAgain, Step, StepKind},
+    ids::{Principal, RunId, Seq},
+};
+use envoi_restate::{FlowName, Ingress, NotAsked, Reply};
+use std::{
+    path::Path,
+    sync::{Arc, mpsc::Sender},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// See the module.
+pub struct ClusterCommands {
+    replica: Arc<Replica>,
+    shared: SharedContents,
+    ingress: Ingress,
+}
+
+/// How long a client waits until what it has changed is shown here.
+const SHOWN_WITHIN: Duration = Duration::from_secs(10);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
+
+impl RemoteCommands for ClusterCommands {
+    fn serve(&self, request: Request, client: &Sender<Response>) {
+        let run = request.run().cloned();
+        let done = match request {
+            Request::Start(request) => self.start(&request),
+            Request::Answer(request) => self.answer(*request),
+            Request::Cancel { run, by, .. } => self.cancel(&run, by),
+            Request::Ping => return respond(client, Response::Pong),
+            Request::Resume(_) => Err(not_yet("resumed, raised or corrected")),
+            Request::Fork(_) => Err(not_yet("forked")),
+            Request::Restore(_) | Request::Apply(_) => Err(not_yet("given other files")),
+            Request::Collect(_) => Err(not_yet("deleted")),
+        };
+        match (done, run) {
+            (Err(refused), _) => respond(client, Response::Refused(refused)),
+            (Ok(()), Some(run)) => respond(client, Response::Accepted { run }),
+            (Ok(()), None) => {}
+        }
+    }
+
+    fn watch(&self, watcher: Watcher) {
+        self.replica.watch(watcher);
+    }
+}
+
+impl ClusterCommands {
+    /// For the runs that `replica` shows, at the node with this ingress.
+    #[must_use]
+    pub fn new(replica: Arc<Replica>, shared: SharedContents, ingress: Ingress) -> Self {
+        Self { replica, shared, ingress }
+    }
+
+    fn start(&self, request: &StartRequest) -> Result<(), Refused> {
+        let id = &request.run;
+        if self.next(id)? > 0 {
+            // The server that began it ended before it could respond.
+            return Ok(());
+        }
+        check_request(request)?;
+        let named = &request.caller.flow_dir;
+        let run_base = self.replica.store().layout().run(id);
+        // The folder that the flow names is checked below: whether there is one says the flow.
+        let Beginning { flow, pinned, mut start } = elsewhere::beginning(request, named, &run_base)?;
+        check_flow(&flow)?;
+        let workspace = named.join(&flow.workspace);
+        let workspace = workspace.canonicalize().map_err(|error| {
+            let message = format!("the workspace `{}` cannot be used: {error}", workspace.display());
+            Refused::new(Code::WorkspaceMissing, message, Some("`workspace` is relative to the flow file"))
+        })?;
+        start.workspace = text_of(&workspace)?;
+        self.shared.keep_flow(&pinned).map_err(|error| Refused::failure(error.to_string()))?;
+        match self.ingress.name_flow(id, &FlowName::of(&flow)).map_err(|error| unreached(&error))? {
+            Reply::Done => {}
+            Reply::Unfit { reason } => return Err(unfit(&reason)),
+            Reply::Answer(_) => return Err(unfit("an answer that does not fit")),
+        }
+        let start = Input::Start(Box::new(start));
+        // With the code that the same refusal has on one machine.
+        Run::new(Arc::clone(&flow)).decide(start.clone(), None, now()).map_err(EngineError::Refused)?;
+        match self.ask(id, start)? {
+            // Refused: it was begun before, and is not shown here yet.
+            Taken::Taken | Taken::Refused { .. } | Taken::Elsewhere => {}
+        }
+        self.wait(id, 0)
+    }
+
+    fn answer(&self, request: AnswerRequest) -> Result<(), Refused> {
+        let AnswerRequest { run: id, answer, .. } = request;
+        let store = self.replica.store();
+        let reader = store.reader()?;
+        if let Some(request) = answer.request.as_deref()
+            && reader.has_request(&id, request)?
+        {
+            return Ok(());
+        }
+        let run = load_run(&reader, &id)?;
+        let (raised, answer) = elsewhere::completed(store, &id, &run, answer)?;
+        let found = elsewhere::changed_since_shown(&reader, &run, raised, &answer)?;
+        if let Some(first) = found.first() {
+            let message = format!(
+                "`{}` changed in the workspace after it was handed over, so what was shown is not what would be used",
+                first.path
+            );
+            let interrupt = raised.interrupt.clone();
+            self.send(&id, &run, Input::Changed { interrupt, found })?;
+            let hint = "the question is put again: `envoi inbox` lists it";
+            return Err(Refused::new(Code::SubjectChanged, message, Some(hint)));
+        }
+        let interrupt = answer.interrupt.clone();
+        match self.send(&id, &run, Input::Answer(Box::new(answer))) {
+            Err(refused) if refused.code == Code::QuestionClosed => {
+                Err(elsewhere::closed(store, &id, &interrupt))
+            }
+            done => done,
+        }
+    }
+
+    fn cancel(&self, id: &RunId, by: Principal) -> Result<(), Refused> {
+        let run = load_run(&self.replica.store().reader()?, id)?;
+        match run.status() {
+            Status::Ended(ended) if ended.status == EndStatus::Cancelled => return Ok(()),
+            Status::Ended(ended) => {
+                let message = format!("run `{id}` is over ({})", ended.status.word());
+                return Err(Refused::new(Code::RunOver, message, None));
+            }
+            Status::Running | Status::Waiting { .. } => {}
+        }
+        match self.send(id, &run, Input::Cancel { by }) {
+            // Another request has cancelled it already.
+            Err(refused) if refused.code == Code::Cancelling => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Sends an input to a run that stands as `run` here, and waits until what follows is shown here.
+    fn send(&self, id: &RunId, run: &Run, input: Input) -> Result<(), Refused> {
+        // With the code that the same refusal has on one machine.
+        run.decide(input.clone(), None, now()).map_err(EngineError::Refused)?;
+        match self.ask(id, input)? {
+            Taken::Taken => self.wait(id, run.next_seq()),
+            Taken::Refused { reason } => Err(Refused::new(Code::Refused, reason, None)),
+            Taken::Elsewhere => Err(unfit("the run takes it for a worker's message")),
+        }
+    }
+
+    fn ask(&self, id: &RunId, input: Input) -> Result<Taken, Refused> {
+        let message = Message::Run(id.clone(), ToRun::Input(Box::new(input)));
+        let posted = Posted { message, at: now() };
+        self.replica.share(&posted).map_err(|error| Refused::failure(error.to_string()))?;
+        let reply = self.ingress.ask_keeping(posted, |bytes| Ok(self.shared.keep(bytes)?));
+        match reply.map_err(|error| unreached(&error))? {
+            Reply::Answer(Said::Run { said, .. }) => Ok(said),
+            Reply::Unfit { reason } => Err(unfit(&reason)),
+            Reply::Answer(Said::WorkerSlot(_)) | Reply::Done => Err(unfit("an answer that does not fit")),
+        }
+    }
+
+    /// The place of the next event of a run, as it is shown here; 0 if nothing of it is.
+    fn next(&self, id: &RunId) -> Result<Seq, Refused> {
+        let next = self.replica.with_run(id, Run::next_seq);
+        Ok(next.map_err(|error| Refused::failure(error.to_string()))?.unwrap_or(0))
+    }
+
+    /// Waits until more than this is shown.
+    fn wait(&self, id: &RunId, before: Seq) -> Result<(), Refused> {
+        let began = Instant::now();
+        while self.next(id)? <= before {
+            if began.elapsed() > SHOWN_WITHIN {
+                let message = format!("run `{id}` has taken it, and this server does not show it yet");
+                let hint = "ask again in a moment: the same request is not done twice";
+                return Err(Refused::new(Code::ServerUnreachable, message, Some(hint)));
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+}
+
+fn respond(client: &Sender<Response>, response: Response) {
+    // A client that has gone away does not need it.
+    drop(client.send(response));
+}
+
+fn text_of(path: &Path) -> Result<String, Refused> {
+    let not_unicode = || {
+        let message = format!("`{}` is not UTF-8", path.display());
+        Refused::new(Code::PathNotUnicode, message, Some("use folders whose names are UTF-8"))
+    };
+    path.to_str().map(str::to_owned).ok_or_else(not_unicode)
+}
+
+/// What a request says that a cluster cannot do yet.
+fn check_request(request: &StartRequest) -> Result<(), Refused> {
+    let StartRequest { workspace, part, isolate, keep_files, .. } = request;
+    if *workspace != WorkspaceUse::Shared {
+        let message = "a run of a cluster works in its folder beside others, and nothing locks it yet: it has to agree, with \
+                       `workspace: shared` in the request (`envoi run --share-workspace`)";
+        return Err(Refused::new(Code::NotYetSupported, message, None));
+    }
+    if part.is_some() {
+        return Err(not_yet("started for a part of its flow"));
+    }
+    if isolate.is_some() || *keep_files {
+        return Err(not_yet("given a tree of its own"));
+    }
+    Ok(())
+}
+
+/// What a flow says that a cluster cannot do yet.
+fn check_flow(flow: &Flow) -> Result<(), Refused> {
+    let refuse = |what: &str| {
+        let message = format!("flow `{}` has {what}, which a cluster cannot do yet", flow.id);
+        Err(Refused::new(Code::NotYetSupported, message, Some("`envoi help cluster` lists what it can do")))
+    };
+    if flow.isolation.is_some() || flow.keep_files {
+        return refuse("`isolate` or `keep_files`");
+    }
+    if !flow.notify.is_empty() {
+        return refuse("`notify`");
+    }
+    if let Some((step, what)) = flow.steps.iter().find_map(|step| Some((step, beyond(step)?))) {
+        return refuse(&format!("{what} (step `{}`)", step.id));
+    }
+    flow.flows.values().try_for_each(|inner| check_flow(inner))
+}
+
+fn beyond(step: &Step) -> Option<&'static str> {
+    match step.kind {
+        StepKind::A2a(_) => return Some("`a2a`"),
+        StepKind::Agent(_) => return Some("`agent`"),
+        StepKind::Model(_) => return Some("`model`"),
+        StepKind::Run(_) | StepKind::Ask(_) | StepKind::Flow(_) => {}
+    }
+    if step.cache.is_some() {
+        return Some("`cache`");
+    }
+    if step.isolate || step.files != FilesAgain::Keep {
+        return Some("`isolate: true` or `files: restore`");
+    }
+    None
+}
+
+fn not_yet(what: &str) -> Refused {
+    let message = format!("a run of a cluster cannot be {what} yet");
+    Refused::new(Code::NotYetSupported, message, Some("`envoi help cluster` lists what it can do"))
+}
+
+fn unreached(error: &NotAsked) -> Refused {
+    let hint = "is the node of Restate there, and does it know this server? It is safe to ask again";
+    Refused::new(Code::ServerUnreachable, error.to_string(), Some(hint))
+}
+
+fn unfit(reason: &str) -> Refused {
+    Refused::failure(format!("the cluster does not take the request: {reason}"))
+}
+
+#[cfg(test)]
+mod tests;

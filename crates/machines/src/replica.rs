@@ -1,0 +1,275 @@
+//! The runs of a cluster in a store of this machine: their commits, in the schema of the local engine.
+//!
+//! Owns the order: commits come in any order and more than once, and are applied without a gap. A commit is kept in the shared contents
+//! before it counts as taken, so one that comes too early is not lost, and every machine finds all of them there. The contents that its
+//! events name are brought into the store with it.
+
+use crate::shared::{KeptCommit, SharedContents};
+use envoi_cluster::{
+    Message,
+    message::{Commit, ToRun},
+    wire::Posted,
+};
+use envoi_contract::digest::Digest;
+use envoi_engine::{FileProjector, Followers, Watcher, load_run};
+use envoi_journal::{
+    BlobError, CommitError, INLINE_MAX_BYTES, PinnedFlow, ReadError, Reader, Store, Writer, digests,
+    with_causes,
+};
+use envoi_kernel::{
+    Event, Record, Run, Status,
+    event::RunStarted,
+    files::{Changed, Many},
+    ids::{RunId, Seq},
+};
+use envoi_restate::{Contents as _, FlowName, Unavailable};
+use envoi_step::Starts;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// See the module. The process that has one is the only one that writes to its store.
+pub struct Replica {
+    shared: SharedContents,
+    store: Arc<Store>,
+    followers: Followers,
+    print_line: fn(&str),
+    state: Mutex<State>,
+}
+
+struct State {
+    writer: Writer,
+    reader: Reader,
+    projector: FileProjector,
+    /// Runs that are not over, as the store has them.
+    runs: BTreeMap<RunId, Run>,
+}
+
+/// The store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaError {
+    /// It did not take a new epoch, or has no writer.
+    #[error("the store failed: {0}")]
+    Commit(#[from] CommitError),
+    /// It cannot be read.
+    #[error("{}", with_causes(.0))]
+    Read(#[from] ReadError),
+}
+
+impl Replica {
+    /// In this store, whose lock the process has taken.
+    ///
+    /// # Errors
+    /// [`ReplicaError`].
+    pub fn open(
+        store: &Arc<Store>,
+        shared: SharedContents,
+        print_line: fn(&str),
+    ) -> Result<Self, ReplicaError> {
+        let epoch = store.take_epoch()?;
+        let followers = Followers::default();
+        let layout = store.layout().clone();
+        let projector = FileProjector::new(layout, store.reader()?, epoch, followers.clone());
+        let state =
+            State { writer: store.writer(epoch)?, reader: store.reader()?, projector, runs: BTreeMap::new() };
+        Ok(Self { shared, store: Arc::clone(store), followers, print_line, state: Mutex::new(state) })
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// From now on `watcher` is called with every commit.
+    pub fn watch(&self, watcher: Watcher) {
+        self.followers.watch(watcher);
+    }
+
+    /// Takes all commits of a run that the shared contents have.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: some of them may be missing still.
+    pub fn advance(&self, id: &RunId) -> Result<(), Unavailable> {
+        self.advance_in(&mut self.lock(), id)
+    }
+
+    /// What `look` sees in the run as the shared contents have it; `None`: they do not have it yet.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it is not known how it stands.
+    pub fn with_run<T>(&self, id: &RunId, look: impl FnOnce(&Run) -> T) -> Result<Option<T>, Unavailable> {
+        let mut state = self.lock();
+        self.advance_in(&mut state, id)?;
+        if let Some(run) = state.runs.get(id) {
+            return Ok(Some(look(run)));
+        }
+        if next_seq(&state.reader, id)? == 0 {
+            return Ok(None);
+        }
+        loaded(&state.reader, id).map(|run| Some(look(&run)))
+    }
+
+    /// Puts what a message names, and the store of this machine has, into the shared contents. It is there when this returns, so it may be sent.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it must not be sent yet.
+    pub fn share(&self, posted: &Posted) -> Result<(), Unavailable> {
+        let text = posted.clone().written().map_err(|error| unavailable(&error))?.text;
+        let mut named = BTreeSet::new();
+        digests(text.as_bytes(), &mut named);
+        let reader = self.store.reader().map_err(|error| unavailable(&with_causes(&error)))?;
+        for list in lists_of(&posted.message) {
+            let bytes = reader.blob(&list).map_err(|error| unavailable(&error))?;
+            digests(&bytes, &mut named);
+        }
+        for digest in named {
+            match reader.blob(&digest) {
+                Ok(bytes) => self.shared.keep(&bytes)?,
+                // It is no content, or came with the message before it was in any store.
+                Err(BlobError::Missing { .. }) => {}
+                Err(error) => return Err(unavailable(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn advance_in(&self, state: &mut State, id: &RunId) -> Result<(), Unavailable> {
+        let mut next = next_seq(&state.reader, id)?;
+        while let Some(commit) = self.shared.commit(id, next)? {
+            next = next.saturating_add(u64::try_from(commit.records.len()).unwrap_or(u64::MAX));
+            self.apply(state, id, &commit)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, state: &mut State, id: &RunId, commit: &KeptCommit) -> Result<(), Unavailable> {
+        let KeptCommit { records, text } = commit;
+        let Some(first) = records.first() else { return Ok(()) };
+        let expected = first.seq;
+        let known = state.runs.remove(id);
+        let (mut run, pinned) = match (known, &first.event) {
+            (Some(run), _) => (run, None),
+            (None, Event::RunStarted(started)) => {
+                let (run, pinned) = self.begun(started)?;
+                (run, Some(pinned))
+            }
+            (None, _) => (loaded(&state.reader, id)?, None),
+        };
+        let blobs = self.bring(&state.reader, records, text)?;
+        let commit = envoi_journal::Commit {
+            run: id.clone(),
+            expected,
+            records: records.clone(),
+            pinned,
+            blobs,
+            deliveries: Vec::new(),
+            snapshot: None,
+        };
+        state.writer.commit(commit).map_err(|error| unavailable(&error))?;
+        for record in records {
+            run.apply(record).map_err(|error| unavailable(&format!("run `{id}`: {error}")))?;
+        }
+        if let Err(error) = envoi_engine::Observer::committed(&mut state.projector, &run, records) {
+            // The events are there. Files that a step needs are written again before it starts.
+            (self.print_line)(&format!("files of run {id} cannot be written: {error}"));
+        }
+        if !matches!(run.status(), Status::Ended(_)) {
+            state.runs.insert(id.clone(), run);
+        }
+        Ok(())
+    }
+
+    /// A run before its first event, and the text of its flow.
+    fn begun(&self, started: &RunStarted) -> Result<(Run, PinnedFlow), Unavailable> {
+        let name = FlowName { digest: started.flow_digest.to_string(), language: started.language };
+        let missing = || unavailable(&format!("the flow {name} of run `{}` is not there", started.run));
+        let pinned = self.shared.pinned(&name)?.ok_or_else(missing)?;
+        let flow = self.shared.flow(&name)?.ok_or_else(missing)?;
+        // From its first event on, a list of attempts that is missing was removed.
+        Starts::of(&self.store.layout().run(&started.run)).begin().map_err(|error| unavailable(&error))?;
+        Ok((Run::new(flow), pinned))
+    }
+
+    /// Brings the contents that these events name and the store does not have. Small ones are returned, for the commit. What the shared
+    /// contents do not have is no content, such as the digest of a flow.
+    fn bring(
+        &self,
+        reader: &Reader,
+        records: &[Record],
+        text: &[u8],
+    ) -> Result<Vec<(Digest, Vec<u8>)>, Unavailable> {
+        let lists: BTreeSet<Digest> = records.iter().filter_map(list_of_files).collect();
+        let mut named = BTreeSet::new();
+        digests(text, &mut named);
+        let mut left: Vec<Digest> = named.iter().copied().collect();
+        let mut small = Vec::new();
+        while let Some(digest) = left.pop() {
+            if reader.blob_size_bytes(&digest).is_ok() && !lists.contains(&digest) {
+                continue;
+            }
+            let Some(bytes) = self.shared.content(&digest)? else { continue };
+            if lists.contains(&digest) {
+                let mut listed = BTreeSet::new();
+                digests(&bytes, &mut listed);
+                left.extend(listed.into_iter().filter(|digest| named.insert(*digest)));
+            }
+            if bytes.len() <= INLINE_MAX_BYTES {
+                small.push((digest, bytes));
+            } else {
+                self.store.blobs().put(&bytes).map_err(|error| unavailable(&error))?;
+            }
+        }
+        Ok(small)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl envoi_restate::Replica for Replica {
+    fn put(&self, commit: Commit) -> Result<(), Unavailable> {
+        let run = commit.run.clone();
+        self.shared.keep_commit(commit)?;
+        self.advance(&run)
+    }
+}
+
+/// The contents that list the files of a result, where they are too many for a message.
+fn lists_of(message: &Message) -> Vec<Digest> {
+    let Message::Run(_, ToRun::Settled { result, .. }) = message else { return Vec::new() };
+    let changed = |many: &Many| match &many.changed {
+        Changed::Manifest(manifest) => Some(manifest.list.digest),
+        Changed::Listed(_) => None,
+    };
+    let lists = |many: &Many| core::iter::once(many.all.list.digest).chain(changed(many));
+    result.manifest.iter().flat_map(lists).collect()
+}
+
+/// The content that lists the files of a result, where there are too many for its event.
+fn list_of_files(record: &Record) -> Option<Digest> {
+    match &record.event {
+        Event::AttemptSettled(settled) => settled.manifest.as_ref().map(|manifest| manifest.list.digest),
+        _ => None,
+    }
+}
+
+fn next_seq(reader: &Reader, id: &RunId) -> Result<Seq, Unavailable> {
+    match reader.next_seq(id) {
+        Err(ReadError::Missing { .. }) => Ok(0),
+        read => read.map_err(|error| unavailable(&with_causes(&error))),
+    }
+}
+
+fn loaded(reader: &Reader, id: &RunId) -> Result<Run, Unavailable> {
+    load_run(reader, id).map_err(|refused| unavailable(&refused.message))
+}
+
+fn unavailable(error: &dyn std::fmt::Display) -> Unavailable {
+    Unavailable { reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,567 @@
+//! A worker: it joins, beats, pulls attempts, runs them with the engine's runner, and reports how they end.
+//!
+//! Owns what is on this machine of each run, and until when it may run. Which attempts are to run is asked by level: each answer of a run
+//! says all that is wanted here, so a lost answer costs a question more. Only what such an answer wants is given to the runner, and only
+//! when the store of this machine has the event that announces it. What became of an attempt is found out by its folder, as after a crash
+//! of an engine; so a worker that is killed joins again and looks at each run that it holds.
+//!
+//! **Cut off, an attempt ends.** An attempt runs until three fifths of the lease after the last beat that was answered was sent. Its supervisor
+//! keeps that time, also when the worker is stopped or gone. What ends so is in doubt: nobody knows how much of it was done.
+
+mod identity;
+
+use crate::{replica::Replica, shared::SharedContents};
+use envoi_cluster::{
+    Message as ToObject, Place, Wanted, WorkerId,
+    message::{Caller, ToRun, ToWorkerSlot},
+    wire::{Answer, Posted},
+    worker_slot,
+};
+use envoi_contract::json::{Object, Value};
+use envoi_engine::{
+    Job, Message, Processes, Runner, Settlement, elsewhere, flow_folder, now, protocol::CallerWire,
+};
+use envoi_kernel::{
+    Flow, Run,
+    event::{AttemptStarted, Outcome},
+    ids::{AttemptId, RunId},
+};
+use envoi_restate::{Ingress, NotAsked, Reply, Unavailable};
+use envoi_step::{AttemptDir, Launcher, Lease, boot_ms, instance_id};
+use identity::Identity;
+pub use identity::IdentityError;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// What the composition root decides.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The worker's name; `None`: that of its folder, or a new one.
+    pub name: Option<WorkerId>,
+    /// Most attempts at once.
+    pub jobs: u32,
+    /// The lease of the cluster: a worker that is not heard of for so long is lost. As the server has it.
+    pub lease: Duration,
+    /// How a supervisor is started.
+    pub launcher: Launcher,
+    /// What commands of a run may see of this environment, with the values of the flow's secrets.
+    pub caller: fn(&Flow, &Path) -> CallerWire,
+    /// A new number that nobody guesses.
+    pub random: fn() -> io::Result<u64>,
+    /// Takes a line for the person who runs the worker.
+    pub print_line: fn(&str),
+}
+
+/// Why a worker cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// Its folder does not say who it is.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The boot, the space of processes, random bytes.
+    #[error("the machine failed: {0}")]
+    Machine(#[from] io::Error),
+    /// Its folder is a copy, or older than it was, or is of another cluster.
+    #[error("the cluster knows worker `{worker}` in a later life than this folder does")]
+    Copied {
+        /// Which.
+        worker: WorkerId,
+    },
+    /// An object answers as none does.
+    #[error("the answer of the cluster is not understood: {reason}")]
+    NotUnderstood {
+        /// What was answered.
+        reason: String,
+    },
+}
+
+/// The shortest and the longest time between two beats while nothing happens. A slot is found by a beat.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// After a call without an answer, and after something that the machine refused.
+const AFTER_FAILURE: Duration = Duration::from_millis(500);
+/// After the machine could not say what became of an attempt.
+const AFTER_TROUBLE: Duration = Duration::from_secs(10);
+
+/// The objects of the cluster, as a worker asks them.
+trait Objects {
+    /// As [`Ingress::ask_keeping`].
+    fn ask(&self, posted: Posted, keep: &dyn Fn(&[u8]) -> Result<(), Unavailable>)
+    -> Result<Reply, NotAsked>;
+}
+
+impl Objects for Ingress {
+    fn ask(
+        &self,
+        posted: Posted,
+        keep: &dyn Fn(&[u8]) -> Result<(), Unavailable>,
+    ) -> Result<Reply, NotAsked> {
+        self.ask_keeping(posted, |bytes| Ok(keep(bytes)?))
+    }
+}
+
+/// Works until the process ends. `joined` is called once, when it has joined for the first time.
+///
+/// # Errors
+/// [`WorkerError`].
+pub fn work(
+    replica: Replica,
+    shared: SharedContents,
+    ingress: Ingress,
+    settings: Settings,
+    joined: impl FnOnce(&WorkerId),
+) -> Result<(), WorkerError> {
+    let until_ms = Arc::new(AtomicU64::new(0));
+    let (mailbox, inbox) = mpsc::channel();
+    let store = Arc::clone(replica.store());
+    let processes = Processes::new(store, settings.launcher.clone(), envoi_step::boot_id()?, mailbox)
+        .with_lease(Arc::clone(&until_ms));
+    let around = Around { objects: Box::new(ingress), runner: Box::new(processes), inbox, until_ms };
+    let mut worker = Worker::new(replica, shared, settings, around)?;
+    worker.join()?;
+    joined(worker.identity.worker());
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let before = worker.here.len();
+        let has_happened = worker.turn()? || worker.here.len() != before;
+        pause = match (worker.is_failing, has_happened) {
+            (true, _) => AFTER_FAILURE,
+            (false, true) => FIRST_PAUSE,
+            (false, false) => pause.saturating_mul(2).min(LONGEST_PAUSE).min(worker.settings.lease / 10),
+        };
+        worker.wait(pause);
+    }
+}
+
+/// What is around a worker, and is another thing in its tests.
+struct Around {
+    objects: Box<dyn Objects>,
+    runner: Box<dyn Runner>,
+    inbox: Receiver<Message>,
+    /// Until when attempts may run that the runner begins, by [`boot_ms`].
+    until_ms: Arc<AtomicU64>,
+}
+
+/// An attempt of a run.
+type Key = (RunId, AttemptId);
+
+/// An attempt that is to be here, or is. It uses a slot.
+struct Here {
+    state: State,
+    /// It is to be ended.
+    ends: bool,
+    /// What failed before is tried again from then on.
+    not_before: Option<Instant>,
+}
+
+enum State {
+    /// It is given to the runner when the store of this machine has its announcement.
+    Wanted,
+    /// The runner has it.
+    Runs,
+    /// It is to be reported.
+    Over(Settlement),
+}
+
+/// A life of the worker, as its object knows it.
+struct Life {
+    place: Place,
+    /// The last life that was lost before this one.
+    lost: u64,
+    beats: u64,
+    /// Up to here its mail is read.
+    read: u64,
+    /// When the leases of the attempts were renewed last, by [`boot_ms`].
+    renewed_ms: u64,
+}
+
+struct Worker {
+    replica: Replica,
+    shared: SharedContents,
+    settings: Settings,
+    around: Around,
+    identity: Identity,
+    boot_id: String,
+    instance: String,
+    life: Option<Life>,
+    here: BTreeMap<Key, Here>,
+    /// Something has had no answer, or was refused by the machine, since the turn began.
+    is_failing: bool,
+    /// Its reason was printed; the next one is when all is well again.
+    has_complained: bool,
+}
+
+impl Worker {
+    fn new(
+        replica: Replica,
+        shared: SharedContents,
+        settings: Settings,
+        around: Around,
+    ) -> Result<Self, WorkerError> {
+        let home = replica.store().layout().root().to_owned();
+        let fresh = (settings.random)()?;
+        let new_name = WorkerId::new(format!("w-{fresh:016x}")).map_err(io::Error::other)?;
+        Ok(Self {
+            identity: Identity::of(&home, settings.name.as_ref(), || new_name)?,
+            boot_id: envoi_step::boot_id()?,
+            instance: instance_id(&home)?,
+            replica,
+            shared,
+            settings,
+            around,
+            life: None,
+            here: BTreeMap::new(),
+            is_failing: false,
+            has_complained: false,
+        })
+    }
+
+    /// Begins a life. Waits as long as the cluster does not answer, and while an earlier life may still have its lease.
+    fn join(&mut self) -> Result<(), WorkerError> {
+        loop {
+            let (last, request) = self.identity.joining((self.settings.random)()?)?;
+            let sent_ms = boot_ms();
+            let join = ToWorkerSlot::Join { last, request, instance: self.instance.clone() };
+            match self.ask_own(join)? {
+                Some(worker_slot::Reply::Joined { place, lost }) => {
+                    self.identity.joined(place.incarnation)?;
+                    self.life = Some(Life { place, lost, beats: 0, read: 0, renewed_ms: 0 });
+                    self.lasts_since(sent_ms);
+                    return Ok(());
+                }
+                Some(worker_slot::Reply::Wait) => {
+                    self.complain("an earlier life of this worker may still run elsewhere: waiting until its lease is over");
+                }
+                Some(worker_slot::Reply::Copied) => {
+                    return Err(WorkerError::Copied { worker: self.identity.worker().clone() });
+                }
+                Some(other) => return Err(not_understood(&other)),
+                None => {}
+            }
+            thread::sleep(AFTER_FAILURE);
+        }
+    }
+
+    /// What is to be done now. Says whether anything has happened.
+    fn turn(&mut self) -> Result<bool, WorkerError> {
+        self.is_failing = false;
+        self.begin_wanted();
+        let has_reported = self.report_all()?;
+        let has_mail = self.beat()?;
+        self.begin_wanted();
+        if !self.is_failing {
+            self.has_complained = false;
+        }
+        Ok(has_reported || has_mail)
+    }
+
+    /// Until the runner says something, at most so long.
+    fn wait(&mut self, longest: Duration) {
+        let mut message = match self.around.inbox.recv_timeout(longest) {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+        };
+        loop {
+            self.receive(message);
+            let Ok(next) = self.around.inbox.try_recv() else { return };
+            message = next;
+        }
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Settled { run, attempt, settlement } => {
+                let Some(here) = self.here.get_mut(&(run.clone(), attempt.clone())) else { return };
+                match settlement {
+                    Settlement::Unknown { trouble } => {
+                        let reason = format!("attempt {attempt} of run {run}: {}", trouble.reason);
+                        (here.state, here.not_before) =
+                            (State::Wanted, Instant::now().checked_add(AFTER_TROUBLE));
+                        (self.settings.print_line)(&reason);
+                    }
+                    settlement => here.state = State::Over(settlement),
+                }
+            }
+            Message::Troubled { run, trouble } => {
+                (self.settings.print_line)(&format!("run {run}: {}", trouble.reason));
+            }
+            // The others are for an engine.
+            _ => {}
+        }
+    }
+
+    /// Gives the runner what is wanted here and announced. A worker that is cut off begins nothing.
+    fn begin_wanted(&mut self) {
+        if boot_ms() >= self.around.until_ms.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_due = |here: &Here| {
+            matches!(here.state, State::Wanted) && here.not_before.is_none_or(|time| time <= Instant::now())
+        };
+        let due: Vec<Key> =
+            self.here.iter().filter(|(_, here)| is_due(here)).map(|(key, _)| key.clone()).collect();
+        for (run, attempt) in due {
+            match self.replica.with_run(&run, |run| self.job(run, &attempt)) {
+                Ok(Some(Some(job))) => self.begin((run, attempt), job),
+                // Its announcement is still under way.
+                Ok(None | Some(None)) => {}
+                Err(error) => self.fails(&error),
+            }
+        }
+    }
+
+    fn begin(&mut self, key: Key, job: Job) {
+        let Some(here) = self.here.get_mut(&key) else { return };
+        here.state = State::Runs;
+        let ends = here.ends;
+        // The next beat gives it the deadline that holds now.
+        self.life.iter_mut().for_each(|life| life.renewed_ms = 0);
+        self.around.runner.ensure(job);
+        if ends {
+            self.around.runner.cancel(&key.0, &key.1);
+        }
+    }
+
+    /// The job of an attempt; `None` before the run has announced it.
+    fn job(&self, run: &Run, attempt: &AttemptId) -> Option<Job> {
+        let announced = run.attempt(attempt)?;
+        let place = Place::parse(&announced.boot_id).ok()?;
+        // Probes compare boots alone: another space of processes shows in the lock.
+        let boot_id = place.instance.split('.').next().unwrap_or_default().to_owned();
+        let started = AttemptStarted { boot_id, ..AttemptStarted::clone(announced) };
+        let wire = (self.settings.caller)(run.flow(), flow_folder(run));
+        let job = Job::of(run, Arc::new(started), elsewhere::caller_of(run.flow(), &wire))?;
+        Some(Job { run_base: self.replica.store().layout().run(&job.run), ..job })
+    }
+
+    fn report_all(&mut self) -> Result<bool, WorkerError> {
+        let is_over = |here: &Here| matches!(here.state, State::Over(_));
+        let over: Vec<Key> =
+            self.here.iter().filter(|(_, here)| is_over(here)).map(|(key, _)| key.clone()).collect();
+        let mut has_reported = false;
+        for key in over {
+            has_reported |= self.report(key)?;
+        }
+        Ok(has_reported)
+    }
+
+    /// Reports how an attempt has ended. Without an answer it is reported again, as often as it takes.
+    fn report(&mut self, key: Key) -> Result<bool, WorkerError> {
+        let Some(caller) = self.caller() else { return Ok(false) };
+        let Some(Here { state: State::Over(settlement), ends, .. }) = self.here.get(&key) else {
+            return Ok(false);
+        };
+        let message = match self.settled(&key, settlement, *ends, caller) {
+            Ok(message) => message,
+            Err(error) => {
+                self.fails(&error);
+                return Ok(false);
+            }
+        };
+        let Some(wanted) = self.ask_run(&key.0, message)? else { return Ok(false) };
+        self.here.remove(&key);
+        self.does(&key.0, wanted);
+        Ok(true)
+    }
+
+    /// The message about the end of an attempt. Its contents are in the shared store when this returns.
+    fn settled(
+        &self,
+        key: &Key,
+        settlement: &Settlement,
+        ends: bool,
+        caller: Caller,
+    ) -> Result<ToRun, Unavailable> {
+        let (run, attempt) = key;
+        let in_doubt = |caller, evidence| ToRun::InDoubt { caller, attempt: attempt.clone(), evidence };
+        match settlement {
+            Settlement::Finished { result, .. } if matches!(result.outcome, Outcome::Cancelled) && !ends => {
+                // Nobody wanted its end: its supervisor has kept the deadline.
+                let why = format!("its worker `{}` was cut off, and ended it", self.identity.worker());
+                Ok(in_doubt(caller, Value::Object(Object::from([("why", Value::from(why))]))))
+            }
+            Settlement::Finished { result, blobs } => {
+                blobs.iter().try_for_each(|(_, bytes)| self.shared.keep(bytes))?;
+                let checked =
+                    self.replica.with_run(run, |run| elsewhere::checked_result(run, (**result).clone()))?;
+                let result = Box::new(checked.unwrap_or_else(|| (**result).clone()));
+                Ok(ToRun::Settled { caller, result })
+            }
+            Settlement::InDoubt { evidence } => Ok(in_doubt(caller, evidence.clone())),
+            Settlement::Unknown { trouble } => {
+                Err(Unavailable { reason: format!("attempt {attempt} of run {run}: {}", trouble.reason) })
+            }
+        }
+    }
+
+    /// Says that it lives, and what is free. Looks at the runs that its mail names; says whether there were any.
+    fn beat(&mut self) -> Result<bool, WorkerError> {
+        let used = u32::try_from(self.here.len()).unwrap_or(u32::MAX);
+        let free = self.settings.jobs.saturating_sub(used);
+        let Some(life) = &mut self.life else { return Ok(false) };
+        life.beats = life.beats.saturating_add(1);
+        let (number, read, incarnation) = (life.beats, life.read, life.place.incarnation);
+        let sent_ms = boot_ms();
+        let mail = match self.ask_own(ToWorkerSlot::Beat { incarnation, number, free, read })? {
+            Some(worker_slot::Reply::Lives { mail }) => mail,
+            Some(worker_slot::Reply::Lost) => return self.is_lost().map(|()| true),
+            Some(other) => return Err(not_understood(&other)),
+            None => return Ok(false),
+        };
+        self.lasts_since(sent_ms);
+        let mut has_mail = false;
+        for (number, run) in mail.into_iter().filter(|(number, _)| *number > read) {
+            has_mail = true;
+            let Some(caller) = self.caller() else { break };
+            let Some(wanted) = self.ask_run(&run, ToRun::Look { caller })? else { break };
+            self.does(&run, wanted);
+            self.life.iter_mut().for_each(|life| life.read = number);
+        }
+        Ok(has_mail)
+    }
+
+    /// Another life has taken its place: what runs is ended, and it joins again. What is over is reported all the same.
+    fn is_lost(&mut self) -> Result<(), WorkerError> {
+        (self.settings.print_line)(
+            "the cluster has given this worker up: its attempts are ended, and it joins again",
+        );
+        self.life = None;
+        self.here.retain(|_, here| !matches!(here.state, State::Wanted));
+        let is_running = |here: &Here| matches!(here.state, State::Runs);
+        for ((run, attempt), _) in self.here.iter().filter(|(_, here)| is_running(here)) {
+            self.around.runner.cancel(run, attempt);
+        }
+        while self.here.values().any(is_running) {
+            self.wait(LONGEST_PAUSE);
+        }
+        self.here.retain(|_, here| !matches!(here.state, State::Wanted));
+        self.join()
+    }
+
+    /// Makes true what a run wants here.
+    fn does(&mut self, run: &RunId, wanted: Wanted) {
+        let ends: BTreeSet<AttemptId> = wanted.end.into_iter().collect();
+        let runs: BTreeSet<AttemptId> = wanted.run.iter().map(|started| started.attempt.clone()).collect();
+        for attempt in runs.union(&ends) {
+            let new = || Here { state: State::Wanted, ends: false, not_before: None };
+            self.here.entry((run.clone(), attempt.clone())).or_insert_with(new);
+        }
+        let is_of_run = |(of, _): &Key| of == run;
+        // One that was never begun here and is not wanted any more is not begun.
+        self.here.retain(|key, here| {
+            !is_of_run(key)
+                || runs.contains(&key.1)
+                || ends.contains(&key.1)
+                || !matches!(here.state, State::Wanted)
+        });
+        let mut is_here = false;
+        for (key, here) in self.here.iter_mut().filter(|(key, _)| is_of_run(key)) {
+            is_here = true;
+            if runs.contains(&key.1) || here.ends {
+                continue;
+            }
+            here.ends = true;
+            if matches!(here.state, State::Runs) {
+                self.around.runner.cancel(&key.0, &key.1);
+            }
+        }
+        if !is_here {
+            self.around.runner.leave(run);
+        }
+    }
+
+    /// A beat that was sent then was answered: attempts may run so much longer.
+    fn lasts_since(&mut self, sent_ms: u64) {
+        let lease_ms = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
+        let until_ms = sent_ms.saturating_add(lease_ms.saturating_mul(3) / 5);
+        self.around.until_ms.store(until_ms, Ordering::Relaxed);
+        let Some(life) = &mut self.life else { return };
+        if sent_ms < life.renewed_ms.saturating_add(lease_ms / 20) {
+            return;
+        }
+        life.renewed_ms = sent_ms;
+        let lease = Lease { boot_id: self.boot_id.clone(), until_ms };
+        let running = self.here.iter().filter(|(_, here)| matches!(here.state, State::Runs));
+        for ((run, attempt), _) in running {
+            let place = self.replica.store().layout().attempt(run, attempt);
+            // Before its folder is there, its order has the deadline.
+            if let Err(error) = lease.renew(&AttemptDir::new(&place))
+                && place.is_dir()
+            {
+                (self.settings.print_line)(&format!(
+                    "the lease of attempt {attempt} of run {run} is not renewed: {error}"
+                ));
+            }
+        }
+    }
+
+    fn caller(&self) -> Option<Caller> {
+        self.life.as_ref().map(|life| Caller { place: life.place.clone(), lost: life.lost })
+    }
+
+    fn ask_own(&mut self, message: ToWorkerSlot) -> Result<Option<worker_slot::Reply>, WorkerError> {
+        let message = ToObject::WorkerSlot(self.identity.worker().clone(), message);
+        match self.ask(message) {
+            Some(Answer::WorkerSlot(reply)) => Ok(Some(reply)),
+            Some(other) => Err(not_understood(&other)),
+            None => Ok(None),
+        }
+    }
+
+    /// What is wanted here of a run, once it has taken the message or refused it.
+    fn ask_run(&mut self, run: &RunId, message: ToRun) -> Result<Option<Wanted>, WorkerError> {
+        match self.ask(ToObject::Run(run.clone(), message)) {
+            Some(Answer::Run { wanted, .. }) => Ok(Some(wanted)),
+            Some(other) => Err(not_understood(&other)),
+            None => Ok(None),
+        }
+    }
+
+    fn ask(&mut self, message: ToObject) -> Option<Answer> {
+        let posted = Posted { message, at: now() };
+        let asked = self.replica.share(&posted).map_err(NotAsked::from);
+        let asked = asked.and_then(|()| self.around.objects.ask(posted, &|bytes| self.shared.keep(bytes)));
+        match asked {
+            Ok(Reply::Answer(answer)) => Some(answer),
+            Ok(Reply::Unfit { reason }) => {
+                self.fails(&format!("the cluster does not take a message: {reason}"));
+                None
+            }
+            Ok(Reply::Done) => None,
+            Err(error) => {
+                self.fails(&error);
+                None
+            }
+        }
+    }
+
+    /// What failed is tried again; the first reason is printed.
+    fn fails(&mut self, error: &dyn std::fmt::Display) {
+        self.is_failing = true;
+        self.complain(&error.to_string());
+    }
+
+    fn complain(&mut self, line: &str) {
+        if !self.has_complained {
+            (self.settings.print_line)(line);
+        }
+        self.has_complained = true;
+    }
+}
+
+fn not_understood(answer: &dyn std::fmt::Debug) -> WorkerError {
+    WorkerError::NotUnderstood { reason: format!("{answer:?}") }
+}
+
+#[cfg(test)]
+mod tests;
