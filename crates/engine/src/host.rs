@@ -98,6 +98,9 @@ pub enum HostError {
     /// The socket or the lock file.
     #[error("the engine cannot be reached by others: {0}")]
     Lease(#[from] LeaseError),
+    /// Runs that are decided elsewhere must not go on here.
+    #[error("the runs of this store are decided in a cluster: no engine goes on with them here")]
+    Replica,
     /// A thread, the socket, or the identity of the boot.
     #[error("the machine failed: {0}")]
     Machine(#[from] io::Error),
@@ -119,6 +122,9 @@ impl Host {
     }
 
     fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
+        if store.layout().replica_mark().symlink_metadata().is_ok() {
+            return Err(HostError::Replica);
+        }
         // A process that finds the store busy with an engine that was stopped while it came up can then end it.
         lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() })?;
         let stopping = Stopping::default();

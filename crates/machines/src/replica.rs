@@ -13,8 +13,8 @@ use envoi_cluster::{
 use envoi_contract::digest::Digest;
 use envoi_engine::{FileProjector, Followers, Watcher, load_run};
 use envoi_journal::{
-    BlobError, CommitError, INLINE_MAX_BYTES, PinnedFlow, ReadError, Reader, Store, Writer, digests,
-    with_causes,
+    BlobError, CommitError, INLINE_MAX_BYTES, PinnedFlow, ReadError, Reader, RunFilter, Store, Writer,
+    digests, with_causes,
 };
 use envoi_kernel::{
     Event, Record, Run, Status,
@@ -26,6 +26,8 @@ use envoi_restate::{Contents as _, FlowName, Unavailable};
 use envoi_step::Starts;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -55,6 +57,17 @@ pub enum ReplicaError {
     /// It cannot be read.
     #[error("{}", with_causes(.0))]
     Read(#[from] ReadError),
+    /// It cannot be marked as one whose runs are decided elsewhere.
+    #[error("`{}` cannot be written: {source}", path.display())]
+    Mark {
+        /// The mark.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It has runs of an engine of its own.
+    #[error("the store has runs of this machine: a cluster needs a folder of its own")]
+    Own,
 }
 
 impl Replica {
@@ -67,6 +80,7 @@ impl Replica {
         shared: SharedContents,
         print_line: fn(&str),
     ) -> Result<Self, ReplicaError> {
+        mark(store)?;
         let epoch = store.take_epoch()?;
         let followers = Followers::default();
         let layout = store.layout().clone();
@@ -234,6 +248,26 @@ impl envoi_restate::Replica for Replica {
         let run = commit.run.clone();
         self.shared.keep_commit(commit)?;
         self.advance(&run)
+    }
+}
+
+/// From now on no engine goes on with what is in the store.
+fn mark(store: &Store) -> Result<(), ReplicaError> {
+    let path = store.layout().replica_mark();
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let any = RunFilter { unfinished: false, limit: Some(1) };
+    if !store.reader()?.runs(any)?.is_empty() {
+        return Err(ReplicaError::Own);
+    }
+    // False: another process was first.
+    match envoi_durable::write_new(
+        &path,
+        b"The runs of this store are decided in a cluster: docs/cluster.md\n",
+    ) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(ReplicaError::Mark { path, source }),
     }
 }
 

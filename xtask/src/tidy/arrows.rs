@@ -153,7 +153,7 @@ const TABLE: &[Row] = &[
             "envoi-restate",
             "envoi-engine",
         ],
-        tests_use: &["envoi-flow"],
+        tests_use: &["envoi-flow", "envoi-tree"],
     },
     // A run as one file; the engine knows how a run is loaded.
     Row {

@@ -192,6 +192,8 @@ pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
 fn not_started(error: &HostError) -> Failure {
     match error {
         HostError::Store(CommitError::Fenced { .. }) => taken_over(error),
+        HostError::Replica => Failure::new(Code::RunForeign, error.to_string())
+            .hint("`envoi --server URL` reaches the server of the cluster; a run of this machine needs another folder"),
         _ => Failure::store(error),
     }
 }

@@ -93,6 +93,12 @@ impl Layout {
         self.root.join("engine.lock")
     }
 
+    /// There in a store that shows runs which are decided elsewhere: no engine may go on with them here.
+    #[must_use]
+    pub fn replica_mark(&self) -> PathBuf {
+        self.root.join("replica")
+    }
+
     /// Where browsers find the server that runs; not there without one.
     #[must_use]
     pub fn server_url(&self) -> PathBuf {

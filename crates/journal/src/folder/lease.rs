@@ -87,6 +87,12 @@ impl Lease {
     /// # Errors
     /// [`LeaseError`] when the machine refuses.
     pub fn take_over(layout: &Layout) -> Result<Self, LeaseError> {
+        let mark = layout.replica_mark();
+        if mark.symlink_metadata().is_ok() {
+            let source =
+                io::Error::other("the runs of this store are decided in a cluster: it has no engine");
+            return Err(LeaseError { path: mark, source });
+        }
         let path = layout.engine_lock();
         let replace = || {
             let (temporary, file) = Temporary::create(envoi_durable::parent(&path))?;

@@ -168,3 +168,48 @@ fn a_message_is_sent_when_what_it_names_is_shared() {
     replica.share(&posted).unwrap();
     assert_eq!(shared(folder.path()).content(&digest).unwrap().as_deref(), Some(large.as_bytes()));
 }
+
+#[test]
+fn no_engine_goes_on_with_the_runs_of_a_replica_and_no_replica_takes_those_of_an_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(replica(folder.path(), "one"));
+    let store = store(folder.path(), "one");
+    let settings = envoi_engine::Settings {
+        jobs: 1,
+        launcher: envoi_step::Launcher::own(["never"]),
+        socket_dirs: Vec::new(),
+        reached: |_| {},
+        notices: envoi_engine::Notices {
+            targets: Vec::new(),
+            env: Vec::new(),
+            keys: Vec::new(),
+            variable: |_| None,
+            how_to_answer: |_, _| String::new(),
+            page: None,
+        },
+        per_attempt: envoi_engine::PerAttempt::default(),
+        models: envoi_engine::CallableModels::default(),
+        accounts: envoi_engine::AgentAccounts::default(),
+        print_line: |_| {},
+        stream_cap_bytes: None,
+        too_wide: Vec::new(),
+        bounds: envoi_tree::Bounds::default(),
+        waits_to_start: false,
+    };
+    let envoi_journal::Taken::Lease(lease) = envoi_journal::Lease::try_take(store.layout()).unwrap() else {
+        panic!("nobody has it")
+    };
+    let started = envoi_engine::Host::start(Arc::clone(&store), lease, &settings);
+    assert!(matches!(started, Err((envoi_engine::HostError::Replica, _))));
+    assert!(envoi_journal::Lease::take_over(store.layout()).is_err(), "nor does one that takes over");
+    // The mark is the first thing that a replica writes.
+    let id = RunId::new("run_1").unwrap();
+    let one = replica(folder.path(), "one");
+    for commit in lived(&shared(folder.path()), &id, "words") {
+        one.put(commit).unwrap();
+    }
+    drop(one);
+    std::fs::remove_file(store.layout().replica_mark()).unwrap();
+    let opened = Replica::open(&store, shared(folder.path()), |line| panic!("{line}"));
+    assert!(matches!(opened, Err(ReplicaError::Own)));
+}
