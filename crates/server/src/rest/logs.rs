@@ -26,6 +26,7 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let from = request.after()?;
     let limit = request.limit()?;
     let run = request.run(app)?;
+    app.desk.has_output()?;
     let attempts = app.read(|reader| reader.attempts_started(&run, from, limit).map_err(Problem::from))?;
     let full = u32::try_from(attempts.len()).is_ok_and(|found| found == limit);
     let next = attempts.last().filter(|_| full).map(|(seq, _)| *seq);
@@ -47,6 +48,7 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
 /// `getLog`.
 pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let run = request.run(app)?;
+    app.desk.has_output()?;
     let name = request.param("attempt");
     let stream = request.param("stream");
     let none = || Problem::not_found("log", &format!("{name}/{stream}"));

@@ -28,6 +28,20 @@ impl From<Commands> for Desk {
 }
 
 impl Desk {
+    /// What this process has not of the runs of another place.
+    ///
+    /// # Errors
+    /// `NOT_YET_SUPPORTED` where the runs are decided and their steps run elsewhere.
+    pub(crate) fn has_output(&self) -> Result<(), Refused> {
+        match self {
+            Self::Engine(_) => Ok(()),
+            Self::Remote(_) => {
+                let message = "the output of a cluster's steps cannot be shown yet: it stays in the folder of the worker";
+                Err(Refused::new(Code::NotYetSupported, message, None))
+            }
+        }
+    }
+
     pub(crate) fn serve(&self, request: Request, client: &Sender<Response>) {
         match self {
             Self::Engine(commands) => commands.serve(request, client),
