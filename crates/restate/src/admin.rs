@@ -1,5 +1,6 @@
 //! Makes an endpoint known to Restate.
 
+use crate::ingress::words;
 use envoi_http::{Client, NoAnswer};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub struct Admin {
 #[derive(Debug, thiserror::Error)]
 pub enum NotRegistered {
     /// No answer came from the address.
-    #[error("no answer from the admin address: {0:?}")]
+    #[error("no answer from the admin address: {}", words(.0))]
     NoAnswer(NoAnswer),
     /// Restate refuses it, or cannot reach it.
     #[error("the endpoint is refused ({status}): {text}")]

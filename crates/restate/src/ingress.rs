@@ -45,7 +45,7 @@ pub enum NotAsked {
     #[error("there is nobody to ask: such a message is sent by an object")]
     Nobody,
     /// The call may have arrived, unless this says otherwise.
-    #[error("no answer from the ingress: {0:?}")]
+    #[error("no answer from the ingress: {}", words(.0))]
     NoAnswer(NoAnswer),
     /// The ingress refuses the call, or the object cannot do it now.
     #[error("the ingress answers {status}: {text}")]
@@ -61,6 +61,12 @@ pub enum NotAsked {
         /// What was expected.
         reason: String,
     },
+}
+
+/// Why there is no answer, in words.
+pub(crate) fn words(no_answer: &NoAnswer) -> &str {
+    let (NoAnswer::NotSent(why) | NoAnswer::Unknown(why)) = no_answer;
+    why
 }
 
 impl Ingress {
