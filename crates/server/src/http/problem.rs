@@ -168,6 +168,8 @@ impl From<Refused> for Problem {
                     .hint("start it with `workspace` as `copy` or `shared`, or later")
                     .retry_after(5);
             }
+            // Of the place where runs are decided, if that is not this server. It has no secrets, and may pass.
+            Code::ServerUnreachable => return Self::new(code, message).retry_after(5),
             // Not where the client is.
             Code::SecretMissing => {
                 return Self::new(code, message)
