@@ -1,6 +1,6 @@
 //! Makes an endpoint known to Restate.
 
-use crate::ingress::words;
+use crate::reply::words;
 use envoi_http::{Client, NoAnswer};
 use std::time::Duration;
 

@@ -5,7 +5,7 @@
 use crate::{
     contents::{FlowName, Unavailable},
     names,
-    reply::Reply,
+    reply::{Reply, words},
 };
 use envoi_cluster::{
     Message,
@@ -61,12 +61,6 @@ pub enum NotAsked {
         /// What was expected.
         reason: String,
     },
-}
-
-/// Why there is no answer, in words.
-pub(crate) fn words(no_answer: &NoAnswer) -> &str {
-    let (NoAnswer::NotSent(why) | NoAnswer::Unknown(why)) = no_answer;
-    why
 }
 
 impl Ingress {

@@ -1,6 +1,7 @@
-//! What a call is answered, as it travels: a line that says which kind of answer it is, and below it the answer.
+//! What a call is answered, as it travels: a line that says which kind of answer it is, and below it the answer. Or why there is none.
 
 use envoi_cluster::wire::{Answer, Unfit};
+use envoi_http::NoAnswer;
 
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +15,12 @@ pub enum Reply {
         /// In words.
         reason: String,
     },
+}
+
+/// Why there is no answer, in words.
+pub(crate) fn words(no_answer: &NoAnswer) -> &str {
+    let (NoAnswer::NotSent(why) | NoAnswer::Unknown(why)) = no_answer;
+    why
 }
 
 /// Text that is no reply.
