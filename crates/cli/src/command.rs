@@ -16,6 +16,6 @@ pub(crate) use contract::{conformance, filter};
 pub(crate) use flow_file::{backtest, check, import, init, next, plan};
 pub(crate) use look::{artifacts, inbox, logs, runs, show, why};
 pub(crate) use reference::{completions, explain, help, manual, schema};
-pub(crate) use serving::{page, serve, token, web};
+pub(crate) use serving::{cluster, page, serve, token, web, worker};
 pub(crate) use upkeep::{doctor, repair, store};
 pub(crate) use workspace::{apply, cache, diff, gc, patch, pull_request, restore};

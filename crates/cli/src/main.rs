@@ -154,7 +154,11 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         },
         Command::Handoff { file, compact } => command::filter::handoff(file.as_deref(), compact),
         Command::Route { file, compact } => command::filter::route(file.as_deref(), compact),
-        Command::Serve(args) => command::serve::serve(&home, &args),
+        Command::Serve(args) => match &args.cluster {
+            Some(file) => command::cluster::serve(&home, &args, file),
+            None => command::serve::serve(&home, &args),
+        },
+        Command::Worker(args) => command::worker::worker(&home, &args),
         Command::Page(args) => command::page::page(&home, &args),
         Command::Token(args) => command::token::token(&home, args),
         Command::Conformance { files } => command::conformance::conformance(&files, cli.json),

@@ -1,6 +1,7 @@
 //! The store of runs: where it is, its configuration, and the runs, flows and files that a command names.
 
 pub(crate) mod attachment;
+pub(crate) mod cluster_file;
 pub(crate) mod config;
 pub(crate) mod flow_files;
 pub(crate) mod home;

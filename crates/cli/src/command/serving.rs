@@ -1,7 +1,9 @@
 //! Commands about the server: its start, its page, its tokens.
 
+pub(crate) mod cluster;
 mod going_on;
 pub(crate) mod page;
 pub(crate) mod serve;
 pub(crate) mod token;
 pub(crate) mod web;
+pub(crate) mod worker;

@@ -30,6 +30,7 @@ mod store;
 mod token;
 mod verify;
 mod why;
+mod worker;
 
 pub(crate) use answer::{AnswerArgs, ApproveArgs, Decision, DenyArgs};
 pub(crate) use apply::ApplyArgs;
@@ -58,6 +59,7 @@ pub(crate) use store::StoreCommand;
 pub(crate) use token::{TokenCommand, TokenScope};
 pub(crate) use verify::VerifyArgs;
 pub(crate) use why::WhyArgs;
+pub(crate) use worker::WorkerArgs;
 
 use clap::{Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
@@ -201,6 +203,11 @@ pub(crate) enum Command {
     },
     /// Answer over the network: REST, event streams; the engine of the store until Ctrl-C
     Serve(ServeArgs),
+    /// Run the steps of a cluster's runs on this machine, until Ctrl-C
+    ///
+    /// `envoi serve --cluster` has the runs. The worker asks for steps when it has a free slot. It needs a folder of its own: `--home`, else
+    /// `.envoi-worker` here. If it is killed, start it again with that folder, and it goes on with the steps that it had. See `envoi help cluster`.
+    Worker(WorkerArgs),
     /// Print a link that signs in, one time, to the web page of `envoi serve`
     ///
     /// The link is good for five minutes. The session acts in the name of a token; without one of that name, one is made that no

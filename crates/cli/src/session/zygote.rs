@@ -61,6 +61,7 @@ fn may_be_engine(command: &Command) -> bool {
             | Command::Restore { .. }
             | Command::Apply { .. }
             | Command::Serve(_)
+            | Command::Worker(_)
             | Command::Engine { .. }
     )
 }

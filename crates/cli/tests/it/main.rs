@@ -22,6 +22,7 @@ mod cached;
 mod cancel;
 mod check;
 mod clashes;
+mod cluster;
 mod commands;
 mod copies;
 mod correct;

@@ -57,8 +57,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let configured = config::load(store.layout())?;
     // When this server cannot come up, the present engine stays the engine and no token is shown.
     let tls = tls(&store, configured.server.tls.as_ref())?;
-    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
-    let address = args.listen.or(configured.server.listen).unwrap_or(usual);
+    let address = address(args, &configured.server);
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::new(Code::AddressUnusable, format!("{address} cannot be listened on: {error}"))
             .hint("name another with --listen; is another server there?")
@@ -105,6 +104,12 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     left
 }
 
+/// Where the server listens.
+pub(super) fn address(args: &ServeArgs, configured: &config::Server) -> SocketAddr {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    args.listen.or(configured.listen).unwrap_or(usual)
+}
+
 /// What the server waits for.
 #[derive(PartialEq, Eq)]
 enum ServerSignal {
@@ -125,13 +130,13 @@ pub(super) fn beside(store: &Arc<Store>, listener: TcpListener, desk: Commands) 
 }
 
 /// What stands between commands and models.
-struct Bridge {
+pub(super) struct Bridge {
     models: Models,
     attempt_tokens: Option<AttemptTokens>,
 }
 
 impl Bridge {
-    fn of(store: &Store, configured: envoi_flow::models::Models) -> Result<Self, Failure> {
+    pub(super) fn of(store: &Store, configured: envoi_flow::models::Models) -> Result<Self, Failure> {
         let root = store.layout().root();
         let models = configured_models::offered(configured, root);
         let attempt_tokens = configured_models::attempt_tokens(&models, root)?;
@@ -140,7 +145,7 @@ impl Bridge {
 }
 
 /// The certificate and its key, if the configuration names any.
-fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, Failure> {
+pub(super) fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, Failure> {
     let root = store.layout().root();
     let load = |(certificate, key): &(String, String)| Tls::load(&root.join(certificate), &root.join(key));
     files.map(load).transpose().map_err(|reason| {
@@ -149,7 +154,12 @@ fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, F
     })
 }
 
-fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge: Bridge) -> Settings {
+pub(super) fn settings(
+    store: &Store,
+    configured: config::Server,
+    tls: Option<Tls>,
+    bridge: Bridge,
+) -> Settings {
     let page = configured.has_page();
     let config::Server { mut hosts, origins, limits, mut a2a, public_url, .. } = configured;
     if let Some(url) = &public_url {
@@ -245,7 +255,7 @@ fn lease(store: &Store, take_over: bool) -> Result<(Lease, Option<Holder>), Fail
 }
 
 /// A store that never had a token gets one that may do everything, which is shown now and never again.
-fn first_token(store: &Store) -> Result<Option<String>, Failure> {
+pub(super) fn first_token(store: &Store) -> Result<Option<String>, Failure> {
     let reader = store.reader().map_err(Failure::store)?;
     if reader.has_tokens().map_err(Failure::store)? {
         return Ok(None);
@@ -260,7 +270,7 @@ fn first_token(store: &Store) -> Result<Option<String>, Failure> {
 }
 
 /// The warning that tokens can be read on the way.
-fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
+pub(super) fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
     let seen = !encrypted && !bound.ip().is_loopback();
     seen.then(|| {
         format!(
@@ -271,7 +281,7 @@ fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
 }
 
 /// Says where, and the first token.
-fn announce(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
+pub(super) fn announce(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return output::row(&Listening { listening: url.to_owned(), token: first.map(str::to_owned) });
     }

@@ -1,7 +1,7 @@
 //! The arguments of `envoi serve`.
 
-use clap::{Args, ValueEnum};
-use std::net::SocketAddr;
+use clap::{Args, ValueEnum, ValueHint};
+use std::{net::SocketAddr, path::PathBuf};
 
 /// `envoi serve`.
 #[derive(Debug, Args)]
@@ -15,6 +15,9 @@ pub(crate) struct ServeArgs {
     /// Become the engine even though another holds the store; that one can then neither commit nor start anything
     #[arg(long)]
     pub(crate) take_over: bool,
+    /// Show and control the runs of a cluster, whose node of Restate this file names; workers run their steps
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["jobs", "take_over"])]
+    pub(crate) cluster: Option<PathBuf>,
     /// Log what happens to stderr: error, warn, info, debug, trace or off, or TARGET=LEVEL, with commas between several
     /// [default: $ENVOI_LOG, else off]
     #[arg(long, value_name = "LEVEL")]
