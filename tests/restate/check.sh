@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Stories with a real node of Restate on the loopback: the objects of crate `cluster`, an endpoint that answers the node, and a worker in
-# the test. The node and the endpoint are killed in the midst of runs.
+# the test. The node and the endpoint are killed in the midst of runs. Other stories type the commands, and kill those.
 #
 #   tests/restate/check.sh [NAME]           only the stories whose names have this in them
 #
@@ -25,5 +25,9 @@ if [ ! -e "$folder/whole" ]; then
 fi
 RESTATE_SERVER=$folder/node_modules/$package/bin/restate-server
 export RESTATE_SERVER
+# The stories of the commands start the binary.
+ENVOI=${ENVOI:-$PWD/target/debug/envoi}
+export ENVOI
+if [ ! -x "$ENVOI" ]; then echo "tests/restate/check.sh: $ENVOI is missing; \`cargo build --workspace --bins --tests\` makes it" >&2; exit 1; fi
 # As a part of the workspace: what was built for its tests is not built again with other features.
 exec cargo test --locked --quiet --workspace --features envoi-restate/node --test node -- "$@"

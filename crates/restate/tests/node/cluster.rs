@@ -14,7 +14,7 @@ use envoi_restate::{Admin, FlowName, Ingress, NotAsked, Reply};
 use std::{
     fs::{self, File},
     net::{Ipv4Addr, TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
     thread,
@@ -66,15 +66,23 @@ impl Cluster {
         Self::with_lease(LONG_LEASE)
     }
 
-    pub(crate) fn with_lease(lease: Duration) -> Self {
+    /// A node, for endpoints of others.
+    pub(crate) fn node_alone() -> Self {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("flow.yaml"), FLOW).unwrap();
         let flow = endpoint::load(folder.path().join("flow.yaml").to_str().unwrap());
-        let mut cluster = Self { folder, ports: Ports::free(), lease, node: None, endpoint: None, flow };
+        let ports = Ports::free();
+        let mut cluster = Self { folder, ports, lease: LONG_LEASE, node: None, endpoint: None, flow };
         cluster.configure();
         cluster.start_node();
+        cluster
+    }
+
+    pub(crate) fn with_lease(lease: Duration) -> Self {
+        let mut cluster = Self::node_alone();
+        cluster.lease = lease;
         cluster.start_endpoint();
-        let admin = Admin::new(&format!("http://127.0.0.1:{}", cluster.ports.admin));
+        let admin = Admin::new(&cluster.admin_address());
         let address = format!("http://127.0.0.1:{}", cluster.ports.endpoint);
         admin.register(&address).unwrap();
         admin.register(&address).expect("safe to do again");
@@ -104,7 +112,8 @@ impl Cluster {
         fs::write(self.folder.path().join("node.toml"), text).unwrap();
     }
 
-    fn log(&self, name: &str) -> Stdio {
+    /// What a process of this story writes goes there.
+    pub(crate) fn log(&self, name: &str) -> Stdio {
         let path = self.folder.path().join(name);
         File::options().create(true).append(true).open(path).unwrap().into()
     }
@@ -161,6 +170,20 @@ impl Cluster {
         format!("http://127.0.0.1:{}", self.ports.ingress)
     }
 
+    pub(crate) fn admin_address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.admin)
+    }
+
+    /// Of the endpoint; nobody else has it.
+    pub(crate) fn endpoint_port(&self) -> u16 {
+        self.ports.endpoint
+    }
+
+    /// Of this story.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(crate) fn journals(&self) -> Journals {
         Journals::read(&self.folder.path().join("commits"))
     }
@@ -188,14 +211,14 @@ impl Cluster {
         }
     }
 
-    fn logs(&self) -> String {
+    pub(crate) fn logs(&self) -> String {
         let end = |name: &str| {
             let path: PathBuf = self.folder.path().join(name);
             let text = fs::read_to_string(path).unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();
             format!("== {name}\n{}\n", lines[lines.len().saturating_sub(40)..].join("\n"))
         };
-        end("node.log") + &end("endpoint.log")
+        ["node.log", "endpoint.log", "serve.log", "worker.log"].map(end).concat()
     }
 }
 
@@ -206,7 +229,8 @@ impl Drop for Cluster {
     }
 }
 
-fn kill(child: Option<Child>) {
+/// With SIGKILL.
+pub(crate) fn kill(child: Option<Child>) {
     if let Some(mut child) = child {
         child.kill().unwrap();
         child.wait().unwrap();

@@ -1,6 +1,6 @@
 //! Stories with a real node of Restate, on the loopback, with ports and a folder of their own: tests/restate/check.sh.
 //!
-//! [`cluster`] starts, kills and starts again a node and an endpoint; [`worker`] is a worker without commands; [`journal`] is what those who show
+//! [`commands`] are stories with the commands that people type. The others have parts of the tests in their place: [`cluster`] starts, kills and starts again a node and an endpoint; [`worker`] is a worker without commands; [`journal`] is what those who show
 //! runs have. This program is the endpoint too ([`endpoint`]), in a process of its own, so that it can be killed.
 
 #![expect(
@@ -12,6 +12,7 @@
 )]
 
 mod cluster;
+mod commands;
 mod endpoint;
 mod journal;
 mod stories;
@@ -34,7 +35,7 @@ fn main() {
     let wanted = arguments.iter().find(|argument| !argument.starts_with('-'));
     let mut failed = Vec::new();
     let mut count = 0;
-    for (name, story) in stories::ALL {
+    for (name, story) in stories::ALL.iter().chain(commands::ALL) {
         if wanted.is_some_and(|wanted| !name.contains(wanted.as_str())) {
             continue;
         }
