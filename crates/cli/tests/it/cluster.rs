@@ -51,8 +51,10 @@ fn no_engine_comes_up_where_a_server_of_a_cluster_was() {
 fn a_folder_with_runs_of_this_machine_is_no_part_of_a_cluster() {
     let stage = stage();
     stage.expect(0, &["run", "flow.yaml"]);
-    for command in ["serve", "worker"] {
-        let refused = stage.expect(8, &["--home", ".envoi", command, "--cluster", "cluster.yaml"]);
+    let serve = &["serve", "--listen", "127.0.0.1:0"][..];
+    for command in [serve, &["worker"]] {
+        let arguments = [&["--home", ".envoi"], command, &["--cluster", "cluster.yaml"]].concat();
+        let refused = stage.expect(8, &arguments);
         assert!(refused.err.contains("a folder of its own"), "{refused:?}");
     }
     stage.expect(0, &["run", "flow.yaml"]);
