@@ -6,7 +6,7 @@ use envoi_cluster::{Message as ObjectMessage, Sent, dispatcher, message::Commit,
 use envoi_contract::time::Timestamp;
 use envoi_journal::{Layout, PinnedFlow, Store};
 use envoi_kernel::{
-    Input, Status,
+    Event, Input, Status,
     event::EndStatus,
     flow::Versions,
     ids::Principal,
@@ -338,6 +338,17 @@ fn what_is_cancelled_is_ended_and_reported() {
     life.settles("one.1.1", Outcome::Cancelled);
     life.turns(&stage);
     assert_eq!(stage.ended(), Some(EndStatus::Cancelled));
+    stage.share_commits();
+    life.worker.replica.advance(&run_id()).unwrap();
+    let records = life.worker.replica.store().reader().unwrap().records(&run_id(), 0, None).unwrap();
+    let outcomes: Vec<_> = records
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::AttemptSettled(settled) => Some(settled.outcome.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(outcomes, [Outcome::Cancelled], "there is no doubt about it");
 }
 
 #[test]

@@ -20,7 +20,12 @@ const FLOW: &str = "
 flow: story
 steps:
   - id: one
-    run: echo one began >> did.txt; while [ ! -e go1 ]; do sleep 0.05; done; echo one >> did.txt; echo words > notes.md
+    run: |
+      echo one began >> did.txt
+      while [ ! -e go1 ]; do sleep 0.05; done
+      echo one >> did.txt
+      head -c 50000 /dev/zero | tr '\\0' n > notes.md
+      head -c 100000 /dev/zero | tr '\\0' t
     artifacts: [notes.md]
   - id: two
     run: echo two began >> did.txt; while [ ! -e go2 ]; do sleep 0.05; done; echo two >> did.txt
@@ -206,7 +211,10 @@ fn killed() {
     assert!(shown.contains("succeeded"), "{shown}");
     let handed = fs::read_to_string(commands.cluster.folder().join("handed.md")).unwrap();
     assert!(!handed.is_empty(), "the last step reads what was handed over");
-    assert_eq!(commands.expect(0, &["artifacts", "cat", &run, "notes.md"]), "words\n");
+    // Both are too large to travel in a message.
+    assert_eq!(commands.expect(0, &["artifacts", "cat", &run, "notes.md"]), "n".repeat(50_000));
+    let first = commands.expect(0, &["show", &run, "--handoff", "one"]);
+    assert!(first.contains(&"t".repeat(1_000)), "its text is there: {} bytes", first.len());
     // Where the server was, no engine takes its place.
     commands.kill_serve();
     let local = commands.command(&["resume", &run, "--reopen", "--take-over"]).output().unwrap();
