@@ -20,6 +20,9 @@ use std::{collections::BTreeMap, sync::Arc};
 #[derive(Clone)]
 pub struct SharedContents(Arc<dyn BlobStore>);
 
+/// The name of the lease, in milliseconds.
+const LEASE: &str = "lease_ms";
+
 /// A commit that was kept.
 pub(crate) struct KeptCommit {
     /// One event at least.
@@ -42,6 +45,26 @@ impl SharedContents {
     #[must_use]
     pub fn new(store: Arc<dyn BlobStore>) -> Self {
         Self(store)
+    }
+
+    /// Says how long the lease of the cluster is, unless it was said before; returns the one that holds. A worker with a longer one would
+    /// let a step run when another worker begins it.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it is not known which one holds.
+    pub fn agree_on_lease_ms(&self, lease_ms: u64) -> Result<u64, Unavailable> {
+        self.0.put(LEASE, lease_ms.to_string().as_bytes())?;
+        self.lease_ms()?.ok_or_else(|| damaged(LEASE, &"it is gone"))
+    }
+
+    /// The lease of the cluster; `None`: no server has said it here.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it is not known, or damaged.
+    pub fn lease_ms(&self) -> Result<Option<u64>, Unavailable> {
+        let Some(bytes) = self.0.get(LEASE)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&bytes);
+        text.parse().map(Some).map_err(|error| damaged(LEASE, &error))
     }
 
     /// Keeps a content under its digest.

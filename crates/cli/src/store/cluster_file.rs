@@ -54,6 +54,21 @@ impl ClusterFile {
         Ok(SharedContents::new(Arc::new(folder)))
     }
 
+    /// Refuses a lease that is not that of the cluster.
+    pub(crate) fn check_lease(&self, held_ms: u64) -> Result<(), Failure> {
+        if held_ms == self.cluster.lease_ms {
+            return Ok(());
+        }
+        let message = format!(
+            "`lease` is {} here, and {} in this cluster: a worker with a longer one could run a step twice at the same time",
+            envoi_flow::written_duration(self.cluster.lease_ms),
+            envoi_flow::written_duration(held_ms),
+        );
+        Err(Failure::new(Code::ConfigInvalid, message).hint(
+            "write the same one in the file of each machine; another lease takes another folder `contents` and another `endpoint`",
+        ))
+    }
+
     /// The way to the objects, for a server.
     pub(crate) fn ingress(&self) -> Ingress {
         Ingress::new(&self.cluster.ingress, CALL)

@@ -73,3 +73,18 @@ fn what_is_wrong_with_the_file_is_shown_at_its_place() {
     let both = stage.expect(2, &["serve", "--cluster", "cluster.yaml", "--jobs", "2"]);
     assert!(both.err.contains("--jobs"), "{both:?}");
 }
+
+#[test]
+fn a_worker_has_the_lease_of_its_cluster() {
+    let stage = stage();
+    let waiting = stage.start(&["worker", "--cluster", "cluster.yaml", "--home", "early"]);
+    wait_until("it waits for the server", || waiting.said().contains("waiting for it"));
+    waiting.kill();
+    let served = Served::with(&stage, &["--cluster", "cluster.yaml"]);
+    stage.write("cluster.yaml", format!("{FILE}lease: 2m\n"));
+    let worker = stage.expect(2, &["worker", "--cluster", "cluster.yaml", "--home", "worker"]);
+    assert!(worker.err.contains("`lease` is 2m here, and 1m in this cluster"), "{worker:?}");
+    served.process.kill();
+    let serve = stage.expect(2, &["serve", "--listen", "127.0.0.1:0", "--cluster", "cluster.yaml"]);
+    assert!(serve.err.contains("`lease` is 2m here"), "{serve:?}");
+}

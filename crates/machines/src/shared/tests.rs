@@ -50,3 +50,15 @@ fn a_damaged_content_is_no_content() {
     std::fs::write(folder.path().join(content_name(&digest)), b"wordz").unwrap();
     assert!(shared.content(&digest).unwrap_err().reason.contains("its bytes are others"));
 }
+
+#[test]
+fn the_first_server_says_how_long_the_lease_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = shared(folder.path());
+    assert_eq!(shared.lease_ms().unwrap(), None);
+    assert_eq!(shared.agree_on_lease_ms(60_000).unwrap(), 60_000);
+    assert_eq!(shared.agree_on_lease_ms(90_000).unwrap(), 60_000);
+    assert_eq!(shared.lease_ms().unwrap(), Some(60_000));
+    std::fs::write(folder.path().join(LEASE), "a minute").unwrap();
+    assert!(shared.lease_ms().is_err());
+}

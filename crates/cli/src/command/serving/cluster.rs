@@ -41,6 +41,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs, file: &Path) -> Result<u8, Fa
     let bound = listener.local_addr().map_err(|error| Failure::machine("the address", error))?;
     let lease = lock(&store, "another engine or server")?;
     let shared = file.shared()?;
+    file.check_lease(shared.agree_on_lease_ms(file.cluster.lease_ms).map_err(Failure::store)?)?;
     let replica = Replica::open(&store, shared.clone(), messages::say).map_err(Failure::store)?;
     let replica = Arc::new(replica);
     let _serving = answer_the_node(&file, calls, shared.clone(), &replica)?;

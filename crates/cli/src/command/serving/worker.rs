@@ -11,14 +11,17 @@ use crate::{
 };
 use envoi_contract::code::Code;
 use envoi_machines::{
-    Replica, WorkerId,
+    Replica, SharedContents, WorkerId,
     worker::{self, Settings, WorkerError},
 };
 use envoi_step::{Launcher, Presence};
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, thread, time::Duration};
 
 /// The folder of a worker, unless another one is named.
 const FOLDER: &str = ".envoi-worker";
+
+/// Between two looks for the server.
+const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) fn worker(home: &Home, args: &WorkerArgs) -> Result<u8, Failure> {
     let file = ClusterFile::read(&args.cluster)?;
@@ -31,6 +34,7 @@ pub(crate) fn worker(home: &Home, args: &WorkerArgs) -> Result<u8, Failure> {
     Presence::sweep();
     let shared = file.shared()?;
     let replica = Replica::open(&store, shared.clone(), messages::say).map_err(Failure::store)?;
+    file.check_lease(lease_of(&shared)?)?;
     let usual = || u32::try_from(environment::default_jobs()).unwrap_or(u32::MAX);
     let settings = Settings {
         name,
@@ -50,6 +54,23 @@ pub(crate) fn worker(home: &Home, args: &WorkerArgs) -> Result<u8, Failure> {
     worker::work(replica, shared, file.ingress_within_lease(), settings, joined)
         .map(|()| 0)
         .map_err(|error| failed(&error))
+}
+
+/// The lease of the cluster. Waits until its server has said it: with another folder a worker would find no events either.
+fn lease_of(shared: &SharedContents) -> Result<u64, Failure> {
+    let mut has_complained = false;
+    loop {
+        if let Some(lease_ms) = shared.lease_ms().map_err(Failure::store)? {
+            return Ok(lease_ms);
+        }
+        if !has_complained {
+            messages::say(
+                "no `envoi serve --cluster` has used the folder `contents` yet: waiting for it (is it the same folder?)",
+            );
+        }
+        has_complained = true;
+        thread::sleep(PAUSE);
+    }
 }
 
 fn random_number() -> io::Result<u64> {
