@@ -117,11 +117,13 @@ impl Turn<'_> {
     fn join(&mut self, last: u64, request: u64, instance: String) -> Reply {
         let state = &mut self.state;
         let is_again = state.incarnation > 0 && request == state.request;
-        if !is_again {
-            if last != state.incarnation {
+        let is_same_instance = instance == state.instance;
+        // A copy of the folder that was made before the answer came has the number too, and is another instance.
+        if !(is_again && is_same_instance) {
+            if !is_again && last != state.incarnation {
                 return Reply::Copied;
             }
-            if state.lives && instance != state.instance {
+            if state.lives && !is_same_instance {
                 return Reply::Wait;
             }
             state.incarnation = state.incarnation.saturating_add(1);

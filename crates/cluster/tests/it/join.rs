@@ -45,3 +45,21 @@ fn an_older_copy_of_its_disk_is_refused_and_a_call_made_again_is_not() {
     assert_eq!(join(&second, 1, 3, "here"), (second.clone(), Reply::Copied));
     assert_eq!(join(&second, 1, 2, "here"), (second, reply));
 }
+
+#[test]
+fn a_copy_made_before_the_answer_came_does_not_share_the_life() {
+    let (first, _) = join(&State::default(), 0, 1, "here");
+    assert_eq!(
+        join(&first, 0, 1, "beside"),
+        (first.clone(), Reply::Wait),
+        "the life is that of the other one"
+    );
+    let check = ToWorkerSlot::Check { incarnation: 1, beats: 1 };
+    let (lost, _, _) = handle(&worker(), first, check, LEASE_MS);
+    // Rebooted while it was joining, it has the number and is another instance too.
+    let (second, reply) = join(&lost, 0, 1, "beside");
+    assert!(matches!(reply, Reply::Joined { lost: 1, .. }), "nothing of the life before is begun: {reply:?}");
+    assert_eq!(joined(&reply), Some(2));
+    assert_eq!(join(&second, 0, 1, "here").1, Reply::Wait, "now it is the copy");
+    assert_eq!(join(&second, 1, 2, "here").1, Reply::Copied);
+}

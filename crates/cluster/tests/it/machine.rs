@@ -29,6 +29,8 @@ pub(crate) enum Command {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk {
     pub(crate) incarnation: u64,
+    /// The number of the call by which it wants to join, until it has joined.
+    pub(crate) joining: Option<u64>,
     /// With the incarnation that each was started in.
     pub(crate) attempts: BTreeMap<Key, (u64, Command)>,
 }

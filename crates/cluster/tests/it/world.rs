@@ -323,11 +323,11 @@ impl World {
     fn ask_to_join(&mut self, machine: usize) {
         self.count += 1;
         let request = self.count;
-        let Some(process) = &mut self.machines[machine].process else { return };
-        if process.request == 0 {
-            process.request = request;
-        }
-        let request = process.request;
+        let Machine { process, disk, .. } = &mut self.machines[machine];
+        let Some(process) = process else { return };
+        // A process that was killed left it, and a copy has it too.
+        let request = *disk.joining.get_or_insert(request);
+        process.request = request;
         let last = self.machines[machine].disk.incarnation;
         self.call(machine, Call::Join { request, last, sent_at: self.now });
     }
@@ -481,7 +481,8 @@ impl World {
         }
         match reply {
             worker_slot::Reply::Joined { place, lost } => {
-                self.machines[machine].disk.incarnation = place.incarnation;
+                let disk = &mut self.machines[machine].disk;
+                (disk.incarnation, disk.joining) = (place.incarnation, None);
                 let of_lost: Vec<Key> = self.machines[machine]
                     .running()
                     .into_iter()
