@@ -11,7 +11,7 @@ use envoi_cluster::{
 };
 use envoi_contract::code::Code;
 use envoi_engine::{
-    EngineError, Watcher,
+    EngineError, Notices, Watcher,
     elsewhere::{self, Beginning, RemoteCommands},
     load_run, now,
     protocol::{AnswerRequest, Refused, Request, Response, StartRequest, WorkspaceUse},
@@ -35,6 +35,7 @@ pub struct ClusterCommands {
     replica: Arc<Replica>,
     shared: SharedContents,
     ingress: Ingress,
+    notices: Notices,
 }
 
 /// How long a client waits until what it has changed is shown here.
@@ -68,10 +69,11 @@ impl RemoteCommands for ClusterCommands {
 }
 
 impl ClusterCommands {
-    /// For the runs that `replica` shows, at the node with this ingress.
+    /// For the runs that `replica` shows, at the node with this ingress. Of `notices`, only the variables count that no expression may
+    /// read: no notice is sent.
     #[must_use]
-    pub fn new(replica: Arc<Replica>, shared: SharedContents, ingress: Ingress) -> Self {
-        Self { replica, shared, ingress }
+    pub fn new(replica: Arc<Replica>, shared: SharedContents, ingress: Ingress, notices: Notices) -> Self {
+        Self { replica, shared, ingress, notices }
     }
 
     fn start(&self, request: &StartRequest) -> Result<(), Refused> {
@@ -84,7 +86,8 @@ impl ClusterCommands {
         let named = &request.caller.flow_dir;
         let run_base = self.replica.store().layout().run(id);
         // The folder that the flow names is checked below: whether there is one says the flow.
-        let Beginning { flow, pinned, mut start } = elsewhere::beginning(request, named, &run_base)?;
+        let Beginning { flow, pinned, mut start } =
+            elsewhere::beginning(request, named, &run_base, &self.notices)?;
         check_flow(&flow)?;
         let workspace = named.join(&flow.workspace);
         let workspace = workspace.canonicalize().map_err(|error| {

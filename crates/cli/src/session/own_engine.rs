@@ -244,7 +244,7 @@ pub(crate) fn start(
 }
 
 /// How notices are sent: the targets of the configuration, and their variables of this environment.
-fn notices(configured: &Config) -> Notices {
+pub(crate) fn notices(configured: &Config) -> Notices {
     Notices {
         keys: configured_models::key_variables(&configured.models)
             .into_iter()

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     attempts::secrets,
+    delivery::{callers::Callers, settings::Notices},
     model::{
         protocol::{CallerWire, Refused, Request, Response, StartRequest},
         runner::Caller,
@@ -48,12 +49,19 @@ pub struct Beginning {
     pub start: Start,
 }
 
-/// Checks a request to start a run that works in `workspace`. Secrets are not looked at: they are the worker's.
+/// Checks a request to start a run that works in `workspace`. Secrets are not looked at: they are the worker's. The variables whose values
+/// are stored nowhere are those of `notices`, as on one machine.
 ///
 /// # Errors
 /// As the engine refuses it: `FLOW_INVALID`, `INPUT_INVALID`, `YES_TO_INVALID`.
-pub fn beginning(request: &StartRequest, workspace: &Path, run_base: &Path) -> Result<Beginning, Refused> {
+pub fn beginning(
+    request: &StartRequest,
+    workspace: &Path,
+    run_base: &Path,
+    notices: &Notices,
+) -> Result<Beginning, Refused> {
     let Checked { parsed, inputs } = start::checked(request)?;
+    start::check_tokens(&Callers::new(notices), &parsed.flow)?;
     start::check_yes_to(&parsed.flow, &request.yes_to)?;
     let place = Where { workspace, run_base, isolated: None };
     Ok(Beginning {

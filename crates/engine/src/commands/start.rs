@@ -15,6 +15,7 @@ use crate::model::{
 };
 use crate::{
     attempts::{presence::Manner, secrets::caller_of},
+    delivery::callers::Callers,
     query::{
         activity::{has_attempt_at_work, is_held},
         flow_cache::{ParsedFlow, parsed_flow},
@@ -54,7 +55,7 @@ impl Commands {
         let flow = Arc::clone(&parsed.flow);
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
-        self.check_tokens(&flow)?;
+        check_tokens(&self.callers, &flow)?;
         let part = match &request.part {
             Some(wanted) => Some(self.part(&flow, wanted, &request.by)?),
             None => None,
@@ -115,16 +116,6 @@ impl Commands {
     pub(super) fn may_begin(&self, within: &[CallingAttempt]) -> Result<(), Refused> {
         let within = within.to_vec();
         Ok(self.exchange(|reply| Message::MayBegin { within, reply })?)
-    }
-
-    /// What an expression reads of the environment is stored, and a token is stored nowhere.
-    fn check_tokens(&self, flow: &Flow) -> Result<(), Refused> {
-        let Some(name) = self.callers.token_read_by(flow) else { return Ok(()) };
-        let message = format!(
-            "`env.{name}` in an expression reads the token of a webhook or the key of a model, whose value is never stored"
-        );
-        let hint = "declare it in `secrets`, and let the command read it from its environment";
-        Err(Refused::new(Code::FlowInvalid, message, Some(hint)))
     }
 
     /// Makes the folder of a new run, with the list of the attempts that are given to a supervisor: from its first event on,
@@ -298,6 +289,16 @@ pub(super) struct Where<'w> {
     pub(super) workspace: &'w Path,
     pub(super) run_base: &'w Path,
     pub(super) isolated: Option<Box<Isolated>>,
+}
+
+/// What an expression reads of the environment is stored, and a token is stored nowhere.
+pub(super) fn check_tokens(callers: &Callers, flow: &Flow) -> Result<(), Refused> {
+    let Some(name) = callers.token_read_by(flow) else { return Ok(()) };
+    let message = format!(
+        "`env.{name}` in an expression reads the token of a webhook or the key of a model, whose value is never stored"
+    );
+    let hint = "declare it in `secrets`, and let the command read it from its environment";
+    Err(Refused::new(Code::FlowInvalid, message, Some(hint)))
 }
 
 /// The input that begins the run of a request.

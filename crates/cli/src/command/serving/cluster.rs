@@ -11,6 +11,7 @@ use crate::{
         interrupts::{self, Mode},
         messages,
     },
+    session::own_engine,
     store::{cluster_file::ClusterFile, config, home::Home},
 };
 use envoi_contract::code::Code;
@@ -52,10 +53,11 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs, file: &Path) -> Result<u8, Fa
         let _ = signals.send(());
     })))?;
     let first = serve::first_token(&store)?;
+    let notices = own_engine::notices(&configured);
     let bridge = Bridge::of(&store, configured.models)?;
     let settings = serve::settings(&store, configured.server, tls, bridge);
     let encrypted = settings.tls.is_some();
-    let commands = ClusterCommands::new(replica, shared, file.ingress());
+    let commands = ClusterCommands::new(replica, shared, file.ingress(), notices);
     let server = Server::start(listener, settings, Arc::clone(&store), Desk::Remote(Arc::new(commands)))
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
     serve::warning(bound, encrypted).iter().for_each(|text| messages::say(text));
