@@ -143,6 +143,11 @@ pub fn work(
     }
 }
 
+/// How long an attempt may run after the last beat that was answered was sent. What is left of the lease is for its end.
+fn runs_for_ms(lease_ms: u64) -> u64 {
+    lease_ms.saturating_mul(3) / 5
+}
+
 /// What is around a worker, and is another thing in its tests.
 struct Around {
     objects: Box<dyn Objects>,
@@ -483,7 +488,7 @@ impl Worker {
     /// A beat that was sent then was answered: attempts may run so much longer.
     fn lasts_since(&mut self, sent_ms: u64) {
         let lease_ms = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
-        let until_ms = sent_ms.saturating_add(lease_ms.saturating_mul(3) / 5);
+        let until_ms = sent_ms.saturating_add(runs_for_ms(lease_ms));
         self.around.until_ms.store(until_ms, Ordering::Relaxed);
         let Some(life) = &mut self.life else { return };
         if sent_ms < life.renewed_ms.saturating_add(lease_ms / 20) {

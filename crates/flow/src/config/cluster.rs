@@ -23,8 +23,9 @@ pub(crate) const CLUSTER: Vocabulary = Vocabulary {
 
 /// A minute: a worker may be restarted, and one that is gone is given up soon.
 const LEASE_MS: u64 = 60_000;
-/// Commands are ended at three fifths of it, by supervisors that look each second.
-const LEASES_MS: RangeInclusive<u64> = 5_000..=3_600_000;
+/// The shortest lease. Commands get TERM at three fifths of it, and have two graces until all that they have begun is killed.
+pub const SHORTEST_LEASE_MS: u64 = 30_000;
+const LEASES_MS: RangeInclusive<u64> = SHORTEST_LEASE_MS..=3_600_000;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +99,7 @@ fn lease(node: &Node, problems: &mut Problems) -> Option<u64> {
     }
     refuse(
         problems,
-        Diagnostic::invalid(node.span, "`lease` is past its bounds").help("5s to 1h are possible"),
+        Diagnostic::invalid(node.span, "`lease` is past its bounds").help("30s to 1h are possible: a step that is cut off needs time to end before another worker may run it"),
     )
 }
 
@@ -112,17 +113,17 @@ mod tests {
     fn a_file_says_where_the_node_is_and_the_rest_has_defaults() {
         let least = load("cluster.yaml", LEAST).unwrap();
         assert_eq!((least.endpoint.as_str(), least.lease_ms), ("http://127.0.0.1:9080", 60_000));
-        let all = load("cluster.yaml", &format!("{LEAST}lease: 10s\nendpoint: http://envoi.internal:9080\n"))
+        let all = load("cluster.yaml", &format!("{LEAST}lease: 30s\nendpoint: http://envoi.internal:9080\n"))
             .unwrap();
-        assert_eq!((all.endpoint.as_str(), all.lease_ms), ("http://envoi.internal:9080", 10_000));
+        assert_eq!((all.endpoint.as_str(), all.lease_ms), ("http://envoi.internal:9080", 30_000));
     }
 
     #[test]
     fn each_mistake_is_reported_at_once() {
         let mistakes = |text: &str| load("cluster.yaml", text).unwrap_err().diagnostics.len();
         assert_eq!(mistakes(""), 1);
-        assert_eq!(mistakes("lease: 10s"), 4, "what is missing");
-        for line in ["lease: 1s", "lease: 2h", "contents: 1", "endpoint: 127.0.0.1", "leese: 10s"] {
+        assert_eq!(mistakes("lease: 30s"), 4, "what is missing");
+        for line in ["lease: 29s", "lease: 2h", "contents: 1", "endpoint: 127.0.0.1", "leese: 30s"] {
             assert_eq!(
                 mistakes(&format!("{LEAST}{line}\n").replace("contents: contents\ncontents", "contents")),
                 1,

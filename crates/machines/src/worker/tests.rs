@@ -393,6 +393,12 @@ fn a_worker_that_is_cut_off_begins_nothing() {
 }
 
 #[test]
+fn what_is_cut_off_has_ended_before_the_shortest_lease_is_over() {
+    let lease_ms = envoi_flow::cluster::SHORTEST_LEASE_MS;
+    assert!(runs_for_ms(lease_ms) + Lease::ENDS_WITHIN_MS < lease_ms);
+}
+
+#[test]
 fn a_worker_that_was_given_up_ends_what_it_runs_and_joins_again() {
     let stage = Stage::new();
     let mut life = stage.begin();

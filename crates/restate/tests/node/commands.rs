@@ -240,7 +240,7 @@ steps:
 ";
 
 fn stopped() {
-    let commands = Commands::begin_with("10s", ENDLESS);
+    let commands = Commands::begin_with("30s", ENDLESS);
     let run = commands.expect(0, &["run", "flow.yaml", "--share-workspace", "--detach"]);
     let run = run.split_whitespace().find(|word| word.starts_with("run_")).expect("an id").to_owned();
     commands.wait_until_did("began");

@@ -11,8 +11,10 @@
 use serde::{Deserialize, Serialize};
 use std::io;
 
-use super::dir::AttemptDir;
+use super::{dir::AttemptDir, spec::Spec};
 
+/// After its command has gone, what is left in its pipes is waited for so long.
+pub(crate) const PIPES_END_MS: u64 = 1_000;
 /// Far more than such a file ever has.
 const LARGEST_BYTES: u64 = 4096;
 
@@ -27,6 +29,10 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// From the deadline until nothing of an attempt is left, at most: the grace of its command, the time in which the pipes are read, and the
+    /// grace of what the command has left behind. Not counted: a process that the kernel does not let go.
+    pub const ENDS_WITHIN_MS: u64 = 2 * Spec::GRACE_MS + PIPES_END_MS;
+
     /// Renews the lease of an attempt, whose folder is there. It never gets shorter: an earlier deadline than the one that holds changes
     /// nothing. At the deadline the command gets TERM, and KILL after its grace: whoever gives the attempt to another machine waits longer.
     ///

@@ -15,14 +15,14 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
 
 use super::Attempt;
 use super::signals::Signals;
-use crate::attempt::lease::boot_ms;
+use crate::attempt::lease::{PIPES_END_MS, boot_ms};
 use crate::attempt::processes::{self, Marks, Process, Sent};
 use crate::attempt::record::Outcome;
 use crate::disk::pieces;
 use crate::output::stream::StreamFile;
 
 /// How long the end of the pipes is awaited when the command is over: something it left behind may hold them for ever.
-const PIPES_END: Duration = Duration::from_secs(1);
+const PIPES_END: Duration = Duration::from_millis(PIPES_END_MS);
 
 /// How long after the grace a child is awaited that is in no list and so cannot be ended, before it is left.
 const UNSEEN: Duration = Duration::from_secs(5);
