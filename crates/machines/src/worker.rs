@@ -186,6 +186,8 @@ struct Life {
     beats: u64,
     /// Up to here its mail is read.
     read: u64,
+    /// All that its last answered beat named is read: what runs here of an earlier life is in `here`.
+    knows: bool,
     /// When the leases of the attempts were renewed last, by [`boot_ms`].
     renewed_ms: u64,
 }
@@ -240,7 +242,7 @@ impl Worker {
             match self.ask_own(join)? {
                 Some(worker_slot::Reply::Joined { place, lost }) => {
                     self.identity.joined(place.incarnation)?;
-                    self.life = Some(Life { place, lost, beats: 0, read: 0, renewed_ms: 0 });
+                    self.life = Some(Life { place, lost, beats: 0, read: 0, knows: false, renewed_ms: 0 });
                     self.lasts_since(sent_ms);
                     return Ok(());
                 }
@@ -412,8 +414,9 @@ impl Worker {
     /// Says that it lives, and what is free. Looks at the runs that its mail names; says whether there were any.
     fn beat(&mut self) -> Result<bool, WorkerError> {
         let used = u32::try_from(self.here.len()).unwrap_or(u32::MAX);
-        let free = self.settings.jobs.saturating_sub(used);
         let Some(life) = &mut self.life else { return Ok(false) };
+        // What an earlier life has begun uses slots, and is not known before the mail is read.
+        let free = if life.knows { self.settings.jobs.saturating_sub(used) } else { 0 };
         life.beats = life.beats.saturating_add(1);
         let (number, read, incarnation) = (life.beats, life.read, life.place.incarnation);
         let sent_ms = boot_ms();
@@ -425,6 +428,7 @@ impl Worker {
         };
         self.lasts_since(sent_ms);
         let mut has_mail = false;
+        let last = mail.last().map_or(0, |(number, _)| *number);
         for (number, run) in mail.into_iter().filter(|(number, _)| *number > read) {
             has_mail = true;
             let Some(caller) = self.caller() else { break };
@@ -432,6 +436,7 @@ impl Worker {
             self.does(&run, wanted);
             self.life.iter_mut().for_each(|life| life.read = number);
         }
+        self.life.iter_mut().for_each(|life| life.knows = life.read >= last);
         Ok(has_mail)
     }
 

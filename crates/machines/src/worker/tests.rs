@@ -33,6 +33,8 @@ struct Platform {
     commits: Vec<Commit>,
     /// So many of the next calls are done and not answered.
     unanswered: u32,
+    /// What the beats have said.
+    free: Vec<u32>,
 }
 
 impl Platform {
@@ -46,6 +48,9 @@ impl Platform {
                 (handled.sent, Some(answer))
             }
             ObjectMessage::WorkerSlot(id, message) => {
+                if let ToWorkerSlot::Beat { free, .. } = &message {
+                    self.free.push(*free);
+                }
                 let state = self.workers.remove(&id).unwrap_or_default();
                 let lease_ms = u64::try_from(LEASE.as_millis()).unwrap();
                 let (state, sent, reply) = worker_slot::handle(&id, state, message, lease_ms);
@@ -145,6 +150,7 @@ impl Stage {
             later: Vec::new(),
             commits: Vec::new(),
             unanswered: 0,
+            free: Vec::new(),
         };
         let stage = Self { folder, platform: Arc::new(Mutex::new(platform)), shared };
         stage.tell(Input::Start(Box::new(Start {
@@ -308,6 +314,21 @@ fn a_worker_that_was_killed_looks_at_what_it_had_and_nothing_is_decided_anew() {
 }
 
 #[test]
+fn a_worker_that_is_back_offers_no_slot_before_it_knows_what_it_runs() {
+    let stage = Stage::new();
+    let mut before = stage.begin();
+    before.turns(&stage);
+    drop(before);
+    stage.platform.lock().unwrap().free.clear();
+    let mut after = stage.begin();
+    stage.platform.lock().unwrap().unanswered = 1;
+    for _ in 0..3 {
+        after.worker.turn().unwrap();
+    }
+    assert_eq!(stage.platform.lock().unwrap().free, [0, 0, 1], "of two, one is used");
+}
+
+#[test]
 fn a_report_without_an_answer_is_made_again() {
     let stage = Stage::new();
     let mut life = stage.begin();
@@ -356,8 +377,9 @@ fn what_is_cancelled_before_it_was_begun_is_begun_only_to_be_ended() {
     let by = Principal { tenant: "local".to_owned(), actor: "ada".to_owned() };
     let stage = Stage::new();
     let mut life = stage.begin();
-    life.worker.turn().unwrap();
-    life.worker.turn().unwrap();
+    for _ in 0..3 {
+        life.worker.turn().unwrap();
+    }
     assert!(!life.worker.here.is_empty() && life.ensured().is_empty());
     stage.tell(Input::Cancel { by });
     life.turns(&stage);
@@ -381,8 +403,9 @@ fn a_command_that_nobody_wanted_ended_is_in_doubt() {
 fn a_worker_that_is_cut_off_begins_nothing() {
     let stage = Stage::new();
     let mut life = stage.begin();
-    life.worker.turn().unwrap();
-    life.worker.turn().unwrap();
+    for _ in 0..3 {
+        life.worker.turn().unwrap();
+    }
     stage.share_commits();
     life.worker.around.until_ms.store(boot_ms(), Ordering::Relaxed);
     life.worker.begin_wanted();
