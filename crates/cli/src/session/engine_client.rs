@@ -13,14 +13,16 @@ use crate::{
     session::{
         interactive::Conversation,
         outcome::End,
-        own_engine::{Beside, EngineSetup, LAST_SPANS, Person, be_the_engine, start, stopped_by},
+        own_engine::{
+            Beside, EngineSetup, LAST_SPANS, Person, be_the_engine, not_started, start, stopped_by,
+        },
         sent_request::{go_on_with, identified, is_enough, was_done},
     },
     view::printer::Printer,
 };
 use envoi_contract::code::Code;
 use envoi_engine::{
-    Client, ClientError, PerAttempt,
+    Client, ClientError, HostError, PerAttempt,
     protocol::{Request, Response},
     retention::{CollectRequest, Collected},
 };
@@ -134,6 +136,10 @@ fn extra(holder: Option<&Holder>) -> Duration {
 }
 
 fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Holder>), Failure> {
+    // Its holder, if there is one, is a server or a worker of a cluster, which takes no requests of commands.
+    if layout.replica_mark().symlink_metadata().is_ok() {
+        return Err(not_started(&HostError::Replica));
+    }
     let taken = Lease::try_take(layout).map_err(Failure::lease)?;
     match taken {
         Taken::Lease(lease) => Ok((Some(lease), None)),

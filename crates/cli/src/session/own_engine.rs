@@ -189,7 +189,7 @@ pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
 }
 
 /// Why it has not come up. Another engine may have taken over meanwhile.
-fn not_started(error: &HostError) -> Failure {
+pub(super) fn not_started(error: &HostError) -> Failure {
     match error {
         HostError::Store(CommitError::Fenced { .. }) => taken_over(error),
         HostError::Replica => Failure::new(Code::RunForeign, error.to_string())

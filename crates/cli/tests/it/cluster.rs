@@ -37,8 +37,13 @@ fn a_server_of_a_cluster_comes_up_before_its_node_and_says_that_it_waits() {
 #[test]
 fn no_engine_comes_up_where_a_server_of_a_cluster_was() {
     let stage = stage();
-    Served::with(&stage, &["--cluster", "cluster.yaml"]).process.kill();
+    let served = Served::with(&stage, &["--cluster", "cluster.yaml"]);
     let take_over = ["run", "flow.yaml", "--take-over"];
+    for arguments in [&["run", "flow.yaml"][..], &take_over] {
+        let refused = stage.expect(6, arguments);
+        assert!(refused.err.contains("RUN_FOREIGN"), "beside the server: {refused:?}");
+    }
+    served.process.kill();
     for arguments in [&["run", "flow.yaml"][..], &["serve", "--listen", "127.0.0.1:0"], &take_over] {
         let refused = stage.expect(6, arguments);
         assert!(refused.err.contains("RUN_FOREIGN"), "{refused:?}");
