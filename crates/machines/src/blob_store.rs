@@ -11,7 +11,7 @@ use std::{
 };
 
 /// The most bytes under one name. They are in memory when they are read.
-const MOST_BYTES: u64 = 1024 * 1024 * 1024;
+pub(crate) const MOST_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// See the module. A name is a path with `/`, of letters, digits, `-`, `_` and `.`.
 pub trait BlobStore: Send + Sync + 'static {
@@ -57,6 +57,7 @@ impl BlobStore for Folder {
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Unavailable> {
         let place = self.0.join(name);
+        check_size(&place, bytes.len(), MOST_BYTES)?;
         let put = || {
             let folder = envoi_durable::parent(&place);
             if place.is_file() {
@@ -72,6 +73,16 @@ impl BlobStore for Folder {
         };
         put().map_err(|error| self.failed(name, &error))
     }
+}
+
+/// What could not be read again is not written.
+fn check_size(place: &Path, bytes: usize, most: u64) -> Result<(), Unavailable> {
+    if u64::try_from(bytes).is_ok_and(|bytes| bytes <= most) {
+        return Ok(());
+    }
+    Err(Unavailable {
+        reason: format!("`{}`: {bytes} bytes, and at most {most} can be kept", place.display()),
+    })
 }
 
 #[cfg(test)]
@@ -98,5 +109,12 @@ mod tests {
         std::fs::write(folder.path().join("file"), "").unwrap();
         let error = store.put("file/b", b"x").unwrap_err();
         assert!(error.reason.contains("file/b"), "{error}");
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_written() {
+        let place = Path::new("contents/sha256/ab");
+        assert!(check_size(place, 8, 8).is_ok());
+        assert!(check_size(place, 9, 8).unwrap_err().reason.contains("9 bytes, and at most 8"));
     }
 }

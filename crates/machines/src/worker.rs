@@ -10,7 +10,7 @@
 
 mod identity;
 
-use crate::{replica::Replica, shared::SharedContents};
+use crate::{blob_store::MOST_BYTES, replica::Replica, shared::SharedContents};
 use envoi_cluster::{
     Message as ToObject, Place, Wanted, WorkerId,
     message::{Caller, ToRun, ToWorkerSlot},
@@ -23,8 +23,10 @@ use envoi_engine::{
 };
 use envoi_kernel::{
     Flow, Run,
-    event::{AttemptStarted, Outcome},
+    event::{AttemptStarted, Blob, Outcome},
+    files::{MOST_LISTED, MOST_LISTED_BYTES, are_listed},
     ids::{AttemptId, RunId},
+    input::AttemptResult,
 };
 use envoi_restate::{Ingress, NotAsked, Reply, Unavailable};
 use envoi_step::{AttemptDir, Launcher, Lease, boot_ms, instance_id};
@@ -401,7 +403,8 @@ impl Worker {
                 blobs.iter().try_for_each(|(_, bytes)| self.shared.keep(bytes))?;
                 let checked =
                     self.replica.with_run(run, |run| elsewhere::checked_result(run, (**result).clone()))?;
-                let result = Box::new(checked.unwrap_or_else(|| (**result).clone()));
+                let checked = checked.unwrap_or_else(|| (**result).clone());
+                let result = Box::new(without_excess(checked));
                 Ok(ToRun::Settled { caller, result })
             }
             Settlement::InDoubt { evidence } => Ok(in_doubt(caller, evidence.clone())),
@@ -567,6 +570,26 @@ impl Worker {
         }
         self.has_complained = true;
     }
+}
+
+/// A result that the cluster takes. Files that it cannot hand over are left out, and the step fails with the reason.
+fn without_excess(result: AttemptResult) -> AttemptResult {
+    let path_bytes = result.files.iter().fold(0_usize, |sum, file| sum.saturating_add(file.path.len()));
+    let is_too_large = |blob: &Option<Blob>| blob.as_ref().is_some_and(|blob| blob.size > MOST_BYTES);
+    let large = result.files.iter().find(|file| is_too_large(&file.blob) || is_too_large(&file.before));
+    let excess = match large {
+        Some(file) => format!(
+            "`{}` has, or had, more than {MOST_BYTES} bytes: a cluster takes no such file yet",
+            file.path
+        ),
+        None if !are_listed(result.files.len(), path_bytes) => format!(
+            "the step hands over {} files, and a cluster takes at most {MOST_LISTED}, or {MOST_LISTED_BYTES} bytes of paths, yet: \
+             pack them, or narrow `artifacts`",
+            result.files.len(),
+        ),
+        None => return result,
+    };
+    AttemptResult { files: Vec::new(), excess: Some(excess), ..result }
 }
 
 fn not_understood(answer: &dyn std::fmt::Debug) -> WorkerError {

@@ -3,14 +3,14 @@
 use super::*;
 use crate::blob_store::Folder;
 use envoi_cluster::{Message as ObjectMessage, Sent, dispatcher, message::Commit, run};
-use envoi_contract::time::Timestamp;
+use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Layout, PinnedFlow, Store};
 use envoi_kernel::{
     Event, Input, Status,
-    event::EndStatus,
+    event::{Change, EndStatus, FileChange},
     flow::Versions,
     ids::Principal,
-    input::{AttemptResult, Start},
+    input::Start,
     requester::Requester,
 };
 use std::{
@@ -248,8 +248,13 @@ impl Life {
     }
 
     fn settles(&self, attempt: &str, outcome: Outcome) {
+        self.settles_with(attempt, outcome, Vec::new());
+    }
+
+    fn settles_with(&self, attempt: &str, outcome: Outcome, files: Vec<FileChange>) {
         let attempt = AttemptId::parse(attempt).unwrap();
         let result = AttemptResult::empty(attempt.clone(), outcome, Timestamp::from_millis(1_000));
+        let result = AttemptResult { files, ..result };
         let settlement = Settlement::Finished { result: Box::new(result), blobs: Vec::new() };
         self.mailbox.send(Message::Settled { run: run_id(), attempt, settlement }).unwrap();
     }
@@ -397,6 +402,31 @@ fn a_command_that_nobody_wanted_ended_is_in_doubt() {
     // The flow says nothing of such an attempt: a person is asked.
     assert!(matches!(stage.status(), Status::Waiting { .. }), "{:?}", stage.status());
     assert_eq!(life.ensured(), ["one.1.1"], "nothing is begun again unasked");
+}
+
+#[test]
+fn what_a_cluster_cannot_hand_over_makes_the_step_fail() {
+    let file = |path: String, size: u64| FileChange {
+        path,
+        change: Change::Created,
+        blob: Some(Blob { digest: Digest::of(b"x"), size }),
+        before: None,
+    };
+    let many = |count: usize| (0..count).map(|number| file(format!("{number}.txt"), 1)).collect::<Vec<_>>();
+    for (files, fails) in [
+        (many(MOST_LISTED), false),
+        (many(MOST_LISTED + 1), true),
+        (vec![file("large.bin".to_owned(), MOST_BYTES + 1)], true),
+    ] {
+        let stage = Stage::new();
+        stage.shared.keep(b"x").unwrap();
+        let mut life = stage.begin();
+        life.turns(&stage);
+        life.settles_with("one.1.1", Outcome::Exited { code: 0 }, files);
+        life.turns(&stage);
+        assert_eq!(stage.ended() == Some(EndStatus::Failed), fails, "{:?}", stage.status());
+        assert_eq!(life.ensured().len(), if fails { 1 } else { 2 }, "nothing is reported again and again");
+    }
 }
 
 #[test]
