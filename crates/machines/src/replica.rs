@@ -130,6 +130,11 @@ impl Replica {
     /// # Errors
     /// [`Unavailable`]: it must not be sent yet.
     pub fn share(&self, posted: &Posted) -> Result<(), Unavailable> {
+        self.share_with(posted, || {})
+    }
+
+    /// As [`Self::share`], which may take long: `between` is called before each content.
+    pub(crate) fn share_with(&self, posted: &Posted, mut between: impl FnMut()) -> Result<(), Unavailable> {
         let text = posted.clone().written().map_err(|error| unavailable(&error))?.text;
         let mut named = BTreeSet::new();
         digests(text.as_bytes(), &mut named);
@@ -140,7 +145,10 @@ impl Replica {
         }
         for digest in named {
             match reader.blob(&digest) {
-                Ok(bytes) => self.shared.keep(&bytes)?,
+                Ok(bytes) => {
+                    between();
+                    self.shared.keep(&bytes)?;
+                }
                 // It is no content, or came with the message before it was in any store.
                 Err(BlobError::Missing { .. }) => {}
                 Err(error) => return Err(unavailable(&error)),

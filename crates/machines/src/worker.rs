@@ -195,7 +195,7 @@ struct Life {
 }
 
 struct Worker {
-    replica: Replica,
+    replica: Arc<Replica>,
     shared: SharedContents,
     settings: Settings,
     around: Around,
@@ -224,7 +224,7 @@ impl Worker {
             identity: Identity::of(&home, settings.name.as_ref(), || new_name)?,
             boot_id: envoi_step::boot_id()?,
             instance: instance_id(&home)?,
-            replica,
+            replica: Arc::new(replica),
             shared,
             settings,
             around,
@@ -359,6 +359,7 @@ impl Worker {
             self.here.iter().filter(|(_, here)| is_over(here)).map(|(key, _)| key.clone()).collect();
         let mut has_reported = false;
         for key in over {
+            self.stays_alive();
             has_reported |= self.report(key)?;
         }
         Ok(has_reported)
@@ -441,6 +442,26 @@ impl Worker {
         }
         self.life.iter_mut().for_each(|life| life.knows = life.read >= last);
         Ok(has_mail)
+    }
+
+    /// A beat in the midst of long work, if the last one that was answered is a while ago. It offers nothing and reads no mail.
+    fn stays_alive(&mut self) {
+        let lease_ms = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
+        let until_ms = self.around.until_ms.load(Ordering::Relaxed);
+        let sent_ms = boot_ms();
+        let Some(life) = &mut self.life else { return };
+        if sent_ms.saturating_add(runs_for_ms(lease_ms)) < until_ms.saturating_add(lease_ms / 10) {
+            return;
+        }
+        life.beats = life.beats.saturating_add(1);
+        let (incarnation, number, read) = (life.place.incarnation, life.beats, life.read);
+        let beat = ToWorkerSlot::Beat { incarnation, number, free: 0, read };
+        let message = ToObject::WorkerSlot(self.identity.worker().clone(), beat);
+        let asked = self.around.objects.ask(Posted { message, at: now() }, &|bytes| self.shared.keep(bytes));
+        // The next turn hears again whatever else there is to hear, such as that it is lost.
+        if let Ok(Reply::Answer(Answer::WorkerSlot(worker_slot::Reply::Lives { .. }))) = asked {
+            self.lasts_since(sent_ms);
+        }
     }
 
     /// Another life has taken its place: what runs is ended, and it joins again. What is over is reported all the same.
@@ -542,7 +563,9 @@ impl Worker {
 
     fn ask(&mut self, message: ToObject) -> Option<Answer> {
         let posted = Posted { message, at: now() };
-        let asked = self.replica.share(&posted).map_err(NotAsked::from);
+        let replica = Arc::clone(&self.replica);
+        let shared = replica.share_with(&posted, || self.stays_alive());
+        let asked = shared.map_err(NotAsked::from);
         let asked = asked.and_then(|()| self.around.objects.ask(posted, &|bytes| self.shared.keep(bytes)));
         match asked {
             Ok(Reply::Answer(answer)) => Some(answer),

@@ -486,3 +486,36 @@ fn a_copy_of_the_folder_does_not_join() {
     let mut copy = stage.process(&Arc::default(), mpsc::channel().1);
     assert!(matches!(copy.join(), Err(WorkerError::Copied { .. })));
 }
+
+#[test]
+fn a_worker_beats_between_the_contents_that_it_shares() {
+    let stage = Stage::new();
+    let mut life = stage.begin();
+    life.turns(&stage);
+    let store = Arc::clone(life.worker.replica.store());
+    let file = |name: &str| {
+        let bytes = name.repeat(100_000);
+        let digest = store.blobs().put(bytes.as_bytes()).unwrap();
+        let blob = Some(Blob { digest, size: bytes.len() as u64 });
+        FileChange { path: name.to_owned(), change: Change::Created, blob, before: None }
+    };
+    life.settles_with("one.1.1", Outcome::Exited { code: 0 }, ["a", "b", "c"].map(file).to_vec());
+    life.worker.wait(Duration::ZERO);
+    stage.platform.lock().unwrap().free.clear();
+    life.worker.report_all().unwrap();
+    assert!(stage.platform.lock().unwrap().free.is_empty(), "the last one was a moment ago");
+    assert_eq!(life.ensured(), ["one.1.1"]);
+    // Now the last one is long ago, and two are not answered.
+    life.turns(&stage);
+    life.settles_with("two.1.1", Outcome::Exited { code: 0 }, ["d", "e", "f"].map(file).to_vec());
+    life.worker.wait(Duration::ZERO);
+    life.worker.around.until_ms.store(0, Ordering::Relaxed);
+    {
+        let mut platform = stage.platform.lock().unwrap();
+        platform.free.clear();
+        platform.unanswered = 2;
+    }
+    life.worker.report_all().unwrap();
+    assert_eq!(stage.platform.lock().unwrap().free, [0, 0, 0], "until one is answered");
+    assert!(boot_ms() < life.worker.around.until_ms.load(Ordering::Relaxed), "its attempts may go on");
+}
