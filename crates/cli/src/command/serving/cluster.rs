@@ -60,6 +60,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs, file: &Path) -> Result<u8, Fa
     let commands = ClusterCommands::new(replica, shared, file.ingress(), notices);
     let server = Server::start(listener, settings, Arc::clone(&store), Desk::Remote(Arc::new(commands)))
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
+    unguarded(file.cluster.listen).iter().for_each(|text| messages::say(text));
     serve::warning(bound, encrypted).iter().for_each(|text| messages::say(text));
     serve::announce(&server.url(), first.as_deref(), home.json)?;
     // The sender stays with the signals of this process.
@@ -67,6 +68,16 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs, file: &Path) -> Result<u8, Fa
     server.stop(GRACE);
     lease.release();
     Ok(0)
+}
+
+/// The warning that others than the node may reach the objects.
+fn unguarded(listen: SocketAddr) -> Option<String> {
+    (!listen.ip().is_loopback()).then(|| {
+        format!(
+            "warning: whoever reaches {listen} or the addresses of the node can change every run, and run any command as the user of \
+             each worker: nobody is asked for a token there. Keep them in a private network"
+        )
+    })
 }
 
 fn listen(address: SocketAddr, hint: &str) -> Result<TcpListener, Failure> {
@@ -125,4 +136,19 @@ fn make_known(file: &ClusterFile) -> Result<(), Failure> {
         }
     });
     known.map(drop).map_err(|error| Failure::machine("a thread", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_answers_the_node_off_the_loopback_is_warned_in_a_line() {
+        for (listen, warned) in [("0.0.0.0:9080", true), ("192.0.2.1:9080", true), ("127.0.0.1:9080", false)]
+        {
+            let text = unguarded(listen.parse().unwrap());
+            assert_eq!(text.is_some(), warned, "{listen}");
+            assert!(text.is_none_or(|text| text.contains("any command") && !text.contains('\n')));
+        }
+    }
 }
