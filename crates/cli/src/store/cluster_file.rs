@@ -65,7 +65,7 @@ impl ClusterFile {
             envoi_flow::written_duration(held_ms),
         );
         Err(Failure::new(Code::ConfigInvalid, message).hint(
-            "write the same one in the file of each machine; another lease takes another folder `contents` and another `endpoint`",
+            "write the same one in the file of each machine; `envoi help cluster` says how the lease of a cluster is changed",
         ))
     }
 

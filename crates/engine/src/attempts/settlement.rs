@@ -459,7 +459,7 @@ fn outcome(outcome: envoi_step::Outcome) -> Outcome {
         envoi_step::Outcome::Exited { code } => Outcome::Exited { code },
         envoi_step::Outcome::Signalled { signal } => Outcome::Signalled { signal },
         envoi_step::Outcome::TimedOut => Outcome::TimedOut,
-        // This engine gives no leases.
+        // The lease is that of a worker of a cluster, which knows whether anybody wanted the end.
         envoi_step::Outcome::Cancelled | envoi_step::Outcome::LeaseOver => Outcome::Cancelled,
         envoi_step::Outcome::CannotStart { reason, .. } => Outcome::CannotStart { reason },
     }
