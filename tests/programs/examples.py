@@ -21,6 +21,20 @@ EXAMPLES = HERE.parents[1] / "examples"
 HANDOFFS = EXAMPLES / "handoffs.py"
 
 
+# What a program does is shown while it does it. Here that may be over before the next picture of the view.
+MOST_TRIES = 6
+
+
+class NotSeen(AssertionError):
+    """Something was in none of the pictures of one run."""
+
+
+def sees(shown, *all_words):
+    for words in all_words:
+        if words not in shown:
+            raise NotSeen(f"{words}\n{shown}")
+
+
 class Example:
     """A copy of an example, in which the programs of `PATH` call the stub."""
 
@@ -103,8 +117,7 @@ class AgentLoop(Example):
     def tell(self):
         shown = self.watched("run", "flow.yaml")
         # The tool that works, what has been used so far, the round, the end.
-        for words in ("> Bash cat > slugs/__init__.py", "2 calls, 260 tokens, $0.000604", "loop 2 of 5", "agent-loop  succeeded"):
-            assert words in shown, f"{words}\n{shown}"
+        sees(shown, "> Bash cat > slugs/__init__.py", "2 calls, 260 tokens, $0.000604", "loop 2 of 5", "agent-loop  succeeded")
         assert len(self.visits("fix")) == 2 and len(self.visits("test")) == 2, self.visits("fix")
         repaired = self.work / "slugs/__init__.py"
         assert "findall" not in repaired.read_text(), "it works in a tree of its own"
@@ -120,9 +133,8 @@ class Overnight(Example):
         git = dict(cwd=self.work, env={**self.environment, "GIT_CONFIG_GLOBAL": os.devnull}, check=True, capture_output=True, text=True)
         subprocess.run(["./packages.sh"], **git)
         shown = self.watched("run", "flow.yaml", expected=WAITING)
-        for words in ("git -C packages/alpha push origin HEAD:main", "2 calls, 260 tokens", "0 of 3 items, 3 running", "overnight  waiting",
-                      "answer: envoi approve int_"):
-            assert words in shown, f"{words}\n{shown}"
+        sees(shown, "git -C packages/alpha push origin HEAD:main", "2 calls, 260 tokens", "0 of 3 items, 3 running", "overnight  waiting",
+             "answer: envoi approve int_")
         questions = self.json("inbox")
         assert len(questions) == 3, questions
         named = {name: question["question"] for question in questions for name in ("alpha", "beta", "gamma")
@@ -143,8 +155,7 @@ class OtherMake(Example):
 
     def tell(self):
         shown = self.watched("run", "flow.yaml")
-        for words in ("> Bash cat > median.py", "cat median.py", "loop 2 of 4", "other-make  succeeded", "at least 4 model calls"):
-            assert words in shown, f"{words}\n{shown}"
+        sees(shown, "> Bash cat > median.py", "cat median.py", "loop 2 of 4", "other-make  succeeded", "at least 4 model calls")
         assert len(self.visits("write")) == 2 and len(self.visits("review")) == 2, self.visits("review")
         assert not (self.work / "median.py").exists(), "it works in a tree of its own"
         self.call("apply")

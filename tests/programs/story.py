@@ -490,11 +490,16 @@ def run_examples(envoi, binaries, port):
     """The examples with agents, with the real programs and what stands in for their models."""
     import examples
     for told in examples.ALL:
-        example = told(envoi, binaries, port)
-        try:
-            example.tell()
-        finally:
-            shutil.rmtree(example.place, ignore_errors=True)
+        for tries_left in reversed(range(examples.MOST_TRIES)):
+            example = told(envoi, binaries, port)
+            try:
+                example.tell()
+                break
+            except examples.NotSeen:
+                if tries_left == 0:
+                    raise
+            finally:
+                shutil.rmtree(example.place, ignore_errors=True)
 
 
 # What each program can do.
