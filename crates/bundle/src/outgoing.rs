@@ -1,4 +1,4 @@
-//! What of a machine and of its secrets goes out with a bundle, for the person who is about to hand it over.
+//! Finds what a bundle tells others about this machine and its secrets, so that the person who hands it over knows.
 //!
 //! Texts, reports and output are masked in the store. Artifacts and files of the workspace are not: they are looked through here. Nothing is
 //! written, and no value of a secret is named.

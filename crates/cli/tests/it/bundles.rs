@@ -385,7 +385,7 @@ fn a_bundle_is_unpacked_and_checked_by_tools_that_are_not_ours() {
     assert!(there > 5, "{there}");
 }
 
-/// Wherever a bit of the file differs, it is said; or what is packed is what was packed.
+/// `verify` refuses a file in which one bit differs, unless it unpacks to the same bytes.
 #[test]
 fn a_bit_that_is_changed_anywhere_is_found() {
     let (stage, _, file) = bundled();

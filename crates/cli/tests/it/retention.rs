@@ -256,7 +256,7 @@ fn what_a_killed_supervisor_has_left_empty_goes_where_the_end_is_known() {
             && there("last.1.1/stderr")
     );
     drop(held);
-    // Without a record of its end nobody knows what became of it.
+    // Without `exit.json` the end of the attempt is not known.
     fs::rename(stage.path(&at("last.1.1/exit.json")), stage.path("exit.json")).unwrap();
     assert!(trimmed(&gc_as_planned(&stage, &[])).is_empty());
     fs::rename(stage.path("exit.json"), stage.path(&at("last.1.1/exit.json"))).unwrap();
