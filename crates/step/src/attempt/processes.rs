@@ -370,7 +370,9 @@ mod tests {
 
     #[test]
     fn one_look_at_all_processes_finds_the_marks_of_each() {
+        // No other test of this program has these names: all run side by side, and one look sees the children of all.
         let run_base = format!("/runs/run_of_all_{}", std::process::id());
+        let another = format!("/runs/run_of_no_process_{}", std::process::id());
         let names = ["work.1.1", "work.1.2"];
         let sleeper = |attempt: &str| {
             sleep().env("ENVOI_ATTEMPT", attempt).env("ENVOI_RUN_BASE", &run_base).spawn().unwrap()
@@ -380,7 +382,7 @@ mod tests {
         let has = |all: &AllMarks, attempt: &str, base: &str| all.has(&Marks::new(attempt, base.as_ref()));
         let all = AllMarks::look(me).unwrap();
         assert!(names.iter().all(|attempt| has(&all, attempt, &run_base)));
-        assert!(!has(&all, "work.1.3", &run_base) && !has(&all, "work.1.1", "/runs/run_of_another"));
+        assert!(!has(&all, "work.1.3", &run_base) && !has(&all, "work.1.1", &another));
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();
