@@ -68,7 +68,10 @@ pub mod plan;
 mod syntax;
 mod values;
 
-pub use check::warnings::{NamedFile, NamedProgram, files, programs, warnings};
+pub use check::{
+    scripts::{NamedScript, scripts},
+    warnings::{NamedFile, NamedProgram, files, programs, warnings},
+};
 pub use config::{
     accounts, cluster, missing, models,
     retention::{self, parse_size},

@@ -5,7 +5,7 @@
 
 use crate::{
     LANGUAGE,
-    check::{cached, expression, files, goals, graph::Graph},
+    check::{cached, expression, files, forms, goals, graph::Graph},
     parse::{
         draft::{Inner, Named, NamedFlows},
         file,
@@ -547,6 +547,7 @@ fn reading(
     let draft = Draft { pinned: edition.pinned, ..file::read(root, edition.language, named, problems) };
     goals::check(&draft, problems);
     files::check(&draft, problems);
+    forms::check(&draft, problems);
     let rounds = draft.goals.as_ref().and_then(|goals| goals.rounds(&draft.steps));
     let graph = Graph::check(&draft.steps, rounds, problems);
     expression::check(&draft, &graph, text, problems);

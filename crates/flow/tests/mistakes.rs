@@ -638,6 +638,41 @@ fn mistakes_in_a_question_are_reported() {
 }
 
 #[test]
+fn a_field_that_a_schema_does_not_have_is_reported_before_a_run() {
+    let flow = |schema: &str, path: &str| {
+        format!(
+            "flow: f\nsteps:\n  - id: build\n    run: [x]\n    outputs: {schema}\n  - id: late\n    run: [y, '${{{{ {path} }}}}']\n"
+        )
+    };
+    let closed = "{ type: object, additionalProperties: false, properties: { image: { type: object, properties: { tag: { type: string } } }, by-hand: {} } }";
+    let wrong = |path: &str, words: &'static str| (flow(closed, path), 7, 18, INVALID, words);
+    each_is_told(vec![
+        wrong(
+            "steps.build.data.imgae",
+            "the data of step `build` has no `imgae`: its schema allows no other fields |  | did you mean `image`?",
+        ),
+        wrong(
+            "steps.build.data.other.tag",
+            "has no `other`: its schema allows no other fields |  | it has `by-hand` or `image`",
+        ),
+        wrong("steps.build.data.by", "a field with a hyphen is written `['by-hand']`"),
+    ]);
+    let open = closed.replace("additionalProperties: false, ", "");
+    let composed = closed.replace("type: object, additional", "type: object, allOf: [{}], additional");
+    for (schema, path) in [
+        (closed, "steps.build.data.image.tag"),
+        (closed, "steps.build.data.image.tga"),
+        (closed, "steps.build.data['by-hand']"),
+        (closed, "steps.build.data.imgae | default('')"),
+        (closed, "steps.build.data.keys()"),
+        (&open, "steps.build.data.imgae"),
+        (&composed, "steps.build.data.imgae"),
+    ] {
+        load("f.yaml", &flow(schema, path)).unwrap_or_else(|report| panic!("{path}: {report:?}"));
+    }
+}
+
+#[test]
 fn mistakes_in_a_form_are_reported() {
     each_is_told(vec![
         (with_question("schema: object"), 5, 32, INVALID, "expected a JSON Schema of an object"),
@@ -645,6 +680,22 @@ fn mistakes_in_a_form_are_reported() {
         (with_question("schema: { type: string }"), 5, 40, INVALID, "is not that of an object"),
         (with_question("schema: { type: [object] }"), 5, 40, INVALID, "is not that of an object"),
         (with_question("schema: { tpye: object }"), 5, 34, INVALID, "did you mean `type`?"),
+        (
+            with_question(
+                "schema: { type: object, additionalProperties: false, required: [zz], properties: { zt: { type: string } } }",
+            ),
+            4,
+            9,
+            INVALID,
+            "it requires the field `zz`, does not have it, and",
+        ),
+        (
+            with_question("schema: { type: object, additionalProperties: false, required: [a] }"),
+            4,
+            9,
+            INVALID,
+            "it requires the field `a`, does not have it, and",
+        ),
         (
             with_question("schema: { type: object, required: a }"),
             5,

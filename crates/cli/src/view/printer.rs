@@ -256,14 +256,24 @@ impl Printer {
 }
 
 impl Printer {
-    /// The engine has stopped, and the run is not at rest.
+    /// This engine has stopped, and the run was not at rest when it last looked. An engine that was frozen may have been taken over
+    /// since: then the line says what the run has come to under the other one.
     pub(crate) fn stopped(&mut self) {
         if self.json || self.quiet {
             return;
         }
         // The last picture stays as it is, above these lines.
         self.live = None;
-        stderr::line(format_args!("{}", interrupts::how_to_go_on(&self.run)));
+        let run = self.reader.as_ref().and_then(|reader| load_run(reader, &self.run).ok());
+        match run.and_then(|run| Standing::of(&run.status())) {
+            Some(standing) => stderr::line(format_args!(
+                "another engine has gone on with run {run}, which is {status}\nlook: {envoi} show {run}",
+                run = self.run,
+                status = standing.status,
+                envoi = invocation::envoi(),
+            )),
+            None => stderr::line(format_args!("{}", interrupts::how_to_go_on(&self.run))),
+        }
     }
 
     /// Whether the run worked in a tree of its own, where the journal is here.

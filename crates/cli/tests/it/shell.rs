@@ -139,8 +139,9 @@ fn check_warns_of_files_that_a_command_runs_and_that_are_not_there() {
     let stage = Stage::with_flow(
         "flow: f\nnotify: ./tell.sh\nsteps:\n  - { id: a, run: ./nofile }\n  - { id: there, run: [python3, there.py] }\n  \
          - { id: b, run: [python3, made/nofile.py, x] }\n  - { id: built, run: ./built }\n  - { id: cond, run: '[ -f c.sh ] && ./c.sh' }\n  \
-         - { id: own, cwd: sub, run: ./in-sub.sh }\n",
+         - { id: own, cwd: sub, run: ./in-sub.sh }\n  - { id: last, run: [./push.hs, x] }\n",
     );
+    stage.write("push.sh", "");
     stage.write("there.py", "");
     std::fs::create_dir(stage.path("sub")).unwrap();
     stage.write("sub/in-sub.sh", "");
@@ -149,8 +150,29 @@ fn check_warns_of_files_that_a_command_runs_and_that_are_not_there() {
         "`notify`: `./tell.sh` is not there now\n",
         "step `a`: `./nofile` is not there now\n",
         "step `b`: `made/nofile.py` is not there now, unless an earlier step makes it\n",
+        "step `last`: `./push.hs` is not there now, unless an earlier step makes it; did you mean `push.sh`?\n",
+    ] {
+        assert!(said.contains(warning), "{warning}\n{said}");
+    }
+    assert_eq!(said.matches("warning:").count(), 4, "{said}");
+}
+
+/// A mistake in the last step is seen before the first one runs. Nothing of a script runs when it is checked.
+#[test]
+fn check_warns_of_scripts_that_their_program_cannot_parse() {
+    let stage = flow(
+        "  - { id: fine, run: 'if [ -e x ]; then echo \"$(cat x)\"; fi; touch ran' }\n  - id: open\n    run: |\n      if [ -e x ]; then\n        y\n  \
+         - { id: quote, shell: bash, run: \"echo 'a\" }\n  - { id: shown, run: 'echo \"${{ run.id }}\"' }\n  \
+         - { id: python, shell: python, run: 'print(${{ run.id }}' }\n  - { id: right, shell: python, run: 'print(${{ run.id }})' }\n",
+    );
+    let said = stage.expect(0, &["check", "flow.yaml"]).err;
+    for warning in [
+        "step `open`: the script does not parse: ",
+        "step `quote`: the script does not parse: ",
+        "step `python`: the script does not parse: SyntaxError: '(' was never closed",
     ] {
         assert!(said.contains(warning), "{warning}\n{said}");
     }
     assert_eq!(said.matches("warning:").count(), 3, "{said}");
+    assert!(!stage.path("ran").exists());
 }

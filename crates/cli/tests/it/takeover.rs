@@ -21,6 +21,8 @@ fn wakes_up_and_finds_out(stage: &Stage, engine: Process, run: &str) {
     let done = engine.done();
     assert_eq!(done.code, Some(8), "{done:?}");
     assert!(done.err.contains("TAKEN_OVER"), "{done:?}");
+    // The run has ended under the other engine.
+    assert!(!done.err.contains("is not finished") && done.err.contains("is succeeded"), "{done:?}");
     assert_eq!(stage.events(run), before);
     stage.assert_nothing_left();
 }

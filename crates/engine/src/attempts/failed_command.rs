@@ -36,11 +36,12 @@ pub(super) fn watched(argv: &[String], dir: &AttemptDir) -> Vec<String> {
     if let (true, Some(path), Some(script)) = (is_script, path, argv.get_mut(BASH.len()))
         && script.contains('\n')
     {
-        // After `set +e` a command that fails ends nothing.
+        // After `set +e` a command that fails ends nothing. After `set -x` bash writes each command to stderr, also those of a trap: the
+        // whole trap has its stderr elsewhere, so that the last line there is the command's own.
         let note = format!(
-            r#"{{ printf "{PIPELINE}%s\n%s %s\n" "${{PIPESTATUS[*]}}" "$LINENO" "$BASH_COMMAND" >"{path}"; }} 2>/dev/null"#
+            r#"printf "{PIPELINE}%s\n%s %s\n" "${{PIPESTATUS[*]}}" "$LINENO" "$BASH_COMMAND" >"{path}""#
         );
-        *script = format!("trap 'case $- in *e*) {note};; esac' ERR; {script}");
+        *script = format!("trap '{{ case $- in *e*) {note};; esac; }} 2>/dev/null' ERR; {script}");
     }
     argv
 }
@@ -143,6 +144,25 @@ mod tests {
                 "{noted_text:?}"
             );
         }
+    }
+
+    /// The trap notes the command, and bash's trace of the trap itself is not in stderr.
+    #[test]
+    fn a_trace_of_the_script_has_nothing_of_the_trap() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = AttemptDir::new(folder.path());
+        let script = "set -x\necho a\ntrue | (exit 3)\n";
+        let argv = watched(&words(&["bash", "-eo", "pipefail", "-c", script]), &dir);
+        let (program, rest) = argv.split_first().unwrap();
+        let ended = std::process::Command::new(program).args(rest).output().unwrap();
+        assert_eq!(ended.status.code(), Some(3));
+        let mut traced: Vec<&str> = std::str::from_utf8(&ended.stderr).unwrap().lines().collect();
+        traced.sort_unstable();
+        assert_eq!(traced, ["+ echo a", "+ exit 3", "+ true"]);
+        assert_eq!(
+            noted(&dir, Some(script)).as_deref(),
+            Some("line 3 of the script failed: `true | (exit 3)` (exit codes of its pipeline: 0, 3)")
+        );
     }
 
     #[test]

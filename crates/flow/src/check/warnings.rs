@@ -2,13 +2,16 @@
 //!
 //! Owns the sentences. A flow with warnings runs; mistakes are found while it is read.
 
-use crate::parse::shell::{SHELLS, program_name};
+use crate::{
+    check::data_fields,
+    parse::shell::{SHELLS, program_name},
+};
 use envoi_contract::skill_report::{self, OutputOption};
 use envoi_kernel::{
     event::Command,
     expression::{
         Segment,
-        names::{self, Kind},
+        names::{self, Call, Kind},
         segments,
     },
     flow::{CommandPlan, Flow, InDoubtPolicy, ScriptPlan, ScriptValues, Step, StepKind},
@@ -93,20 +96,22 @@ pub struct NamedFile {
     pub folder: String,
     /// Another step comes before the one that names it, and may make the file.
     pub may_be_made: bool,
+    /// Its name ends as those of scripts do, which people write and steps seldom make.
+    pub is_source: bool,
 }
 
 /// The files by which the steps of the flow, its notices and the steps of inner flows begin, as far as they can be known before a run: a
 /// program with a relative path, and the script that an interpreter is given. Of a script of a shell only its first command counts, as
-/// those that follow may find what an earlier one made. After another step only sources of scripts count: a program is often built.
+/// those that follow may find what an earlier one made.
 #[must_use]
 pub fn files(flow: &Flow) -> Vec<NamedFile> {
     let notices = flow.notify.iter().filter_map(|target| match &target.to {
-        Address::Command(Command::Exec(argv)) => Some(NamedFile {
-            place: "`notify`".to_owned(),
-            path: file_of_notice(argv)?,
-            folder: String::new(),
-            may_be_made: false,
-        }),
+        Address::Command(Command::Exec(argv)) => {
+            let path = file_of_notice(argv)?;
+            let is_source = is_source(&path);
+            let (place, folder) = ("`notify`".to_owned(), String::new());
+            Some(NamedFile { place, path, folder, may_be_made: false, is_source })
+        }
         Address::Command(_) | Address::Webhook(_) => None,
     });
     let mut found: Vec<NamedFile> = notices.collect();
@@ -119,13 +124,12 @@ pub fn files(flow: &Flow) -> Vec<NamedFile> {
                 continue;
             }
             for path in commands(step).filter_map(file_of) {
-                if may_be_made && !SOURCES.iter().any(|end| path.ends_with(end)) {
-                    continue;
-                }
                 let parts = [flow.workspace.as_str(), cwd];
                 let folder: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
                 let folder = folder.join("/");
-                let named = NamedFile { place: format!("step `{}`{of}", step.id), path, folder, may_be_made };
+                let is_source = is_source(&path);
+                let place = format!("step `{}`{of}", step.id);
+                let named = NamedFile { place, path, folder, may_be_made, is_source };
                 if !found.contains(&named) {
                     found.push(named);
                 }
@@ -137,6 +141,10 @@ pub fn files(flow: &Flow) -> Vec<NamedFile> {
 
 /// How the names of scripts end that people write, and that steps seldom make.
 const SOURCES: [&str; 9] = [".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl"];
+
+fn is_source(path: &str) -> bool {
+    SOURCES.iter().any(|end| path.ends_with(end))
+}
 
 /// Programs whose first argument is the file that they run.
 const INTERPRETERS: [&str; 10] =
@@ -172,9 +180,7 @@ fn file_in(words: &[&str]) -> Option<String> {
     let (program, rest) = words.split_first()?;
     let named = match rest.first() {
         _ if program.contains('/') => *program,
-        Some(file) if INTERPRETERS.contains(program) && SOURCES.iter().any(|end| file.ends_with(end)) => {
-            *file
-        }
+        Some(file) if INTERPRETERS.contains(program) && is_source(file) => *file,
         _ => return None,
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
@@ -195,7 +201,7 @@ fn programs_of(plan: &CommandPlan) -> Vec<String> {
 }
 
 /// The commands of a step: its own, and the one that settles a doubt.
-fn commands(step: &Step) -> impl Iterator<Item = &CommandPlan> {
+pub(super) fn commands(step: &Step) -> impl Iterator<Item = &CommandPlan> {
     let own = match &step.kind {
         StepKind::Run(plan) => Some(plan),
         StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_) => {
@@ -221,14 +227,22 @@ fn of_step(flow: &Flow, step: &Step, place: &str) -> Vec<String> {
         InDoubtPolicy::Verify(plan) => of_verification(plan),
         InDoubtPolicy::Ask | InDoubtPolicy::Rerun | InDoubtPolicy::Fail => None,
     };
-    let no_data = data_read(step).into_iter().filter(|id| {
-        flow.steps.iter().any(|step| step.id.as_str() == id.as_str() && hands_over_no_data(step))
-    });
-    let no_data = no_data.map(|id| {
+    let read = data_read(step);
+    let without_data = |path: &&DataPath| {
+        flow.steps.iter().any(|step| step.id.as_str() == path.step && hands_over_no_data(step))
+    };
+    let mut no_data: Vec<&str> = Vec::new();
+    for path in read.iter().filter(without_data) {
+        if !no_data.contains(&path.step.as_str()) {
+            no_data.push(&path.step);
+        }
+    }
+    let no_data = no_data.into_iter().map(|id| {
         format!("it reads `steps.{id}.data`, and `{id}` hands over no data; if its output is JSON, give it `data: json`")
     });
+    let misspelt = read.iter().filter_map(|path| misspelt_field(flow, path));
     let scripts = scripts.flatten().chain(verifies.map(str::to_owned));
-    let sentences = reports.chain(scripts).chain(no_data);
+    let sentences = reports.chain(scripts).chain(no_data).chain(misspelt);
     sentences.map(|what| format!("step `{}`{place}: {what}", step.id)).collect()
 }
 
@@ -268,8 +282,34 @@ fn of_output_option(option: &OutputOption) -> Vec<String> {
     found
 }
 
-/// The steps whose data this one reads a member of, without saying what holds where there is none.
-fn data_read(step: &Step) -> Vec<String> {
+/// A field that the schema of the data does not have, where it has one of nearly the same name. Other fields may be there all the same:
+/// this schema lets them in.
+fn misspelt_field(flow: &Flow, path: &DataPath) -> Option<String> {
+    let step = flow.steps.iter().find(|step| step.id.as_str() == path.step && step.for_each.is_none())?;
+    let schema = match &step.kind {
+        StepKind::Ask(plan) => plan.schema.as_ref(),
+        StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_) => {
+            step.outputs.as_ref()
+        }
+    };
+    let unknown = data_fields::unknown(schema?, &path.fields).filter(|unknown| !unknown.is_impossible)?;
+    let read = format!(
+        "it reads `{}` of the data of step `{}`, whose schema has no such field",
+        unknown.name, path.step
+    );
+    unknown.meant().map(|meant| format!("{read}; {meant}"))
+}
+
+/// A path of an expression into the data of a step: `steps.build.data.image.tag`.
+struct DataPath {
+    step: String,
+    /// `image`, `tag`. At least one.
+    fields: Vec<String>,
+}
+
+/// What this step reads of the data of others, without saying what holds where there is none. In the order of the step's texts, each path
+/// once.
+fn data_read(step: &Step) -> Vec<DataPath> {
     let command = commands(step).flat_map(|plan| match plan {
         CommandPlan::Exec(argv) => argv.iter().map(|argument| argument.0.as_str()).collect(),
         CommandPlan::Shell(script) => vec![script.0.as_str()],
@@ -286,7 +326,7 @@ fn data_read(step: &Step) -> Vec<String> {
         Segment::Expression(source) => Some(source),
         Segment::Text(_) | Segment::Unclosed(_) => None,
     });
-    let mut read = Vec::new();
+    let mut read: Vec<DataPath> = Vec::new();
     for source in texts.chain(step.condition.iter().map(|condition| condition.0.as_str())) {
         let found = names::names(source);
         let asks = |found: &names::Found| match found.kind {
@@ -298,12 +338,17 @@ fn data_read(step: &Step) -> Vec<String> {
             continue;
         }
         for path in found {
-            let Kind::Path { members, .. } = path.kind else { continue };
-            if let ("steps", [id, data, _, ..]) = (path.name.as_str(), members.as_slice())
+            let Kind::Path { mut members, call } = path.kind else { continue };
+            if call != Call::No {
+                // The last one is a method of the value.
+                members.pop();
+            }
+            if let ("steps", [id, data, fields @ ..]) = (path.name.as_str(), members.as_slice())
                 && data == "data"
-                && !read.contains(id)
+                && !fields.is_empty()
+                && !read.iter().any(|known| known.step == *id && known.fields == fields)
             {
-                read.push(id.clone());
+                read.push(DataPath { step: id.clone(), fields: fields.to_vec() });
             }
         }
     }
@@ -417,6 +462,35 @@ mod tests {
             let expected = "step `b`: it reads `steps.a.data`, and `a` hands over no data; if its output is JSON, give it `data: json`";
             let found = warnings(&flow);
             assert_eq!(found.contains(&expected.to_owned()), warned, "{text}\n{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_with_nearly_the_name_of_a_declared_one_is_warned_of() {
+        for (reads, warned) in [
+            (
+                "steps.a.data.imgae",
+                Some(
+                    "it reads `imgae` of the data of step `a`, whose schema has no such field; did you mean `image`?",
+                ),
+            ),
+            (
+                "steps.a.data.image.tga",
+                Some(
+                    "it reads `tga` of the data of step `a`, whose schema has no such field; did you mean `tag`?",
+                ),
+            ),
+            ("steps.a.data.image.tag", None),
+            ("steps.a.data.other", None),
+            ("steps.a.data.imgae | default('')", None),
+        ] {
+            let text = format!(
+                "flow: f\nsteps:\n  - id: a\n    run: [x]\n    outputs: {{ type: object, properties: {{ image: {{ properties: {{ tag: {{}} }} }} }} }}\n  \
+                 - {{ id: b, run: [y, \"${{{{ {reads} }}}}\"] }}\n"
+            );
+            let flow = crate::load("f.yaml", &text).unwrap_or_else(|report| panic!("{report}")).flow;
+            let expected = warned.map(|warned| format!("step `b`: {warned}"));
+            assert_eq!(warnings(&flow), Vec::from_iter(expected), "{reads}");
         }
     }
 

@@ -66,4 +66,13 @@ fn a_flow_that_a_run_is_pinned_to_loads_as_it_did() {
             assert!(loaded.is_ok(), "{language} {condition}");
         }
     }
+    let closed = "{ type: object, additionalProperties: false, required: [b], properties: { a: {} } }";
+    let text = format!(
+        "flow: f\nsteps:\n  - {{ id: q, ask: {{ message: m, schema: {closed} }} }}\n  - {{ id: b, run: [x], if: steps.q.data.c == 1 }}\n"
+    );
+    assert!(envoi_flow::load("f.yaml", &text).is_err());
+    for language in 1..=envoi_flow::LANGUAGE {
+        load_as(language, "f.yaml", &text, &BTreeMap::new())
+            .unwrap_or_else(|report| panic!("{language}: {report}"));
+    }
 }

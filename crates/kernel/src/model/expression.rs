@@ -230,7 +230,7 @@ impl Scope {
         // Also where a default would stand for it: that is for data that is not there.
         if let Some(step) = self.large_data.iter().find(|step| asks_for(source, step, "data", false)) {
             return Err(too_large(format!(
-                "the data of step `{step}` has more than 64 KiB, and is no value of an expression"
+                "the data of step `{step}` has more than 64 KiB or more than 100 levels of nesting, and is no value of an expression"
             )));
         }
         if let Some(step) = self.large_text.iter().find(|step| asks_for(source, step, "text", false)) {

@@ -119,7 +119,7 @@ fn data_over_64_kib_is_a_reference_and_no_value() {
         driver.ok(settled(reported("a.1.1", &format!(r#""data":{{"v":"{}"}}"#, "x".repeat(bytes)))));
         assert_eq!(stand(&driver.run) == "= b.1.1 live", fits, "{bytes} {read}");
         if let Some(Event::RunEnded(ended)) = driver.records.last().map(|record| &record.event) {
-            let why = "the data of step `a` has more than 64 KiB, and is no value of an expression";
+            let why = "the data of step `a` has more than 64 KiB or more than 100 levels of nesting, and is no value of an expression";
             assert!(
                 ended.reason.contains("VALUE_TOO_LARGE") && ended.reason.contains(why),
                 "{}",

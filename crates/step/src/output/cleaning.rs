@@ -78,8 +78,8 @@ pub(crate) fn has_secret(path: &Path, secrets: &Secrets) -> io::Result<bool> {
 }
 
 /// Masks a short file that a process has open for appending: it stays the same file. True if a secret stood in it.
-pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<bool> {
-    let Some(file) = plain::open_if_there(path)? else { return Ok(false) };
+pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<Masked> {
+    let Some(file) = plain::open_if_there(path)? else { return Ok(Masked::default()) };
     let is_cut = file.metadata()?.len() > MOST_BYTES;
     let mut content = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut content)?;
@@ -89,14 +89,15 @@ pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<bool> 
     if !is_cut {
         masker.finish(&mut masked);
     }
-    if masker.hits() == 0 && !is_cut {
-        return Ok(false);
+    let has_secret = masker.hits() > 0;
+    if !(has_secret || is_cut) {
+        return Ok(Masked::default());
     }
     part(path)?;
     let mut file = plain::append(path)?;
     file.set_len(0)?;
     file.write_all(&masked)?;
-    Ok(true)
+    Ok(Masked { has_secret, is_cut })
 }
 
 /// Empties a file that processes have open. True if it was not empty.
@@ -232,7 +233,7 @@ mod tests {
         let mut content = vec![b'a'; most - 18];
         content.extend_from_slice(b"hunter2-of-the-flow, and more");
         fs::write(&path, &content).unwrap();
-        assert!(mask_in_place(&path, &secrets).unwrap());
+        assert!(mask_in_place(&path, &secrets).unwrap().is_cut);
         assert!(fs::read(&path).unwrap() == content[..most - 18], "a part of the secret is left");
     }
 }

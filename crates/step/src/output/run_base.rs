@@ -305,7 +305,9 @@ impl Walk<'_> {
         match path.file_name().and_then(OsStr::to_str) {
             // Folders of attempts that live are left alone: no process has these open.
             Some("lock" | "cancel") => cleaning::truncate(path, || false),
-            Some("supervisor.log") => cleaning::mask_in_place(path, self.secrets),
+            Some("supervisor.log") => {
+                cleaning::mask_in_place(path, self.secrets).map(|masked| masked.has_secret)
+            }
             _ => cleaning::mask_file(path, self.secrets, u64::MAX).map(|masked| masked.has_secret),
         }
     }

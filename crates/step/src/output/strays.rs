@@ -18,7 +18,7 @@ use crate::{
     },
     mask::Secrets,
     output::{
-        cleaning::{self, MOST_BYTES},
+        cleaning::{self, MOST_BYTES, Masked},
         stream,
     },
 };
@@ -261,6 +261,16 @@ fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment<
     }
 }
 
+/// What a note says of a file that was changed.
+fn done(masked: Masked) -> Option<&'static str> {
+    match masked {
+        Masked { has_secret: false, is_cut: false } => None,
+        Masked { has_secret: true, is_cut: false } => Some("a secret in it was masked"),
+        Masked { has_secret: false, is_cut: true } => Some("it was too large and was cut"),
+        Masked { has_secret: true, is_cut: true } => Some("a secret in it was masked, and it was cut"),
+    }
+}
+
 /// Masks what stands where the supervisor has a file.
 fn mask_own(
     dir: &AttemptDir,
@@ -300,17 +310,16 @@ fn mask_own(
             Err(error) => format!("{what} stands at {shown} and cannot be replaced: {error}"),
         });
     }
-    let masked = match name.to_str() {
+    let emptied = |had_content: bool| if had_content { Some("it was emptied") } else { None };
+    let cleaned = match name.to_str() {
         // Always empty; and processes have these files open.
-        Some("lock") => cleaning::truncate(path, || dir.is_locked()),
-        Some("cancel") => cleaning::truncate(path, || false),
-        Some("supervisor.log") => cleaning::mask_in_place(path, secrets),
-        _ => cleaning::mask_file(path, secrets, bound(name, found, moment))
-            .map(|masked| masked.has_secret || masked.is_cut),
+        Some("lock") => cleaning::truncate(path, || dir.is_locked()).map(emptied),
+        Some("cancel") => cleaning::truncate(path, || false).map(emptied),
+        Some("supervisor.log") => cleaning::mask_in_place(path, secrets).map(done),
+        _ => cleaning::mask_file(path, secrets, bound(name, found, moment)).map(done),
     };
-    match masked {
-        Ok(false) => None,
-        Ok(true) => Some(format!("the command wrote to {shown} itself: a secret in it was masked")),
+    match cleaned {
+        Ok(done) => done.map(|done| format!("the command wrote to {shown} itself: {done}")),
         Err(error) => {
             let emptied = cleaning::put_nothing(path).map_or("could not be emptied", |()| "was emptied");
             Some(format!("{shown} cannot be masked and {emptied}: {error}"))

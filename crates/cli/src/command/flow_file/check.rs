@@ -1,5 +1,7 @@
 //! `envoi check`: every mistake of a flow file at its place, and what is probably not meant.
 
+mod scripts;
+
 use crate::process::stderr;
 use crate::text::words::counted;
 use crate::{
@@ -33,6 +35,7 @@ pub(crate) fn check(home: &Home, flows: &[PathBuf], json: bool) -> Result<u8, Fa
                 let folder = file.parent().unwrap_or(Path::new("/"));
                 let warnings = warnings.chain(missing_programs(&loaded.flow));
                 let warnings = warnings.chain(missing_files(&loaded.flow, folder));
+                let warnings = warnings.chain(scripts::that_do_not_parse(&loaded.flow));
                 for warning in warnings.chain(not_configured(home, &loaded.flow)) {
                     stderr::line(format_args!("{}: warning: {warning}", path.display()));
                 }
@@ -124,15 +127,35 @@ fn missing_programs(flow: &envoi_kernel::Flow) -> Vec<String> {
     missing.map(|named| format!("{}: `{}` is not on the PATH", named.place, named.program)).collect()
 }
 
-/// Files that commands run, and that are not in the folder in which the run would work if it began now.
+/// Files that commands run, and that are not in the folder in which the run would work if it began now. A program that an earlier step may
+/// build is named only if a file of nearly the same name is there.
 fn missing_files(flow: &envoi_kernel::Flow, folder: &Path) -> Vec<String> {
-    let is_there = |named: &envoi_flow::NamedFile| folder.join(&named.folder).join(&named.path).exists();
-    let missing = envoi_flow::files(flow).into_iter().filter(|named| !is_there(named));
     let sentence = |named: envoi_flow::NamedFile| {
+        let path = folder.join(&named.folder).join(&named.path);
+        if path.exists() {
+            return None;
+        }
+        let near = near_file(&path).map(|name| format!("; did you mean `{name}`?"));
+        if named.may_be_made && !named.is_source && near.is_none() {
+            return None;
+        }
         let unless = if named.may_be_made { ", unless an earlier step makes it" } else { "" };
-        format!("{}: `{}` is not there now{unless}", named.place, named.path)
+        let near = near.unwrap_or_default();
+        Some(format!("{}: `{}` is not there now{unless}{near}", named.place, named.path))
     };
-    missing.map(sentence).collect()
+    envoi_flow::files(flow).into_iter().filter_map(sentence).collect()
+}
+
+/// The most files of a folder among which a name is looked for.
+const MOST_FILES: usize = 1000;
+
+/// The file of the same folder whose name is nearly that of `path`.
+fn near_file(path: &Path) -> Option<String> {
+    let (folder, name) = (path.parent()?, path.file_name()?.to_str()?);
+    let entries = std::fs::read_dir(folder).ok()?.take(MOST_FILES).filter_map(Result::ok);
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    envoi_contract::suggestion::nearest(name, &names, false).map(str::to_owned)
 }
 
 /// The mistakes of a file, as rows.

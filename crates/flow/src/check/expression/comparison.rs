@@ -62,7 +62,7 @@ fn words<'d>(draft: &'d Draft, name: &str, members: &[String]) -> Option<Vec<&'d
 }
 
 /// What the data of a step has to be. The data of a `for_each` is a list of such data.
-fn schema(step: &DraftStep) -> Option<&Value> {
+pub(super) fn schema(step: &DraftStep) -> Option<&Value> {
     let step = step.step.as_ref().filter(|_| !step.each)?;
     match &step.kind {
         StepKind::Ask(plan) => plan.schema.as_ref(),

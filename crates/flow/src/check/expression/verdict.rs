@@ -3,8 +3,12 @@
 //! Owns which names exist and what they are made of. Where in the file the path stands is the checker's to say: the
 //! diagnostics here have no place yet.
 
+use super::comparison::schema;
 use crate::{
-    check::graph::{Graph, Standing},
+    check::{
+        data_fields,
+        graph::{Graph, Standing},
+    },
     parse::draft::{Draft, DraftStep, Site, Usage},
     syntax::{
         diagnostic::{Diagnostic, Span},
@@ -43,7 +47,11 @@ impl Names<'_> {
         let first = members.first().map(String::as_str);
         let wrong = match (found.name.as_str(), first) {
             ("inputs", Some(name)) => return self.input(name, found),
-            ("steps", Some(id)) => return self.step(id, members.get(1).map(String::as_str), found),
+            ("steps", Some(id)) => {
+                let mut verdict = self.step(id, members.get(1).map(String::as_str), found);
+                verdict.wrong.extend(self.field(id, members, call));
+                return verdict;
+            }
             ("run", Some(name)) => no_member("a run", name, OF_A_RUN),
             ("env", Some(name)) => self.variable(name),
             ("env", None) => Some(
@@ -155,6 +163,23 @@ impl Names<'_> {
             let help = did_you_mean(id, self.graph.ids());
             Verdict { wrong: vec![unplaced(format!("there is no step `{id}`")).maybe_help(help)], covers }
         })
+    }
+
+    /// A field that no data of the step can have.
+    fn field(&self, id: &str, members: &[String], call: Call) -> Option<Diagnostic> {
+        let [_, data, fields @ ..] = members else { return None };
+        // What is called is a method of the value.
+        let called = usize::from(call != Call::No);
+        let fields = fields.get(..fields.len().saturating_sub(called))?;
+        // A run keeps the flow that it began with, and fails where it reads the field.
+        if data != "data" || self.draft.pinned || self.asks_whether_it_is_there() {
+            return None;
+        }
+        let step = self.draft.steps.iter().find(|step| step.name() == id)?;
+        let unknown = data_fields::unknown(schema(step)?, fields).filter(|unknown| unknown.is_impossible)?;
+        let message =
+            format!("the data of step `{id}` has no `{}`: its schema allows no other fields", unknown.name);
+        Some(unplaced(message).help(unknown.help()))
     }
 
     /// A step can be read only where it can have run.

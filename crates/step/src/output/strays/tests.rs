@@ -179,7 +179,8 @@ fn a_secret_under_a_name_of_the_supervisors_is_masked() {
             fs::write(&path, "a hunter22 b").unwrap();
             let notes = mask(&dir, &secrets(), moment);
             assert_eq!(fs::read_to_string(&path).unwrap(), masked, "{name} {moment:?}");
-            let note = format!("the command wrote to `{name}` itself: a secret in it was masked");
+            let done = if masked.is_empty() { "it was emptied" } else { "a secret in it was masked" };
+            let note = format!("the command wrote to `{name}` itself: {done}");
             assert_eq!(notes, if masked.contains("hunter22") { vec![] } else { vec![note] }, "{moment:?}");
 
             fs::remove_file(&path).unwrap();
@@ -188,6 +189,24 @@ fn a_secret_under_a_name_of_the_supervisors_is_masked() {
             let is_replaced = fs::read(&path).is_ok_and(|content| content.is_empty());
             assert_eq!(is_replaced, masked != "a hunter22 b", "{name} {moment:?}: {notes:?}");
         }
+    }
+}
+
+/// No note speaks of a secret where there was none.
+#[test]
+fn a_file_of_the_supervisors_that_a_command_made_longer_is_cut() {
+    for (text, done) in [
+        ("a b", "it was too large and was cut"),
+        ("a hunter22 b", "a secret in it was masked, and it was cut"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = attempt(folder.path());
+        let path = dir.path().join("started.json");
+        fs::write(&path, text).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(64 * 1024 * 1024).unwrap();
+        let notes = mask(&dir, &secrets(), LOST);
+        assert_eq!(notes, [format!("the command wrote to `started.json` itself: {done}")]);
     }
 }
 
