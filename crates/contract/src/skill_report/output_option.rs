@@ -332,6 +332,22 @@ mod tests {
             ("A='--output json' ./w", false),
             ("A='--output r.json'; t --output r.json", false),
             ("args=(--output out/r.json); ./w \"${args[@]}\"", false),
+            ("f() { local o=\"--output out/r.json\"; ./w $o; }; f", true),
+            ("if true; then A='--output out/r.json'; fi; ./w $A", true),
+            ("for o in --output; do ./w $o out/r.json; done", true),
+            ("./w {--output,out/r.json}", true),
+            ("./w $'--output' out/r.json", true),
+            ("read -r a <<< '--output'; ./w $a out/r.json", true),
+            ("printf -v a -- '--output'; ./w $a out/r.json", true),
+            ("x=${y:---output}; ./w $x out/r.json", true),
+            (": ${A=\"--output out/r.json\"}; ./w $A", true),
+            ("IFS=,; A=--output,out/r.json; ./w $A", true),
+            ("echo out/r.json | xargs ./w --output", true),
+            ("env X='--output out/r.json' sh -c './w $X'", true),
+            ("./w $(echo --output) out/r.json", true),
+            ("declare -A M=([o]=--output); ./w ${M[o]} out/r.json", true),
+            ("agent -p \"call $TOOL and t --output r.json\"", false),
+            ("curl --output-dir x", false),
         ] {
             assert_eq!(of_script(script).is_hidden, is_hidden, "{script}");
         }

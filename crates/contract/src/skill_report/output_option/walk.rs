@@ -14,9 +14,6 @@ use alloc::vec::Vec;
 /// The option that gives a skill the path of its report.
 const OPTION: &str = "--output";
 
-/// What gives names to values.
-const DECLARES: [&str; 6] = ["alias", "declare", "export", "local", "readonly", "typeset"];
-
 /// Programs that run a script.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
@@ -139,7 +136,7 @@ impl Walk {
                 }
                 Piece::HereString => {
                     if let Some(Piece::Word(word)) = pieces.next_if(|next| matches!(next, Piece::Word(_))) {
-                        self.mentioned.extend(mentioned(&word.written));
+                        self.text(&word.written);
                         command.documents.push(word.written);
                     }
                     continue;
@@ -215,7 +212,7 @@ impl Walk {
         }
         let begins_group =
             words.first().is_some_and(|word| matches!(word.written.as_str(), "{" | "if" | "while" | "until"));
-        self.given_names(&words);
+        self.indirect(&words);
         let words = script.structure(words);
         documents.extend(script.printed.take().filter(|_| before == Joint::Pipe));
         let printed = printed(&words);
@@ -261,16 +258,32 @@ impl Walk {
         }
     }
 
-    /// The option in what a variable or an alias stands for. Where that is used is not followed.
-    fn given_names(&mut self, words: &[Word]) {
-        let declares = words.first().is_some_and(|word| DECLARES.contains(&word.written.as_str()));
-        let given =
-            words.iter().skip(usize::from(declares)).take_while(|word| declares || is_assignment(word));
-        for word in given.filter(|word| is_assignment(word)) {
-            self.mentioned.extend(mentioned(&word.written));
-            // Its path may stand in another variable, or behind the first one.
-            self.is_hidden |= word.written.ends_with(OPTION);
+    /// The option in words that become arguments of a command somewhere else, which is not followed: what a variable or an alias stands
+    /// for, the list of a `for`, the default in `${A:-…}`, the alternatives of `{…,…}`. A quoted text of several words that a program is
+    /// given is none of them: it is a message, or a prompt.
+    fn indirect(&mut self, words: &[Word]) {
+        let begins =
+            |names: &[&str]| words.first().is_some_and(|word| names.contains(&word.written.as_str()));
+        let is_list = begins(&["for", "select"]);
+        for word in words {
+            let is_argument = word.written == OPTION || after_equals(word).is_some();
+            let is_one_word = !word.written.contains(char::is_whitespace);
+            if is_list || is_assignment(word) || is_one_word && !is_argument {
+                self.text(&word.written);
+            } else if word.literal.is_none() {
+                let defaults = word.written.split("${").skip(1).filter_map(|rest| rest.split('}').next());
+                for default in defaults {
+                    self.text(default);
+                }
+            }
         }
+    }
+
+    /// A text that may become the option and its path where it is used.
+    fn text(&mut self, text: &str) {
+        self.mentioned.extend(mentioned(text));
+        // Its path may stand in another text, or behind this one.
+        self.is_hidden |= text.trim_end_matches(['}', ')', ']', '"', '\'']).ends_with(OPTION);
     }
 
     fn command(&mut self, words: &[Word], documents: &[String], place: &mut Place) {
@@ -402,7 +415,12 @@ impl Walk {
         let mut arguments = arguments.iter();
         while let Some(word) = arguments.next() {
             let value = match word.literal.as_deref() {
-                Some(OPTION) => arguments.next().cloned(),
+                Some(OPTION) => {
+                    let value = arguments.next().cloned();
+                    // `xargs tool --output`, `$(echo --output)`: the path comes from somewhere else.
+                    self.is_hidden |= value.is_none();
+                    value
+                }
                 _ => after_equals(word),
             };
             self.found.extend(value.map(|value| Found { value, place: place.clone() }));
@@ -490,9 +508,9 @@ fn printed(words: &[Word]) -> Option<String> {
 
 /// The values behind the option in a text, whatever program reads it: as far as they look like the path of a file.
 fn mentioned(text: &str) -> Vec<String> {
-    let ends = |next: char| next.is_whitespace() || "\"'`;|&()<>,\\".contains(next);
+    let ends = |next: char| next.is_whitespace() || "\"'`;|&()<>,}\\".contains(next);
     let value = |rest: &str| {
-        let rest = rest.strip_prefix([' ', '\t', '='])?.trim_start();
+        let rest = rest.strip_prefix([' ', '\t', '=', ','])?.trim_start();
         rest.split(ends).next().filter(|value| super::is_path_of_a_file(value)).map(str::to_owned)
     };
     text.split(OPTION).skip(1).filter_map(value).collect()
