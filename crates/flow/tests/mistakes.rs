@@ -645,7 +645,7 @@ fn a_field_that_a_schema_does_not_have_is_reported_before_a_run() {
         )
     };
     let closed = "{ type: object, additionalProperties: false, properties: { image: { type: object, properties: { tag: { type: string } } }, by-hand: {} } }";
-    let wrong = |path: &str, words: &'static str| (flow(closed, path), 7, 18, INVALID, words);
+    let wrong = |path: &str, words: &'static str| (flow(closed, path), 7, 19, INVALID, words);
     each_is_told(vec![
         wrong(
             "steps.build.data.imgae",
