@@ -71,7 +71,7 @@ fn a_run_whose_files_cannot_be_written_is_set_aside_and_goes_on_when_they_can() 
     );
     let resumed = stage.expect(8, &["resume", &run]);
     assert!(resumed.err.contains("RUN_SET_ASIDE"), "{resumed:?}");
-    assert!(served.process.said().contains(&format!("run {run} stays aside")), "{}", served.process.said());
+    wait_until("the server says so", || served.process.said().contains(&format!("run {run} stays aside")));
     served.process.signal(Signal::TERM);
     assert_eq!(served.process.done().code, Some(0));
     // What looks at it says so.

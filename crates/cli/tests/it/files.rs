@@ -493,9 +493,9 @@ fn a_restore_that_is_not_done_is_shown_until_it_is() {
     };
     wait_until("a restore is killed in the middle", || {
         fs::remove_dir_all(&aside).unwrap_or_default();
-        let command = stage.start(&["restore", &id, "--at", "make", "--here"]);
+        let mut command = stage.start(&["restore", &id, "--at", "make", "--here"]);
         // The event is committed, and hundreds of files are still to come.
-        wait_until("what is to come is being written aside", has_begun);
+        wait_until("what is to come is being written aside", || has_begun() || command.is_over());
         command.kill();
         let is_done = stage.events(&id).iter().filter_map(|event| event["type"].as_str()).next_back()
             == Some("files_restored");

@@ -407,9 +407,10 @@ steps:
     );
     in_git(&stage);
     let before = untouched(&stage);
-    let both = [0; 2].map(|_| stage.start(&["run", "flow.yaml", "--isolate"]));
+    let arguments = ["run", "flow.yaml", "--isolate"];
+    let both = [0; 2].map(|_| stage.start(&arguments));
     for run in both {
-        let done = run.done();
+        let done = run.done_when_heard(&stage, &arguments);
         assert_eq!(done.code, Some(1), "{done:?}");
     }
     let root = text(&stage.runs()[0]["run"]);
@@ -637,8 +638,8 @@ fn killed_apply(stage: &Stage, id: &str, is_so: impl Fn() -> bool) {
     };
     wait_until("an apply is killed in the middle", || {
         fs::remove_dir_all(&aside).unwrap_or_default();
-        let command = stage.start(&["apply", id]);
-        wait_until("what is to come is being written aside", has_begun);
+        let mut command = stage.start(&["apply", id]);
+        wait_until("what is to come is being written aside", || has_begun() || command.is_over());
         command.kill();
         let last = stage.events(id).iter().filter_map(|event| event["type"].as_str()).next_back()
             == Some("files_restoring");

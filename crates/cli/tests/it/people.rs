@@ -632,9 +632,10 @@ fn of_two_answers_at_once_one_counts_and_the_other_is_refused() {
     for round in 0..10 {
         let stage = asked(APPROVAL);
         let (run, question) = (stage.run_id(), only_question(&stage));
-        let yes = stage.start(&["--json", "approve", &question, "--no-resume"]);
-        let no = stage.start(&["--json", "deny", &question, "--no-resume"]);
-        let (yes, no) = (yes.done(), no.done());
+        let ask = |word| ["--json", word, question.as_str(), "--no-resume"];
+        let (yes, no) = (stage.start(&ask("approve")), stage.start(&ask("deny")));
+        let (yes, no) =
+            (yes.done_when_heard(&stage, &ask("approve")), no.done_when_heard(&stage, &ask("deny")));
         let codes = [yes.code, no.code];
         assert!(codes == [Some(0), Some(6)] || codes == [Some(6), Some(0)], "round {round}: {yes:?} {no:?}");
         let events = stage.events(&run);

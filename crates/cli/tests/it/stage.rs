@@ -316,6 +316,20 @@ impl Process {
         None
     }
 
+    /// Waits for its end. A command that no engine has heard, because the machine is busy, is given again: what it asked for was not done, and
+    /// will not be.
+    pub(crate) fn done_when_heard(self, stage: &Stage, arguments: &[&str]) -> Done {
+        let mut done = self.done();
+        wait_until("an engine hears the command", || {
+            let is_unheard = done.code == Some(8) && done.err.contains("ENGINE_UNREACHABLE");
+            if is_unheard {
+                done = stage.start(arguments).done();
+            }
+            !is_unheard
+        });
+        done
+    }
+
     /// Waits for its end.
     pub(crate) fn done(mut self) -> Done {
         let (mut out, errors) = (self.child.stdout.take().unwrap(), self.errors.take().unwrap());

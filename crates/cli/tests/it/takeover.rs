@@ -160,10 +160,10 @@ fn commands_that_meet_an_engine_just_as_it_closes_find_their_way() {
     // Each engine closes the moment its own run is over, and that is when the others come.
     let at_once = 6;
     for round in 1..=5 {
-        let begun: Vec<_> =
-            (0..at_once).map(|_| stage.start(&["run", "flow.yaml", "--share-workspace"])).collect();
+        let arguments = ["run", "flow.yaml", "--share-workspace"];
+        let begun: Vec<_> = (0..at_once).map(|_| stage.start(&arguments)).collect();
         for run in begun {
-            let done = run.done();
+            let done = run.done_when_heard(&stage, &arguments);
             assert_eq!(done.code, Some(0), "{done:?}");
         }
         assert_eq!(stage.lines("ledger").len(), at_once * round);
@@ -221,8 +221,8 @@ fn runs_that_were_let_into_one_workspace_all_go_on_after_a_crash() {
     assert_eq!(runs.len(), 2);
     let engines: Vec<_> = runs.iter().map(|run| stage.start(&["resume", run])).collect();
     stage.write("go", "");
-    for engine in engines {
-        let done = engine.done();
+    for (engine, run) in engines.into_iter().zip(&runs) {
+        let done = engine.done_when_heard(&stage, &["resume", run]);
         assert_eq!(done.code, Some(0), "{done:?}");
     }
     assert_eq!(stage.lines("ledger").len(), 4);

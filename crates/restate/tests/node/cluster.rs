@@ -33,7 +33,7 @@ const LONG_LEASE: Duration = Duration::from_secs(600);
 const TOO_LONG: Duration = Duration::from_secs(120);
 
 /// A call; then it is made again.
-const CALL: Duration = Duration::from_secs(5);
+const CALL: Duration = Duration::from_secs(60);
 
 pub(crate) struct Cluster {
     folder: TempDir,

@@ -1,6 +1,6 @@
 //! What commands leave besides their output.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::fs;
 
 use envoi_step::{AttemptDir, Change, Command, Exit, Given, Outcome, Probe, boot_id, probe};
 
@@ -281,8 +281,13 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
         let old = r#"{"ok":false,"generatedAt":"t","skillName":"t"}"#;
         fs::write(stage.workspace().join("sub/old.json"), old).unwrap();
         let tool = stage.workspace().join("t");
-        fs::write(&tool, TOOL).unwrap();
-        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        // Another process brings it to its place: a program that this one writes may be busy while another test starts a child.
+        let written = stage.workspace().join("sub/written");
+        fs::write(&written, TOOL).unwrap();
+        let placed =
+            std::process::Command::new("install").args(["-m", "755"]).args([&written, &tool]).status();
+        assert!(placed.unwrap().success());
+        fs::remove_file(&written).unwrap();
         let exit = stage.run(&stage.spec(command.clone()));
         assert_eq!(exit.outcome, Outcome::Exited { code: 0 }, "{command:?}");
         assert_eq!(exit.report.is_some(), found.is_some(), "{command:?}: {:?}", exit.warnings);

@@ -842,7 +842,7 @@ fn a_server_that_is_stopped_ends_at_once_and_aborts_its_calls() {
     let done = served.process.done();
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(asked.join().unwrap().is_err(), "the client sees that the answer is not whole");
-    assert_eq!(lab.gone(), 1);
+    wait_until("the lab is left", || lab.gone() == 1);
     // By this engine, or by the next one.
     let _after = Served::start(&stage);
     let question = text(&stage.json(&["--json", "inbox"])[0]["question"]);

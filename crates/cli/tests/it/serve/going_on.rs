@@ -4,7 +4,7 @@ use super::{
     client::{Client, Served, token},
     served,
 };
-use crate::stage::{Done, Stage, text, wait_until};
+use crate::stage::{Done, Stage, text, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -65,7 +65,11 @@ fn a_secret_whose_file_became_a_pipe_sets_only_its_run_aside() {
     assert!(pipe.success());
     let served = Served::start(&stage);
     let admin = served.client(&token(&stage, &["again", "--scope", "admin"]));
-    let row = admin.get(&format!("/v1/runs/{run}")).json();
+    // A server says that it listens also if it is still taking up runs.
+    let row = wait_for("the run to be aside", || {
+        let row = admin.get(&format!("/v1/runs/{run}")).json();
+        (!row["set_aside"].is_null()).then_some(row)
+    });
     assert_eq!(row["set_aside"]["code"], "SECRET_MISSING", "{row}");
     assert!(text(&row["set_aside"]["reason"]).contains("not a regular file"), "{row}");
     let listed = |filter: &str| {
