@@ -8,7 +8,8 @@
 #                       them at random moments; each system call of the commands that change files fails once, and work that masks, sets
 #                       aside, repairs or adopts is killed at each
 #
-# Needs Rust, a C compiler, git, python3, Node 20 with npm, strace, ssh-keygen, zstd and a Chromium. The last four it installs where it may (root, apt-get).
+# Needs Rust, a C compiler, git, python3 with venv, Node 20 with npm, curl, strip, strace, ssh-keygen, zstd and a Chromium. All but the first five it
+# installs where it may (root, apt-get), and venv.
 # What is missing otherwise is a failure that says what to install: nothing is left out. Ends with how long each step took.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
@@ -53,12 +54,10 @@ lanes() {
 
 # What only apt-get has: some tests count system calls, and one page runs in a browser.
 install() {
-    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    tests/install.sh "$1" || {
         echo "check.sh: $1 is missing and cannot be installed from here; install it and call again" >&2
         return 1
-    fi
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+    }
 }
 
 # A command of this name may only say that another package is needed.
@@ -95,6 +94,9 @@ tools() {
     command -v strace >/dev/null || install strace
     command -v ssh-keygen >/dev/null || install openssh-client
     command -v zstd >/dev/null || install zstd
+    command -v curl >/dev/null || install curl
+    command -v strip >/dev/null || install binutils
+    python3 -c 'import venv, ensurepip' 2>/dev/null || install python3-venv
     has_browser || install chromium
 }
 

@@ -112,7 +112,7 @@ steps:
       echo two >> done.txt
   - id: three
     run: echo three >> done.txt'
-block 0 'envoi run plug.yaml & while [ ! -s two.begun ]; do sleep 0.1; done
+block 0 'envoi run plug.yaml & while [ ! -s two.begun ]; do sleep 1; done
 kill -9 $!; wait $! || true
 envoi runs --limit 1
 touch go; envoi resume

@@ -28,13 +28,7 @@ find_chromium() {
     return 1
 }
 
-install_chromium() {
-    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then return 1; fi
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null
-}
-
-CHROMIUM=$(find_chromium) || { install_chromium && CHROMIUM=$(find_chromium); } ||
+CHROMIUM=$(find_chromium) || { ../tests/install.sh chromium && CHROMIUM=$(find_chromium); } ||
     fail "Chromium is missing and cannot be installed from here: apt-get install chromium, or name a browser as \$CHROMIUM"
 export CHROMIUM
 

@@ -29,14 +29,8 @@ find_chromium() {
 }
 
 # Where it may (root, apt-get). Not of a pinned version: apt has one, which is today's.
-install_chromium() {
-    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then return 1; fi
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null
-}
-
 # Before the work of minutes.
-browser=$(find_chromium) || { install_chromium && browser=$(find_chromium); } ||
+browser=$(find_chromium) || { ../../tests/install.sh chromium && browser=$(find_chromium); } ||
     fail "Chromium is missing and cannot be installed from here: apt-get install chromium, or name a browser as \$CHROMIUM"
 
 npm ci --silent

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from pathlib import Path
 ENVOI = os.environ["ENVOI"]
 EACH = 2
 """Calls of a kind that are tried for each command, without `--all`."""
+
+LONG_S = 300
 
 Done = subprocess.CompletedProcess[str]
 Files = dict[str, str]
@@ -69,6 +72,18 @@ steps:
 LINES = "".join(f"line {number}\n\n\n" for number in range(4)) + "shared\n"
 
 
+def remove(folder: Path) -> None:
+    """A process that a failed command has left may still write there."""
+    last = time.monotonic() + LONG_S
+    while True:
+        try:
+            return shutil.rmtree(folder)
+        except OSError:
+            if time.monotonic() > last:
+                raise
+        time.sleep(0.02)
+
+
 class Place:
     """A project, and a copy of it to begin each try with."""
 
@@ -106,12 +121,12 @@ class Place:
         subprocess.run(["cp", "-a", self.root, self.frozen], check=True)
 
     def thaw(self) -> None:
-        shutil.rmtree(self.root)
+        remove(self.root)
         subprocess.run(["cp", "-a", self.frozen, self.root], check=True)
 
     def run(self, *args: str, before: tuple[str, ...] = ()) -> Done:
         return subprocess.run(
-            [*before, ENVOI, *args], cwd=self.project, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+            [*before, ENVOI, *args], cwd=self.project, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
         )
 
     def run_id(self) -> str:
@@ -313,7 +328,7 @@ def main() -> int:
 def try_out(name: str, entry: Entry, everything: bool, chance: random.Random) -> int:
     """How often something did not hold."""
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="envoi-faults-") as folder:
+    with tempfile.TemporaryDirectory(prefix="envoi-faults-", ignore_cleanup_errors=True) as folder:
         place = Place(Path(folder), entry.flow, entry.workspace)
         if entry.in_git:
             place.begin_git()

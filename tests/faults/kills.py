@@ -27,7 +27,7 @@ CALLS = ("write", "pwrite64", "ftruncate", "fsync", "fdatasync", "rename", "rena
 """What makes or ends something that lasts."""
 
 SECRET = "hunter22-hunter22"
-LONG_S = 60
+LONG_S = 300
 
 ASKS = """flow: asks
 steps:
@@ -50,6 +50,18 @@ steps:
 """
 
 Done = subprocess.CompletedProcess[str]
+
+
+def remove(folder: Path) -> None:
+    """A process that a failed command has left may still write there."""
+    last = time.monotonic() + LONG_S
+    while True:
+        try:
+            return shutil.rmtree(folder)
+        except OSError:
+            if time.monotonic() > last:
+                raise
+        time.sleep(0.02)
 
 
 class Place:
@@ -76,12 +88,12 @@ class Place:
         subprocess.run(["cp", "-a", self.root, self.frozen], check=True)
 
     def thaw(self) -> None:
-        shutil.rmtree(self.root)
+        remove(self.root)
         subprocess.run(["cp", "-a", self.frozen, self.root], check=True)
 
     def run(self, *args: str, before: tuple[str, ...] = ()) -> Done:
         return subprocess.run(
-            [*before, ENVOI, *args], cwd=self.project, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+            [*before, ENVOI, *args], cwd=self.project, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
         )
 
     def expect(self, code: int, *args: str) -> str:
@@ -279,7 +291,16 @@ def supervisor_at_the_end(place: Place, names: str, inject: tuple[str, ...]) -> 
         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
     threads = Path(f"/proc/{supervisor}/task")
-    until("it is traced", lambda: all("TracerPid:\t0" not in (each / "status").read_text() for each in threads.iterdir()))
+
+    def is_traced() -> bool:
+        try:
+            stated = [(each / "status").read_text() for each in threads.iterdir()]
+        except OSError:
+            # A thread has ended meanwhile.
+            return False
+        return stated != [] and all("TracerPid:\t0\n" not in each for each in stated)
+
+    until("it is traced", is_traced)
     (place.project / "go").touch()
     code = engine.wait(timeout=LONG_S)
     strace.wait(timeout=LONG_S)

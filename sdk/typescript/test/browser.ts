@@ -15,7 +15,7 @@ const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
 const VECTORS = fileURLToPath(new URL("../../../spec/vectors/", import.meta.url));
 
 /** After that much the browser hangs. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 300_000;
 
 const IMPORTS = { "envoi/pure": "/dist/index.js", "envoi/client": "/dist/client.js", "envoi/conformance": "/dist/conformance/run.js" };
 
