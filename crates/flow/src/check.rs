@@ -1,4 +1,5 @@
-//! What must hold across the steps of a flow: targets exist, loops are bounded, expressions name what can have run.
+//! Checks across the steps of a flow: targets exist, loops are bounded, and expressions read only steps that may have
+//! run.
 
 pub(crate) mod cached;
 mod data_fields;

@@ -1,7 +1,7 @@
 //! The configuration of a store: `config.yaml` in its folder.
 //!
-//! Owns its keys, and that every message distinguishes it from a flow. Reads no file: text is an argument. An empty
-//! file configures nothing.
+//! Owns its keys, and makes every message distinguish it from a flow. Reads no file: the text is an argument. An
+//! empty file configures nothing.
 
 pub mod accounts;
 pub mod cluster;
@@ -34,42 +34,42 @@ use trees::Trees;
 /// The name of the file.
 pub const FILE: &str = "config.yaml";
 
-/// The JSON Schema (draft 2020-12) of a configuration, for editors. It says less than [`load`].
+/// The JSON Schema (draft 2020-12) of a configuration, for editors. It checks less than [`load`].
 pub const SCHEMA: &str = include_str!("../../../spec/schemas/config.schema.json");
 
-/// What holds for every run of a store.
+/// Settings for every run of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
-    /// Recipients of notices, besides those that a flow names.
+    /// Recipients of notices, in addition to those of a flow.
     pub notify: Vec<Target>,
-    /// How `envoi serve` answers.
+    /// The settings of `envoi serve`.
     pub server: Server,
-    /// Which models commands may call through it.
+    /// The models that steps and commands may call.
     pub models: Models,
     /// The accounts of agent programs, by the names that flows use.
     pub accounts: BTreeMap<String, Account>,
-    /// What is kept of the output of commands.
+    /// Limits for the stored output of commands.
     pub output: Output,
-    /// How long runs that are over are kept.
+    /// How long finished runs are kept.
     pub retention: Retention,
-    /// How much a snapshot of the files of a run may hold.
+    /// Limits for a snapshot of the files of a run.
     pub trees: Trees,
 }
 
-/// See [`Config::output`]; `None` is the engine's own choice.
+/// See [`Config::output`]. `None` uses the engine's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Bytes of each of stdout and stderr of an attempt: the first half and the last half of them.
+    /// Bytes that are kept of each of stdout and stderr of an attempt: half from the beginning and half from the end.
     pub stream_bytes: Option<u64>,
 }
 
-/// Less would leave nothing to read; more than the upper one is a mistake in the unit.
+/// A smaller number would leave nothing to read. A larger one is probably a mistake in the unit.
 const STREAM_BYTES: core::ops::RangeInclusive<u64> = 4096..=1 << 40;
 
-/// Reads a configuration from the text of a file; `name` is how messages call that file.
+/// Reads a configuration from the text of a file. `name` is the file's name in messages.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the file.
+/// All mistakes of the file, in their order.
 pub fn load(name: &str, text: &str) -> Result<Config, Report> {
     let text = crate::syntax::document::without_mark(text);
     let mut problems = Problems::default();
@@ -100,7 +100,7 @@ fn output(node: &Node, problems: &mut Problems) -> Output {
     Output { stream_bytes: stream.and_then(|node| read::integer(node, "`stream`", STREAM_BYTES, problems)) }
 }
 
-/// The readers of the language know of flows only.
+/// Adapts the report, because the shared readers write messages about flows.
 fn as_configuration(mut report: Report) -> Report {
     report.wanted = "a configuration that can be used";
     for diagnostic in &mut report.diagnostics {
@@ -122,7 +122,7 @@ pub(crate) mod tests {
     };
     use envoi_contract::json::Value;
 
-    /// Whether the schema of configurations takes this text.
+    /// True if the schema of configurations accepts this text.
     pub(crate) fn fits_schema(text: &str) -> bool {
         let root = yaml::compose(text, &mut Problems::default()).unwrap();
         let schema = Value::parse_str(SCHEMA).unwrap();

@@ -1,9 +1,10 @@
 //! The JSON Schema of a flow file, for editors.
 //!
-//! Owns nothing but the text; it is kept by hand beside the other schemas, and the tests here hold it to the vocabulary.
+//! Owns only the text. It is maintained by hand beside the other schemas, and the tests here compare it with the
+//! vocabulary.
 
-/// The JSON Schema (draft 2020-12) of the flow language, for editors and their completions. It says less than
-/// [`crate::load`]: that what is named exists, for one, is no matter of shape.
+/// The JSON Schema (draft 2020-12) of the flow language, for completion in editors. It checks less than
+/// [`crate::load`]: for example, a schema cannot check that a name exists.
 pub const SCHEMA: &str = include_str!("../../../spec/schemas/flow.schema.json");
 
 #[cfg(test)]
@@ -97,7 +98,7 @@ mod tests {
         assert!(seen > 1, "the flows have moved");
     }
 
-    /// The flows in the folder of the one that names them.
+    /// The flows in the folder of the flow that names them.
     struct Beside<'f>(&'f Path);
 
     impl crate::Files for Beside<'_> {

@@ -1,8 +1,8 @@
-//! Flow files of the swarm dialect, made into flow files of ours.
+//! Converts flow files of the swarm dialect into our flow files.
 //!
-//! Owns what each key of that dialect becomes, and that nothing of it is lost unseen: whatever is not carried as it is
-//! becomes a [`Finding`] with its place. The mapping stands in `docs/import.md`. Reads and writes no file; what it writes
-//! is checked as any flow file is, before it is written.
+//! Owns the conversion of each key of that dialect, and ensures that nothing is lost silently: everything that is not
+//! carried over unchanged becomes a [`Finding`] with its location. `docs/import.md` has the mapping. Reads and writes
+//! no file. The result is checked like any flow file before it is written.
 
 mod beside;
 mod command;
@@ -31,39 +31,39 @@ use crate::{
 use envoi_contract::code::Code;
 use finding::Notes;
 
-/// The command of every step unless another one is given.
+/// The default command of every step.
 pub const DEFAULT_COMMAND: &str = "claude -p {prompt}";
 
-/// A flow file of ours, made from one of the dialect.
+/// A flow file of ours, converted from the dialect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// The flow's id.
     pub flow: String,
-    /// The text of the flow file; [`crate::load`] has accepted it.
+    /// The text of the flow file. [`crate::load`] has accepted it.
     pub text: String,
-    /// How many steps it has.
+    /// The number of steps.
     pub steps: usize,
-    /// All that was not carried as it is, in the order of the source.
+    /// Everything that was not carried over unchanged, in the order of the source.
     pub findings: Vec<Finding>,
 }
 
-/// Why there is no flow file.
+/// The reason why there is no flow file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ImportError {
-    /// The source is wrong; it is to be corrected.
+    /// The source is invalid and has to be corrected.
     #[error("`{}` cannot be imported", .0.file)]
     Source(Report),
-    /// What was made of the source is no flow that can run: a defect of the importer. The report is about its text.
+    /// The converted flow cannot run, which is a defect of the importer. The report is about the converted text.
     #[error("the flow made from `{}` cannot run, which is a defect of the importer", .0.file)]
     Defect(Report),
 }
 
-/// Makes a flow file of the text of a file of the swarm dialect; `name` is how messages call that file.
+/// Converts the text of a file of the swarm dialect. `name` is the file's name in messages.
 ///
 /// The same name, text and command give the same bytes.
 ///
 /// # Errors
-/// See [`ImportError`]; of a source, everything that is wrong with it.
+/// See [`ImportError`]. For an invalid source it contains all mistakes.
 pub fn import(name: &str, text: &str, command: &Command) -> Result<Imported, ImportError> {
     let text = crate::syntax::document::without_mark(text);
     let mut problems = Problems::default();
@@ -86,7 +86,7 @@ pub fn import(name: &str, text: &str, command: &Command) -> Result<Imported, Imp
     }
 }
 
-/// The flow as a graph, if it forks and a graph of it can run, else with the branches of its forks in a row.
+/// The flow as a graph, if it has forks and the graph can run. Otherwise the branches of its forks are put in a row.
 fn best(name: &str, made: Made, command: &Command, notes: &mut Notes) -> Made {
     if made.forks.is_empty() {
         return made;
@@ -109,7 +109,7 @@ fn best(name: &str, made: Made, command: &Command, notes: &mut Notes) -> Made {
     graph.unwrap_or(made)
 }
 
-/// A flow that is ready to be written.
+/// A converted flow, before it is written.
 #[derive(Clone)]
 struct Made {
     id: String,
@@ -117,19 +117,19 @@ struct Made {
     /// Paragraphs for the top of the file.
     prose: Vec<Vec<String>>,
     steps: Vec<MadeStep>,
-    /// Its forks, with their places in the source.
+    /// Its forks, with their locations in the source.
     forks: Vec<(Span, beside::Fork)>,
-    /// Whether the steps say what they need, rather than what follows them.
+    /// True if the steps have `needs` instead of `next`.
     graph: bool,
 }
 
-/// A step that is ready to be written.
+/// A converted step, before it is written.
 #[derive(Clone)]
 struct MadeStep {
     id: String,
-    /// Of a graph: the steps that it waits for.
+    /// In a graph: the steps that it waits for.
     needs: Vec<String>,
-    /// When it fails, what follows goes on all the same.
+    /// True if the flow continues after a failure of this step.
     continue_on_error: bool,
     /// Arguments of its command, as templates.
     run: Vec<String>,
@@ -178,7 +178,7 @@ fn make(
     Some(Made { id: names.flow, title: source.title, prose, steps, forks, graph: false })
 }
 
-/// The forks that are reached, by the ids of their steps.
+/// The reachable forks, by the ids of their steps.
 fn forks(control_flow: &control_flow::ControlFlow, names: &ids::Names) -> Vec<(Span, beside::Fork)> {
     let ends = |place: usize| {
         let ids = names.all(place);
@@ -192,7 +192,7 @@ fn forks(control_flow: &control_flow::ControlFlow, names: &ids::Names) -> Vec<(S
     reached.collect()
 }
 
-/// The readers that the importer shares with the flow file speak of a flow; here it is a source.
+/// Adapts the report, because the shared readers write messages about flows and not about a source.
 fn refused(problems: Problems, name: &str, text: &str) -> Report {
     let mut report = problems.into_report(name, text);
     for diagnostic in &mut report.diagnostics {

@@ -1,7 +1,7 @@
-//! The flow file: YAML text in, the kernel's checked [`Flow`] out, or everything that is wrong with it.
+//! The flow file: converts YAML text into the kernel's checked [`Flow`], or reports all mistakes.
 //!
-//! Owns the language: its keys, its values, its rules, and where in the file each mistake stands. Reads no file, no
-//! environment and no clock: text is an argument. It does not run anything and does not evaluate expressions.
+//! Owns the language: its keys, its values, its rules, and the location of each mistake. Reads no file, no
+//! environment and no clock: the text is an argument. It does not run anything and does not evaluate expressions.
 //!
 //! ```
 //! let loaded = envoi_flow::load("hello.yaml", "flow: hello\nsteps:\n  - id: greet\n    run: [echo, hello]\n")?;
@@ -12,7 +12,7 @@
 //! # Ok::<(), envoi_flow::Report>(())
 //! ```
 //!
-//! What the kernel does with a flow: it says what would follow from an input, and what is to be true after it.
+//! The kernel uses a flow to decide what follows from an input, and which attempts should then run.
 //!
 //! ```
 //! use envoi_contract::{json::Object, time::Timestamp};
@@ -87,9 +87,9 @@ pub use syntax::{
 };
 pub use values::{answers, env_file, inputs};
 
-/// The newest version of the flow language. A new run is pinned to it; a run that was begun in an earlier one, and its forks, keep that
-/// ([`load_as`]).
+/// The newest version of the flow language. A new run is pinned to it; a run that was begun with an earlier version,
+/// and its forks, keep that version ([`load_as`]).
 ///
-/// - 1: a command that is a string goes to `sh -c` and does not stop at a command that fails.
-/// - 2: it stops there, and `shell` says what runs it.
+/// - 1: a command that is a string is run by `sh -c`, which does not stop at a failed command.
+/// - 2: the shell stops at a failed command, and `shell` selects the interpreter.
 pub const LANGUAGE: u32 = 2;

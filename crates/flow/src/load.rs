@@ -1,7 +1,7 @@
-//! Flows that name other flows: where their texts come from, and in which order they are read.
+//! Loads flows that name other flows: where their texts come from, and the order in which they are read.
 //!
-//! Owns paths between flows, circles and depth, and what a flow may not say when it is a part of another. Reads no file
-//! itself: [`Files`] is an argument.
+//! Owns paths between flows, cycles and depth, and the keys that a flow may not have when it is a part of another.
+//! Reads no file itself: [`Files`] is an argument.
 
 use crate::{
     LANGUAGE,
@@ -34,41 +34,41 @@ use std::{
     sync::Arc,
 };
 
-/// Where the texts of named flows come from.
+/// The source of the texts of named flows.
 pub trait Files {
-    /// The text of the file at `path`: relative to the folder of the outermost flow, names separated by `/`, none of them
-    /// `.` or `..`.
+    /// The text of the file at `path`. The path is relative to the folder of the outermost flow, with names separated
+    /// by `/`, none of them `.` or `..`.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     fn text(&self, path: &str) -> Result<String, FileError>;
 }
 
-/// Why the text of a named flow cannot be had, in words that finish "cannot be read: …".
+/// The reason why the text of a named flow is not available, in words that complete "cannot be read: …".
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// There is no file system, but a set of files, and this one is not in it.
+    /// The source is a fixed set of files, and this file is not in it.
     #[error("it is not among the files that {0}")]
     NotAmong(&'static str),
-    /// The machine's reason.
+    /// The operating system's reason.
     #[error(transparent)]
     Machine(#[from] std::io::Error),
 }
 
-/// The files that a run is pinned to ([`crate::load::Loaded::parts`]).
+/// The files to which a run is pinned ([`crate::load::Loaded::parts`]).
 impl Files for BTreeMap<String, String> {
     fn text(&self, path: &str) -> Result<String, FileError> {
         self.get(path).cloned().ok_or(FileError::NotAmong("belong to the flow"))
     }
 }
 
-/// How deep flows are nested, the outermost one included. A deeper flow could not be understood by a person.
+/// The largest nesting depth of flows, including the outermost one. People could not understand a deeper nesting.
 const MAX_DEPTH: usize = 3;
 
-/// The most flows that a run is made of.
+/// The largest number of flows in a run.
 const MAX_FILES: usize = 100;
 
-/// Keys that say something about a whole run.
+/// Keys that apply to a whole run.
 const OF_A_RUN: &[(&str, &str)] = &[
     ("limits", "the run has the bounds of its outermost flow"),
     ("notify", "the outermost flow names the recipients"),
@@ -81,7 +81,7 @@ const OF_A_RUN: &[(&str, &str)] = &[
 struct Edition {
     /// The version of the language.
     language: u32,
-    /// A run is pinned to it already.
+    /// True if a run is already pinned to the flow.
     pinned: bool,
 }
 
@@ -89,10 +89,10 @@ struct Edition {
 pub(crate) struct Loader<'f> {
     edition: Edition,
     files: &'f dyn Files,
-    /// The folder of the outermost flow, as messages call it.
+    /// The folder of the outermost flow, as named in messages.
     folder: String,
     known: BTreeMap<String, Option<Rc<Inner>>>,
-    /// By its id: the path and the text of the first flow so called.
+    /// By flow id: the path and the text of the first flow with that id.
     ids: BTreeMap<String, (String, String)>,
     parts: BTreeMap<String, Part>,
     reports: Vec<Report>,
@@ -101,11 +101,11 @@ pub(crate) struct Loader<'f> {
 struct Part {
     text: String,
     value: Value,
-    /// The paths of the flows that it names itself.
+    /// The paths of the flows that it names directly.
     names: Vec<String>,
 }
 
-/// One file on the way to the one that is being read.
+/// A file in the chain that leads to the file being read.
 struct Link<'l> {
     path: &'l str,
     text: &'l str,
@@ -117,7 +117,7 @@ impl Link<'_> {
         self.before.map_or(1, |before| before.depth().saturating_add(1))
     }
 
-    /// `a -> b -> c`, ending with `last`.
+    /// The chain as `a -> b -> c`, ending with `last`.
     fn chain(&self, last: &str) -> String {
         let so_far = format!("{} -> {last}", self.path);
         self.before.map_or(so_far.clone(), |before| before.chain(&so_far))
@@ -130,7 +130,7 @@ impl Link<'_> {
     }
 }
 
-/// A flow that was read, with all that belongs to it.
+/// A flow that was read, with all its parts.
 pub(crate) struct Whole {
     pub(crate) flow: Flow,
     pub(crate) parts: BTreeMap<String, String>,
@@ -139,38 +139,39 @@ pub(crate) struct Whole {
 /// A flow that can run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// Checked: what it names exists, its loops are bounded, its expressions parse.
+    /// The checked flow: all names exist, loops are bounded, expressions parse.
     pub flow: Flow,
-    /// The version of the language in which it was read.
+    /// The version of the language with which it was read.
     pub language: u32,
-    /// The texts of the flows that it names, directly or not, by their paths from its folder: with its own text they are all
-    /// that it was read from, and [`load_with`] reads it from them again.
+    /// The texts of the flows that it names, directly or indirectly, by their paths relative to its folder. Together
+    /// with its own text they are everything that was read, so [`load_with`] can read the flow from them again.
     pub parts: BTreeMap<String, String>,
 }
 
-/// Reads a flow that names no other from the text of a file; `name` is how messages call that file.
+/// Reads a flow that names no other flow from the text of a file. `name` is the file's name in messages.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the file. Text that is not YAML is one mistake, the first. A flow that
-/// it names cannot be read: that takes [`load_with`].
+/// All mistakes of the file, in their order. If the text is not YAML, only the first syntax error. Naming another
+/// flow is a mistake here, because that needs [`load_with`].
 pub fn load(name: &str, text: &str) -> Result<Loaded, Report> {
     load_with(name, text, &BTreeMap::new())
 }
 
-/// As [`load`], with the flows that it names from `files`.
+/// Like [`load`], with the named flows from `files`.
 ///
 /// # Errors
-/// As [`load`]; the mistakes of other files are in [`Report::others`], at their places there.
+/// As [`load`]. The mistakes of other files are in [`Report::others`], with their locations there.
 pub fn load_with(name: &str, text: &str, files: &dyn Files) -> Result<Loaded, Report> {
     let Whole { flow, parts } = whole(Edition { language: LANGUAGE, pinned: false }, name, text, files)?;
     Ok(Loaded { flow, language: LANGUAGE, parts })
 }
 
-/// As [`load_with`], of a flow that a run is pinned to, in the version of the language in which the run was begun. What can never be as
-/// it is written, such as a comparison with a word that is no status, was no mistake for earlier builds and is none here.
+/// Like [`load_with`], for a flow to which a run is pinned, in the language version with which the run was begun.
+/// Constructs that can never be true, such as a comparison with a word that is not a status, are accepted, because
+/// earlier builds accepted them.
 ///
 /// # Errors
-/// As [`load_with`]; a version that is newer than [`LANGUAGE`] is the only mistake then.
+/// As [`load_with`]. If the version is newer than [`LANGUAGE`], that is the only mistake.
 pub fn load_as(language: u32, name: &str, text: &str, files: &dyn Files) -> Result<Loaded, Report> {
     if language > LANGUAGE {
         let mut problems = Problems::default();
@@ -183,10 +184,10 @@ pub fn load_as(language: u32, name: &str, text: &str, files: &dyn Files) -> Resu
     Ok(Loaded { flow, language, parts })
 }
 
-/// As [`load`], from the bytes of a file.
+/// Like [`load`], from the bytes of a file.
 ///
 /// # Errors
-/// As [`load`]; bytes that are not UTF-8 are a mistake at their place.
+/// As [`load`]. Bytes that are not UTF-8 are a mistake at their location.
 pub fn load_bytes(name: &str, bytes: &[u8]) -> Result<Loaded, Report> {
     match core::str::from_utf8(bytes) {
         Ok(text) => load(name, text),
@@ -231,7 +232,7 @@ fn whole(edition: Edition, name: &str, text: &str, files: &dyn Files) -> Result<
 }
 
 impl Loader<'_> {
-    /// Reads the file at the end of `link`, which lies in `folder`.
+    /// Reads the file at the end of `link`, which is in `folder`.
     fn read(&mut self, link: &Link<'_>, folder: &str, problems: &mut Problems) -> Option<(Draft, Flow)> {
         let Some(root) = root(link.text, problems) else {
             if problems.is_empty() {
@@ -259,7 +260,7 @@ impl Loader<'_> {
         Some((draft, flow))
     }
 
-    /// Flows of one run have different ids; a copy of a file is the same flow.
+    /// Checks that different flows of a run have different ids. A copy of a file counts as the same flow.
     fn check_id(&mut self, link: &Link<'_>, root: &Node, problems: &mut Problems) {
         let Some((_, node)) = member(root, "flow") else { return };
         let Some(id) = read::as_text(node) else { return };
@@ -272,7 +273,7 @@ impl Loader<'_> {
         }
     }
 
-    /// What the file names, and the paths of that.
+    /// The flows that the file names, and their paths.
     fn names(&mut self, link: &Link<'_>, root: &Node, folder: &str) -> (NamedFlows, Vec<String>) {
         let mut names = NamedFlows::new();
         let mut paths = Vec::new();
@@ -345,8 +346,8 @@ impl Loader<'_> {
         inner.map_or(Named::Wrong, Named::Right)
     }
 
-    /// The flow with what it has of the flows that it names: their part in its digest, and, in the outermost one, themselves
-    /// and their secrets.
+    /// Adds what the flow takes from the flows that it names: their part in its digest and, for the outermost flow,
+    /// the flows themselves and their secrets.
     fn joined(
         &self,
         mut flow: Flow,
@@ -387,7 +388,8 @@ impl Loader<'_> {
         Some(flow)
     }
 
-    /// Commands of all flows see the secrets of the run: none of them is a variable of another flow as well.
+    /// Checks that no secret of the run is a variable of another flow, because the commands of all flows see the
+    /// secrets.
     fn check_variables<'p>(
         &self,
         flow: &Flow,
@@ -411,7 +413,7 @@ impl Loader<'_> {
         }
     }
 
-    /// All that `paths` name, directly or not.
+    /// Collects all flows that `paths` name, directly or indirectly.
     fn collect(&self, paths: &[String], into: &mut BTreeMap<String, Value>) {
         for path in paths {
             if let Some(part) = self.parts.get(path).filter(|_| !into.contains_key(path)) {
@@ -430,7 +432,7 @@ fn add_new(all: &mut Vec<String>, more: impl Iterator<Item = String>) {
     }
 }
 
-/// What one flow of a run keeps out of the journal, no other one reads into it.
+/// Checks that no flow reads a variable into the journal that another flow of the run keeps out of it.
 fn check_pinned_variables(flow: &Flow, root: &Node, problems: &mut Problems) {
     for name in &flow.env_read {
         let is_secret = flow.secrets.iter().any(|secret| {
@@ -447,12 +449,12 @@ fn check_pinned_variables(flow: &Flow, root: &Node, problems: &mut Problems) {
     }
 }
 
-/// The folder of a path, with its `/`, or nothing.
+/// The folder of a path with its `/`, or an empty text.
 fn folder_of(path: &str) -> &str {
     path.rfind('/').and_then(|at| path.get(..=at)).unwrap_or_default()
 }
 
-/// A secret of a flow in `folder`, as the outermost flow would write it.
+/// A secret of a flow in `folder`, with its path relative to the outermost flow.
 fn placed(secret: &Secret, folder: &str) -> Secret {
     let source = match &secret.source {
         SecretSource::File(path) if !path.starts_with('/') => SecretSource::File(format!("{folder}{path}")),
@@ -461,7 +463,7 @@ fn placed(secret: &Secret, folder: &str) -> Secret {
     Secret { name: secret.name.clone(), source }
 }
 
-/// Commands of all flows of a run see the same secrets: one name, one source.
+/// Adds a secret of another flow. The commands of all flows see the same secrets, so each name must have one source.
 fn join_secret(
     flow: &mut Flow,
     draft: &Draft,
@@ -509,14 +511,14 @@ fn items(node: &Node) -> &[Node] {
     }
 }
 
-/// The names of other flows in a file, as they were written.
+/// The names of other flows in a file, as written.
 fn named_in(root: &Node) -> impl Iterator<Item = &str> {
     let list = |name| member(root, name).map(|(_, node)| items(node)).unwrap_or_default();
     let steps = list("steps").iter().filter_map(|step| member(step, "flow")).map(|(_, node)| node);
     steps.chain(list("flows")).filter_map(read::as_text)
 }
 
-/// The path of `written`, in a file that lies in `folder`, from the folder of the outermost flow.
+/// The path of `written`, named in a file in `folder`, relative to the folder of the outermost flow.
 fn path_of(written: &str, folder: &str) -> Result<String, (String, String)> {
     let help = "name it from this file's folder, such as `./build.yaml` or `parts/build.yaml`".to_owned();
     let bad = |why: &str| Err((format!("`{}` {why}", crate::syntax::yaml::shortened(written)), help.clone()));
@@ -536,7 +538,7 @@ fn path_of(written: &str, folder: &str) -> Result<String, (String, String)> {
     Ok(format!("{folder}{path}"))
 }
 
-/// One file, with the flows that it names. `None`: it is wrong, or one of those is.
+/// Reads one file, with the flows that it names. `None` if it or one of them has a mistake.
 fn reading(
     root: &Node,
     edition: Edition,
@@ -558,7 +560,7 @@ fn reading(
     flow.map(|flow| (draft, flow))
 }
 
-/// The kernel's flow, unless a part is absent because it is wrong.
+/// The kernel's flow, unless a part is missing because of a mistake.
 fn finish(draft: &Draft, root: &Node, text: &str) -> Option<Flow> {
     let goals = match &draft.goals {
         Some(goals) => Some(goals.plan()?),

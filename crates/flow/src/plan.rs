@@ -1,12 +1,12 @@
 //! The worst case of a flow, before anything runs: attempts, visits, returns, time, calls and cost.
 //!
-//! No run of the flow starts more than its plan says, whatever its commands do and its people answer, with three exceptions
-//! that are a person's free choice and are not counted: an attempt in doubt that is run again, a bound that is raised, and
-//! a run that is reopened. What runs is decided by the kernel alone; this module only counts.
+//! No run of the flow starts more than its plan says, whatever its commands do and people answer. There are three
+//! exceptions, which a person decides freely and which are not counted: an attempt in doubt that is run again, a
+//! raised limit, and a reopened run. The kernel alone decides what runs; this module only counts.
 //!
-//! Owns the counting, what dominates, and what is past a maximum. Time is what attempts may take by their
-//! limits; ending one that is over its limit takes a few seconds more. What a command calls and costs is known only from
-//! its report: `limits` bound it, and budgets as far as commands keep to them.
+//! Owns the counting, the dominant settings, and the comparison with maximums. Time is computed from the limits of
+//! attempts; ending an attempt at its limit takes a few seconds more. The calls and the cost of a command are known
+//! only from its report. `limits` bound them; budgets bound them only if commands respect them.
 
 mod bounds;
 mod control_flow;
@@ -36,76 +36,78 @@ use envoi_kernel::{
 use whole::{Counts, Doubt, Figures, PartFigures, Weights, Whole};
 use worst::Measure;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Whose worst case it is.
+    /// The flow.
     pub flow: FlowId,
-    /// In listed order; those of other flows after those of the flow itself.
+    /// The steps, in the order of the list, followed by those of other flows.
     pub steps: Vec<StepPlan>,
-    /// What can send the run back, in the order of the steps.
+    /// The loops, in the order of the steps.
     pub loops: Vec<LoopPlan>,
     /// Visits of all steps.
     pub visits: Most,
-    /// Attempts of all steps: `limits.agent_hops` bounds these.
+    /// Attempts of all steps, which `limits.agent_hops` bounds.
     pub attempts: Most,
-    /// Returns of all loops: `limits.iterations` bounds these.
+    /// Returns of all loops, which `limits.iterations` bounds.
     pub loop_backs: Most,
-    /// The most rounds, in a flow with goals.
+    /// The largest number of rounds, in a flow with goals.
     pub rounds: Option<u64>,
-    /// Milliseconds in which attempts are live, those side by side added up; `None`: not bounded.
+    /// The total time of all attempts in milliseconds; the times of parallel attempts are added. `None` means
+    /// unbounded.
     pub time_ms: Option<Most>,
-    /// Milliseconds of waiting before further tries, beside that, added up as well.
+    /// The total time of waits before retries in milliseconds. It is not included in `time_ms`.
     pub waits_ms: Most,
-    /// Milliseconds from the start to the end, where every attempt finds a slot and every question an answer at once; `None`: not bounded.
+    /// The time from start to end in milliseconds, if every attempt gets a slot and every question an answer at once.
+    /// `None` means unbounded.
     pub elapsed_ms: Option<Most>,
-    /// Whether anything can be done side by side.
+    /// Whether anything can run in parallel.
     pub parallel: bool,
-    /// Model calls that reports tell of; `None`: not bounded.
+    /// Model calls that reports count; `None` means unbounded.
     pub llm_calls: Option<Most>,
-    /// Cost that reports tell of; `None`: not bounded.
+    /// Cost that reports state; `None` means unbounded.
     pub cost: Option<Cost>,
-    /// Which of the two are bounded by their key in `limits` and not by budgets.
+    /// The keys of `limits` that bound calls or cost because budgets do not.
     pub by_limit: Vec<&'static str>,
     /// The limits that lower the worst case.
     pub bites: Vec<Bite>,
-    /// What to lower for fewer attempts.
+    /// The setting to lower for fewer attempts.
     pub most_attempts: Option<Dominant>,
-    /// What to lower for less time, where timeouts bound it and not `limits.wall_time`.
+    /// The setting to lower for less time. `None` if `limits.wall_time` bounds the time, and not timeouts.
     pub most_time: Option<Dominant>,
-    /// What has to be known to read the figures.
+    /// Notes that are needed to interpret the figures.
     pub notes: Vec<String>,
 }
 
 /// The worst case of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepPlan {
-    /// The flow that it is a step of, if that is another one.
+    /// The flow of the step; `None` for the flow itself.
     pub flow: Option<FlowId>,
-    /// Which.
+    /// The step.
     pub step: StepId,
-    /// It asks a person and makes no attempt.
+    /// True if it asks a person, and so has no attempts.
     pub asks: bool,
-    /// The flow that it runs; it makes no attempt of its own.
+    /// The flow that it runs; it then has no attempts of its own.
     pub runs: Option<FlowId>,
-    /// Its visits; one whose `if` is false counts too.
+    /// Visits. A visit that is skipped because `if` is false counts too.
     pub visits: Most,
-    /// Items of one visit, if it is done for each of a list.
+    /// Items of one visit, if it has `for_each`.
     pub items: Option<Items>,
     /// Attempts of one visit, or of one item.
     pub attempts_each: Most,
-    /// How many of those are because of doubt: reruns and verifications.
+    /// The part of these attempts that is caused by doubt: reruns and verifications.
     pub doubt_each: u32,
-    /// Attempts of the run.
+    /// Attempts in the run.
     pub attempts: Most,
-    /// Limit of one attempt.
+    /// Time limit of one attempt in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Milliseconds of all its attempts; `None`: not bounded.
+    /// Total time of its attempts in milliseconds; `None` means unbounded.
     pub time_ms: Option<Most>,
 }
 
 impl Plan {
-    /// Whether a key of `limits` is what bounds calls or cost, and not budgets.
+    /// True if the key `limit` bounds calls or cost because budgets do not.
     #[must_use]
     pub fn is_by_limit(&self, limit: &str) -> bool {
         self.by_limit.contains(&limit)
@@ -113,7 +115,7 @@ impl Plan {
 }
 
 impl StepPlan {
-    /// How it is called: one of another flow by both, `build/compile`.
+    /// The name of the step. A step of another flow is named with its flow: `build/compile`.
     #[must_use]
     pub fn name(&self) -> String {
         named(self.flow.as_ref(), &self.step)
@@ -121,7 +123,7 @@ impl StepPlan {
 }
 
 impl LoopPlan {
-    /// How its step is called, and the one that it goes back to.
+    /// The names of the loop's last step, and of the step to which it goes back.
     #[must_use]
     pub fn names(&self) -> (String, String) {
         (named(self.flow.as_ref(), &self.step), named(self.flow.as_ref(), &self.back_to))
@@ -132,48 +134,48 @@ fn named(flow: Option<&FlowId>, step: &StepId) -> String {
     flow.map_or_else(|| step.to_string(), |flow| format!("{flow}/{step}"))
 }
 
-/// How many items a step is done for.
+/// The number of items for which a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Items {
-    /// At most.
+    /// The largest number.
     pub most: u64,
-    /// Whether the files say so; else it is the most that any list may have.
+    /// True if the files determine the number; otherwise it is the limit for any list.
     pub known: bool,
 }
 
 /// The worst case of one loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopPlan {
-    /// The flow that it is in, if that is another one.
+    /// The flow of the loop; `None` for the flow itself.
     pub flow: Option<FlowId>,
     /// The step that closes it.
     pub step: StepId,
-    /// The earliest step that it goes back to.
+    /// The earliest step to which it goes back.
     pub back_to: StepId,
-    /// Returns each time that it is entered: `max_iterations`, or one less than `goals.max_rounds`.
+    /// Returns per entry: `max_iterations`, or `goals.max_rounds` minus one.
     pub each_entry: u64,
-    /// How often it is entered.
+    /// How many times it is entered.
     pub entries: Most,
-    /// Returns of the run.
+    /// Returns in the run.
     pub returns: Most,
-    /// It goes back only where a person says so.
+    /// True if it goes back only when a person decides so.
     pub by_people: bool,
-    /// It is the rounds of `goals`, which are not counted as returns.
+    /// True for the rounds of `goals`, which do not count as returns.
     pub rounds: bool,
 }
 
 /// A limit that lowers the worst case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bite {
-    /// Its key in `limits`.
+    /// The key in `limits`.
     pub limit: &'static str,
-    /// What would be without it.
+    /// The amount without the limit.
     pub without: Amount,
-    /// What it lowers that to.
+    /// The amount with the limit.
     pub with: Amount,
 }
 
-/// What a limit bounds.
+/// The amount that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
     /// A count, or milliseconds.
@@ -182,7 +184,7 @@ pub enum Amount {
     Cost(Cost),
 }
 
-/// The worst case of `flow`, which [`crate::load_with`] has admitted, with all flows that it runs.
+/// The worst case of `flow`, including all flows that it runs. [`crate::load_with`] must have accepted the flow.
 #[must_use]
 pub fn plan(flow: &Flow) -> Plan {
     let whole = Whole::of(flow);
@@ -233,7 +235,7 @@ pub fn plan(flow: &Flow) -> Plan {
     }
 }
 
-/// Of each part and each of its steps that is done for each of a list.
+/// For each part and each of its steps, the items of a step with `for_each`.
 type Lengths = Vec<Vec<Option<Items>>>;
 
 fn lengths(whole: &Whole<'_>) -> Lengths {
@@ -248,7 +250,7 @@ fn lengths(whole: &Whole<'_>) -> Lengths {
 
 fn figures(flow: &Flow, whole: &Whole<'_>, lengths: &Lengths) -> Figures {
     let limits = hard(&flow.limits);
-    // Bounds are tested before a start: one of zero starts nothing.
+    // A limit of zero starts nothing, because limits are tested before a start.
     let nothing = limits.llm_calls == Some(0) || limits.wall_time_ms == Some(0);
     let nothing = nothing || limits.cost == Some(Cost::default());
     let parts = whole.parts.iter().zip(lengths).map(|(part, lengths)| PartFigures {
@@ -269,8 +271,10 @@ fn tries(step: &Step) -> u128 {
     if step.has_attempts() { u128::from(step.retry.attempts.max(1)) } else { 0 }
 }
 
-/// Attempts of one visit because of doubt, without a decision of a person. Where a command verifies, each try can be in doubt, and
-/// each attempt in doubt is followed by a verification; one that says that it happened may leave a failure to be tried again.
+/// Attempts of one visit that are caused by doubt, without a decision of a person.
+///
+/// With a `verify` command each try can be in doubt, and a verification follows each attempt in doubt. If the
+/// verification says that the step happened but failed, it may be tried again.
 fn doubt(step: &Step) -> Doubt {
     let runs = step.has_attempts();
     match &step.on_in_doubt {
@@ -309,7 +313,7 @@ fn step_plans(whole: &Whole<'_>, figures: &Figures, counts: &[Counts], lengths: 
     plans
 }
 
-/// The flow of a part that is not the outermost one.
+/// The flow of a part; `None` for the outermost one.
 fn other(whole: &Whole<'_>, at: usize) -> Option<FlowId> {
     whole.flow(at).filter(|_| at > 0).map(|flow| flow.id.clone())
 }
@@ -339,7 +343,7 @@ fn loop_plans(whole: &Whole<'_>, counts: &[Counts]) -> Vec<LoopPlan> {
     plans
 }
 
-/// The longest waits of one visit of each step, all items together.
+/// The longest waits of one visit of each step, with all its items.
 fn waits(whole: &Whole<'_>, figures: &Figures) -> Weights {
     let mut waits = whole.each(waits_of_a_visit);
     for (waits, of) in waits.iter_mut().zip(&figures.parts) {
@@ -350,7 +354,7 @@ fn waits(whole: &Whole<'_>, figures: &Figures) -> Weights {
     waits
 }
 
-/// The longest waits of one visit or item, which has one fewer than tries.
+/// The longest waits of one visit or item. There is one wait fewer than tries.
 fn waits_of_a_visit(step: &Step) -> u128 {
     if !step.has_attempts() {
         return 0;
@@ -359,8 +363,8 @@ fn waits_of_a_visit(step: &Step) -> u128 {
     waits.fold(0, u128::saturating_add)
 }
 
-/// From the start to the end, where nothing waits for a slot: in a graph its heaviest chain, and of items as many one after
-/// the other as `max_parallel` leaves.
+/// The time from start to end if nothing waits for a slot. In a graph it is the heaviest chain. For items it is the
+/// number of consecutive batches that `max_parallel` gives.
 fn elapsed(whole: &Whole<'_>, figures: &Figures) -> u128 {
     let mut own: Weights = Vec::new();
     for (part, of) in whole.parts.iter().zip(&figures.parts) {
@@ -374,7 +378,7 @@ fn elapsed(whole: &Whole<'_>, figures: &Figures) -> u128 {
     whole.by_entry(figures, &own, Measure::Longest, in_turn)
 }
 
-/// How many of the items of a step follow one another.
+/// How many items of a step run one after the other.
 fn in_turn(items: u128, step: &Step) -> u128 {
     let width = step.for_each.as_ref().and_then(|each| each.max_parallel).map_or(items, u128::from);
     items.div_ceil(width.max(1))

@@ -1,6 +1,6 @@
-//! The text of a file as a tree: YAML, places, mistakes, and the readers that every part of the language shares.
+//! The text of a file as a tree: YAML, locations, mistakes, and readers for all parts of the language.
 //!
-//! Knows nothing of flows.
+//! Does not depend on the content of flows.
 
 pub(crate) mod diagnostic;
 pub(crate) mod document;

@@ -1,4 +1,4 @@
-//! Values that are held to a schema: inputs of a run, answers to a form.
+//! Checks values against schemas: inputs of a run, and answers to a form.
 //!
 //! Used while a flow is read and while it runs.
 

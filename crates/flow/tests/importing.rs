@@ -1,4 +1,4 @@
-//! Flow files of the swarm dialect, imported: what comes out, what is listed, what is refused.
+//! Tests the import of flow files of the swarm dialect: the result, the findings, and the refusals.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,7 +17,7 @@ use envoi_kernel::{
 };
 use proptest::prelude::*;
 
-/// Ten steps, two loops and a branch on a value each.
+/// Each has ten steps, two loops and a branch on a value.
 const SOURCES: [(&str, &str, &str, &str); 3] = [
     (
         "release.yaml",
@@ -56,7 +56,7 @@ fn flow(imported: &Imported) -> Flow {
     load("made.yaml", &imported.text).unwrap().flow
 }
 
-/// Places and messages of the mistakes.
+/// Locations and messages of the mistakes.
 fn refused(text: &str) -> Vec<(usize, usize, String)> {
     match import("f.yaml", text, &default_command()) {
         Err(ImportError::Source(report)) => places(&report),
@@ -254,7 +254,7 @@ fn mistakes_without_a_cure_are_reported_together_at_their_places() {
     assert_eq!(found.len(), 6, "{found:#?}");
 }
 
-/// Two branches, one of two agents, that meet in a critic, which goes back to where they fork.
+/// Two branches, one of them with two agents, that meet in a critic. The critic goes back to the fork.
 const GATE: &str = "key: gate
 steps:
   - {id: begin, agents: a}
@@ -352,7 +352,7 @@ fn what_is_no_flow_of_the_dialect_is_refused() {
     assert!(refused(&long)[0].2.contains("longer than"));
 }
 
-/// Whatever the source is, what is made of it can run, or the source is refused.
+/// Checks that any source is either refused, or converted into a flow that can run.
 fn no_defect(text: &str) -> Option<Imported> {
     match import("f.yaml", text, &default_command()) {
         Ok(imported) => Some(imported),
@@ -383,7 +383,7 @@ fn any_step() -> impl Strategy<Value = (usize, usize, usize, usize, usize, Strin
     (0..7_usize, 0..8_usize, 0..8_usize, 0..8_usize, 0..4_usize, any::<String>())
 }
 
-/// A step of eight at most; `ids` are chosen to collide once they fit.
+/// One of at most eight steps. The `ids` are chosen so that they collide after conversion.
 fn step(
     at: usize,
     (kind, next, back, branch, agents, text): &(usize, usize, usize, usize, usize, String),

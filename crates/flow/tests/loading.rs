@@ -1,4 +1,4 @@
-//! A flow that is right becomes what it says.
+//! Tests that a valid flow is read correctly.
 
 use envoi_contract::{envelope::InterruptKind, routing::Kind};
 use envoi_flow::{Colour, Loaded, load};
@@ -77,7 +77,7 @@ fn targets_are_read_from_flows_and_configurations_alike() {
     assert_eq!(one[0].to, Address::Command(Command::Exec(vec!["tell".to_owned(), "7".to_owned()])));
     let short = envoi_flow::config::load("config.yaml", "notify: { webhook: 'HTTP://h' }").unwrap().notify;
     assert!(matches!(&short[0].to, Address::Webhook(Webhook { token: None, timeout_ms: 10_000, .. })));
-    // A plain text is one target, and a plain word one moment.
+    // A plain text is one target, and a plain word is one moment.
     let of = |text: &str| envoi_flow::config::load("config.yaml", text).unwrap().notify;
     assert_eq!(of("notify: ./tell me"), of("notify: { command: ./tell me }"));
     assert_eq!(of("notify: https://h/x"), of("notify: { webhook: 'https://h/x' }"));
@@ -223,12 +223,12 @@ fn the_paths_after_a_denial_are_accepted_where_they_are_declared() {
     let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
     let ask = |keys: &str| format!("  - {{ id: ask, ask: {{ message: m, expires_in: 1h, {keys} }} }}\n");
     for flow in [
-        // Two last resorts, one after the other: none of them falls into the next.
+        // Two targets of a denial and an expiry in a row: neither falls through to the next.
         steps(&format!(
             "{}  - {{ id: go, run: x, routing: {{ next: end }} }}\n  - {{ id: b, run: x }}\n  - {{ id: c, run: x }}\n",
             ask("on_deny: b, on_expire: c")
         )),
-        // Meant: the step is part of both ways.
+        // Intended: the step is part of both paths.
         steps(&format!(
             "{}  - {{ id: go, run: x, routing: {{ next: b }} }}\n  - {{ id: b, run: x }}\n",
             ask("on_deny: b")
@@ -238,14 +238,14 @@ fn the_paths_after_a_denial_are_accepted_where_they_are_declared() {
             "  - {{ id: go, run: x }}\n{}  - {{ id: b, run: x }}\n",
             ask("on_deny: go, on_expire: go")
         )),
-        // What leads back is bounded by what is said.
+        // An edge back is bounded by the given number.
         steps(&format!(
             "  - {{ id: go, run: x }}\n{}",
             ask("on_deny: go").replace(" }\n", ", routing: { max_iterations: 1 } }\n")
         )),
-        // A step of that name is in nobody's way as long as nothing is to lead there.
+        // A step may have a special word as its name, as long as no denial or expiry has a target.
         steps(&format!("  - {{ id: deny, run: x }}\n  - {{ id: fail, run: x }}\n{}", ask("quorum: 2"))),
-        // The answer to a question can be read where its denial leads.
+        // The target of a denial can read the answer to the question.
         steps(&format!(
             "{}  - {{ id: go, run: x, routing: {{ next: end }} }}\n  - {{ id: b, run: ['${{{{ steps.ask.data.text }}}}'] }}\n",
             ask("on_deny: b")

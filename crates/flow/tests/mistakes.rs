@@ -1,8 +1,8 @@
-//! Each rule of the language, broken once: where it is told, by which code, and in which words.
+//! Breaks each rule of the language once, and tests the location, the code and the message.
 
 use envoi_flow::{Report, load, load_bytes};
 
-/// A flow with one step, in which `{}` is where the rows put theirs.
+/// A flow with one step, which has these keys.
 fn with_step(keys: &str) -> String {
     format!("flow: f\nsteps:\n  - id: a\n    run: [x]\n    {keys}\n")
 }
@@ -12,14 +12,14 @@ fn with_top(keys: &str) -> String {
     format!("flow: f\n{keys}\nsteps:\n  - id: a\n    run: [x]\n")
 }
 
-/// Three steps, of which the second has this routing.
+/// Three steps. The second one has this routing.
 fn with_routing(routing: &str) -> String {
     format!(
         "flow: f\nsteps:\n  - {{ id: a, run: [x] }}\n  - id: b\n    run: [x]\n    routing: {{ {routing} }}\n  - {{ id: c, run: [x] }}\n"
     )
 }
 
-/// Four steps: `first`, `make-it` (a loop back to first), `third`, `last`; the expression stands in `make-it`.
+/// Four steps: `first`, `make-it` (a loop back to `first`), `third`, `last`. The expression is in `make-it`.
 fn with_expression(expression: &str) -> String {
     format!(
         "flow: f\ninputs: {{ package: {{ type: string }}, dry-run: {{ type: boolean }} }}\nsteps:\n  - {{ id: first, run: [x] }}\n  - id: make-it\n    run: [\"{expression}\"]\n    routing: {{ kind: microloop, loop_to: first, success_values: [OK] }}\n  - {{ id: third, run: [x] }}\n  - {{ id: last, run: [x] }}\n"
@@ -43,7 +43,7 @@ fn told(report: &Report) -> Vec<(usize, usize, &'static str, String)> {
 
 type Row = (String, usize, usize, &'static str, &'static str);
 
-/// Every row gives exactly one diagnostic, at its place, with its code and its words.
+/// Checks that every row gives exactly one diagnostic, with its location, code and message.
 fn each_is_told(rows: Vec<Row>) {
     let mut wrong = Vec::new();
     for (text, line, column, code, words) in rows {
@@ -493,7 +493,7 @@ fn in_a_graph_files_are_set_back_and_merged_only_where_every_other_step_waits() 
             "  - { id: c, ask: Go on?, needs: [a] }\n  - { id: d, run: [x], needs: [c] }\n",
             "one of the two has to wait",
         ),
-        // An answer that leads back ends what is at work there.
+        // An answer that leads back ends the work that is in progress there.
         ("  - { id: c, ask: Go on?, needs: [a], routing: { loop_to: a } }\n", "other steps may be at work"),
         ("  - { id: c, run: [x], needs: [b], join: settled }\n", "`join: all`"),
         ("  - { id: c, ask: Go on? }\n  - { id: d, run: [x], needs: [b, c], join: any }\n", "`join: all`"),
@@ -504,7 +504,7 @@ fn in_a_graph_files_are_set_back_and_merged_only_where_every_other_step_waits() 
         }
         each_is_told(wrong.map(|(others, part)| (flow(key, others), 4, 11, INVALID, part)).to_vec());
     }
-    // Which steps are beside each other is not said of steps that cannot be read.
+    // If a step cannot be read, nothing is reported about parallel steps.
     let report = load("f.yaml", &flow(keys[0], "  - { id: c, run: 5 }\n")).unwrap_err();
     assert_eq!(told(&report).len(), 1);
     let inner = "flow: inner\nsteps:\n  - { id: a, run: [x], files: restore }\n".to_owned();
@@ -575,7 +575,7 @@ fn with_question(keys: &str) -> String {
     )
 }
 
-/// As [`with_question`], with a key beside the question.
+/// Like [`with_question`], with a key beside the question.
 fn beside_a_question(keys: &str) -> String {
     format!(
         "flow: f\nsteps:\n  - {{ id: go, run: [x] }}\n  - id: ask\n    ask: m\n    {keys}\n  - {{ id: last, run: [x] }}\n"
@@ -803,7 +803,7 @@ fn answers_that_lead_nowhere_are_reported() {
         ),
         (beside_a_question("routing: { next: ask }"), 6, 22, INVALID, "leads back, and nothing bounds it"),
         (beside_a_question("routing: { next: end }"), 7, 11, INVALID, "step `last` is never reached"),
-        // It may well have been meant to lead back.
+        // It may have been meant to lead back.
         (
             beside_a_question("routing: { max_iterations: 2 }")
                 .replace("ask: m", "ask: { message: m, on_deny: g }"),
@@ -842,7 +842,8 @@ fn answers_that_lead_nowhere_are_reported() {
     ]);
 }
 
-/// A question, `publish` after it, and `undo` to which a denial leads; `{}` are the rest of each.
+/// A question, `publish` after it, and `undo`, which is the target of a denial. The arguments are the other keys of
+/// each.
 fn with_undo(ask: &str, publish: &str, undo: &str) -> String {
     format!(
         "flow: f\nsteps:\n  - id: approve\n    ask: {{ message: m, on_deny: undo }}{ask}\n  - {{ id: publish, run: [x]{publish} }}\n  - {{ id: undo, run: [x]{undo} }}\n"
@@ -867,7 +868,7 @@ fn a_step_that_a_denial_leads_to_is_not_come_to_by_accident() {
             INVALID,
             "`undo` follows `publish`, and is also where a denial of `approve` leads |  | say which at `publish`: `routing: { next: end }`, or `next: undo` if that is meant",
         ),
-        // Where it goes on from there is another matter.
+        // Its own `next` does not matter.
         (with_undo("", "", &next("end")), 5, 11, INVALID, "`undo` follows `publish`"),
         (
             with_undo("", "", "").replace("on_deny", "expires_in: 1s, on_expire"),
@@ -876,7 +877,7 @@ fn a_step_that_a_denial_leads_to_is_not_come_to_by_accident() {
             INVALID,
             "is also where an expiry of `approve` leads",
         ),
-        // The step listed before is the question.
+        // The previous step in the list is the question.
         (
             with_question("on_deny: last"),
             4,
@@ -884,7 +885,7 @@ fn a_step_that_a_denial_leads_to_is_not_come_to_by_accident() {
             INVALID,
             "`last` follows `ask`, so that a yes leads there as a denial does",
         ),
-        // A side way ends with its first step, unless that says where it goes on.
+        // The target of a denial is the last step of that path, unless it has a `next`.
         (
             format!("{}  - {{ id: mail, run: [x] }}\n", with_undo("", &next("end"), "")),
             7,
@@ -892,9 +893,9 @@ fn a_step_that_a_denial_leads_to_is_not_come_to_by_accident() {
             INVALID,
             "step `mail` is never reached |  | say where it goes on: `routing: { next: mail }` at `undo`",
         ),
-        // A `next` that cannot be read is no `next` that is missing.
+        // An unreadable `next` does not count as a missing one.
         (with_undo("", &next("7"), ""), 5, 47, INVALID, "`next`: expected a string"),
-        // What one answer leads to is not to be read where only the other one leads.
+        // A step on the path of one answer cannot be read on the path of the other.
         (
             with_undo("", &next("end"), "")
                 .replace("id: undo, run: [x]", "id: undo, run: ['${{ steps.publish.data }}']"),
@@ -908,7 +909,7 @@ fn a_step_that_a_denial_leads_to_is_not_come_to_by_accident() {
 
 #[test]
 fn a_question_that_cannot_be_read_is_the_only_mistake() {
-    // `undo` would be out of reach if nothing were known to lead there.
+    // `undo` would be unreachable if nothing were known to lead there.
     let text = with_undo("", ", routing: { next: end }", "");
     each_is_told(vec![
         (text.replace("on_deny", "on_dney"), 4, 24, INVALID, "did you mean `on_deny`?"),
@@ -1141,7 +1142,7 @@ fn text_that_is_not_a_file_of_ours_is_reported() {
     let long = format!("flow: f\n# {}\n", "x".repeat(1024 * 1024));
     each_is_told(vec![
         ("flow: [\n".to_owned(), 2, 1, "FLOW_SYNTAX", "not valid YAML"),
-        // A byte order mark is none of the file's columns, and only the first one is one.
+        // A byte order mark has no column, and only the first one is ignored.
         ("\u{feff}flow: [\n".to_owned(), 2, 1, "FLOW_SYNTAX", "not valid YAML"),
         ("\u{feff}flow: f\nsteps: []\n".to_owned(), 2, 8, INVALID, "at least one step"),
         ("\u{feff}steps: [{ id: a, run: [x] }]\nflow: 5\n".to_owned(), 2, 7, INVALID, "found the number `5`"),

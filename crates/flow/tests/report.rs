@@ -1,4 +1,4 @@
-//! What a person and a program see of mistakes.
+//! Tests the report of mistakes for people and for programs.
 
 use envoi_contract::code::Code;
 use envoi_flow::{Colour, LineColumn, Located, load};

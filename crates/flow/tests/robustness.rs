@@ -1,4 +1,4 @@
-//! Whatever the text is, loading ends with a flow or with a report that can be shown.
+//! Tests that loading any text ends with a flow, or with a report that can be shown.
 
 use envoi_flow::{Colour, load, load_bytes};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ const FLOWS: [&str; 5] = [
     include_str!("flows/rounds.yaml"),
 ];
 
-/// Loads and shows what comes of it; spans must be inside the text and on borders of characters.
+/// Loads the bytes and renders the report. Spans must be inside the text and on character boundaries.
 fn survive(bytes: &[u8]) {
     if let Err(report) = load_bytes("f.yaml", bytes) {
         assert!(!report.diagnostics.is_empty());
@@ -77,7 +77,7 @@ fn nesting_that_would_exhaust_the_stack_is_refused() {
     }
 }
 
-/// Pieces of the language in an order that nobody would write.
+/// Pieces of the language in an order that no person would write.
 fn soup() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "flow: ",

@@ -1,4 +1,4 @@
-//! `cache` needs the snapshots of the files, and variables that are passed at all.
+//! Checks `cache`: it needs snapshots of the files, and may name only variables that commands get.
 
 use crate::{
     parse::draft::Draft,
@@ -6,7 +6,7 @@ use crate::{
 };
 use envoi_kernel::flow::{Flow, Step};
 
-/// Checks the outermost flow, with all that it names.
+/// Checks the outermost flow and all flows that it names.
 pub(crate) fn check(draft: &Draft, flow: &Flow, root: Span, problems: &mut Problems) {
     let place = |step: &Step| {
         let own = draft.steps.iter().find(|own| own.step.as_ref().is_some_and(|own| own.id == step.id));
@@ -26,7 +26,7 @@ pub(crate) fn check(draft: &Draft, flow: &Flow, root: Span, problems: &mut Probl
                         `workspace: { keep: true }` keeps the files of the folder";
             problems.add(Diagnostic::invalid(place, message).help(help));
         }
-        // A file of variables is read when a run starts.
+        // A file of variables is read only when a run starts, so any variable may be in it.
         let is_known = |name: &&String| !flow.env_files.is_empty() || flow.passes(name) || is_there(name);
         for name in plan.env.iter().flatten().filter(|name| !is_known(name)) {
             let message =
@@ -39,7 +39,7 @@ pub(crate) fn check(draft: &Draft, flow: &Flow, root: Span, problems: &mut Probl
     }
 }
 
-/// Every command gets these, if they are set.
+/// True for variables that every command gets if they are set.
 fn is_there(name: &str) -> bool {
     const NAMES: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR"];
     NAMES.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")

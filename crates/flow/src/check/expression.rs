@@ -1,7 +1,7 @@
-//! Checks of expressions before anything runs.
+//! Checks expressions before anything runs.
 //!
-//! Owns that they parse, that what they name exists, and where in the file they stand. The language is the kernel's, and
-//! so is evaluation.
+//! Checks that they parse and that the names in them exist, and finds their locations in the file. The kernel owns
+//! the language and evaluates it.
 
 mod comparison;
 mod python;
@@ -33,24 +33,26 @@ pub(crate) use reads::reads;
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
 
-/// The longest expression. `---1` nests at every byte where it is compiled, and the stack of a thread is 2 MiB.
+/// Longest expression. An expression such as `---1` nests at every byte when it is compiled, and the stack of a
+/// thread is 2 MiB.
 const MAX_BYTES: usize = 1024;
 
-/// Functions that there were: a run that is pinned to a flow with one of them fails where it is evaluated.
+/// Functions of earlier versions. A run that is pinned to a flow with one of them fails when the function is
+/// evaluated.
 const FORMER: &[&str] = &["dict", "debug", "namespace"];
 
-/// Checks every expression of the draft; `text` is the file's.
+/// Checks every expression of the draft. `text` is the text of the file.
 pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
     check_all(&draft.expressions, draft, graph, text, problems);
     for outputs in &draft.outputs {
-        // That flow is right: looking at it again finds nothing.
+        // That flow was already checked, so checking its graph again reports nothing.
         let inner = &outputs.of.draft;
         let graph = Graph::check(&inner.steps, None, &mut Problems::default());
         check_all(&outputs.expressions, inner, &graph, text, problems);
     }
 }
 
-/// Checks expressions that stand in `text` and see what there is in `draft`.
+/// Checks expressions in `text` against the names in `draft`.
 fn check_all(usages: &[Usage], draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
     for usage in usages {
         if problems.full() {
@@ -72,7 +74,7 @@ fn sources(usage: &Usage) -> Vec<&str> {
     segments(&usage.source).into_iter().filter_map(inside).collect()
 }
 
-/// Where the expressions of a text stand in it, without their marks.
+/// The ranges of the expressions in a text, without `${{` and `}}`.
 fn ranges(usage: &Usage) -> Vec<Range<usize>> {
     if usage.bare {
         let whole = 0..usage.source.len();
@@ -83,20 +85,20 @@ fn ranges(usage: &Usage) -> Vec<Range<usize>> {
     all_expressions(&usage.source).into_iter().map(inside).collect()
 }
 
-/// The variables that the expressions of a file name: `env.NAME`.
+/// The variables that the expressions of a file read: `env.NAME`.
 pub(crate) fn variables(draft: &Draft) -> BTreeSet<String> {
     let of_env =
         |(name, members): (String, Vec<String>)| (name == "env").then(|| members.into_iter().next())?;
     paths(draft).filter_map(of_env).collect()
 }
 
-/// Whether an expression of a file reads the whole text of a step, or all that there is of one.
+/// True if an expression of a file reads the whole text of a step, or the step as a whole.
 pub(crate) fn reads_text(draft: &Draft) -> bool {
     paths(draft)
         .any(|(name, members)| name == "steps" && members.get(1).is_none_or(|member| member == "text"))
 }
 
-/// All that the expressions of a file name.
+/// All paths in the expressions of a file, as name and members.
 fn paths(draft: &Draft) -> impl Iterator<Item = (String, Vec<String>)> {
     let returns = draft.outputs.iter().flat_map(|outputs| &outputs.expressions);
     let found = draft.expressions.iter().chain(returns).flat_map(sources).flat_map(expression_names::names);
@@ -159,7 +161,7 @@ impl Checker<'_> {
         }
     }
 
-    /// In a script an expression becomes a variable, which has to be read as one.
+    /// Checks expressions in a script. Each becomes a variable, so it must be where the interpreter reads a variable.
     fn script(&mut self, kind: ScriptKind) {
         let source = &self.usage.source;
         let (ranges, message, help) = match kind {
@@ -185,7 +187,7 @@ impl Checker<'_> {
         }
     }
 
-    /// One expression that begins at byte `start` of the usage.
+    /// Checks one expression that begins at byte `start` of the usage.
     fn expression(&mut self, start: usize, source: &str) {
         let Some(open) = self.open_names(start, source) else { return };
         let mut reported = 0..0;
@@ -214,7 +216,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The variables that an expression reads. `None`: it does not parse, and the problem is reported.
+    /// The variables that an expression reads. `None` if it does not parse; that problem is reported.
     fn open_names(&mut self, start: usize, source: &str) -> Option<BTreeSet<String>> {
         if source.len() > MAX_BYTES {
             let span = self.span(start..start.saturating_add(source.len()));
@@ -236,7 +238,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The words that a path of the expression at byte `start` of the usage is compared with.
+    /// Checks the words with which a path is compared. The expression begins at byte `start` of the usage.
     fn comparisons(&mut self, start: usize, source: &str, found: &Found) {
         let range = found.range.start.saturating_sub(start)..found.range.end.saturating_sub(start);
         let found = Found { range, ..found.clone() };
@@ -247,7 +249,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks one path. Returns the part of the source that is checked already.
+    /// Checks one path. Returns the part of the source that this check covers.
     fn path(&mut self, found: &Found, members: &[String], call: Call) -> Range<usize> {
         let names = Names { draft: self.draft, graph: self.graph, usage: self.usage };
         let verdict = names.judge(found, members, call);
@@ -258,7 +260,7 @@ impl Checker<'_> {
         verdict.covers
     }
 
-    /// A filter or a test that does not exist. A run that is pinned to such a flow fails where it is evaluated, if it ever is.
+    /// Reports a filter or test that does not exist. A run that is pinned to such a flow fails when it is evaluated.
     fn callable(&mut self, found: &Found) {
         let (known, what) = match found.kind {
             Kind::Filter => (filter_names(), "filter"),
@@ -274,8 +276,8 @@ impl Checker<'_> {
             .add(Diagnostic::invalid(span, format!("there is no {what} `{}`", found.name)).help(help));
     }
 
-    /// Where a name stands in the file: the same occurrence of its text within the scalar. A text with escapes may not
-    /// contain it; then it is the scalar.
+    /// The location of a name in the file: the same occurrence of its text within the scalar. If the scalar has
+    /// escapes and does not contain that text, the whole scalar.
     fn span(&self, range: Range<usize>) -> Span {
         place_of(self.usage, self.text, range)
     }

@@ -1,4 +1,5 @@
-//! Where a run may change files by itself (set back, merged): where no other attempt of the run can be at work in them.
+//! Checks where a run may change files by itself (restore, merge): only where no other attempt of the run can be
+//! working in the same files.
 
 use crate::{
     check::graph::order::Order,
@@ -11,7 +12,7 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// Checks what depends on all of the file.
+/// Runs the checks that need the whole file.
 pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
     let order = order(draft);
     for (place, step) in draft.steps.iter().enumerate() {
@@ -38,11 +39,11 @@ pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
     }
 }
 
-/// What waits for what in a graph, as far as that holds whatever happens. `None` in a list, or if that cannot be said: then other mistakes are
-/// reported.
+/// The order of the steps of a graph that always holds. `None` for a flow that is a list, or if the order cannot be
+/// determined because of other mistakes, which are reported elsewhere.
 ///
-/// Only `join: all` puts two steps in order for good. With the others a step may begin before all that it needs is over, and what it has
-/// gone on without is done again by `resume` while the steps behind it are.
+/// Only `join: all` orders two steps permanently. With other joins a step may begin before all of its needs have
+/// ended, and `resume` may repeat a need that it went on without, while the steps after it run.
 fn order(draft: &Draft) -> Option<Order> {
     if !draft.steps.iter().any(|step| step.waits.named) {
         return None;
@@ -57,10 +58,11 @@ fn order(draft: &Draft) -> Option<Order> {
     Order::of(&steps.iter().map(needs).collect::<Vec<Vec<usize>>>()).ok()
 }
 
-/// A step that may be at work in the run's files at the same time as the one at `place`.
+/// A step that may be working in the run's files at the same time as the step at `place`.
 fn beside<'d>(draft: &'d Draft, order: &Order, place: usize) -> Option<&'d DraftStep> {
     let is_beside = |other: usize, step: &DraftStep| {
-        // A question does nothing. An answer that leads back to an earlier step ends what is at work behind that.
+        // A question does no work. If an answer can lead back to an earlier step, it ends the work of the steps after
+        // that one.
         let asks =
             step.step.as_ref().is_some_and(|step| step.asks().is_some() && step.routing.loop_to.is_none());
         other != place && !asks && !order.is_before(other, place) && !order.is_before(place, other)
@@ -68,7 +70,7 @@ fn beside<'d>(draft: &'d Draft, order: &Order, place: usize) -> Option<&'d Draft
     draft.steps.iter().enumerate().find(|(other, step)| is_beside(*other, step)).map(|(_, step)| step)
 }
 
-/// Where it stands that files are changed by the run itself, and by which key.
+/// The place at which the run itself changes files, and the key that causes it.
 enum SetsBack {
     Itself(&'static str),
     /// In a flow that the step runs.
@@ -92,13 +94,13 @@ fn inners(draft: &Draft) -> impl Iterator<Item = &Inner> {
     })
 }
 
-/// The key of a step of this flow, or of one within it, for which files are changed.
+/// The key by which a step of this flow, or of a flow within it, lets the run change files.
 fn key_of(inner: &Inner) -> Option<&'static str> {
     let own = inner.flow.steps.iter().find_map(Step::needs_tree);
     own.or_else(|| inners(&inner.draft).find_map(key_of))
 }
 
 fn is_parallel(step: &Step) -> bool {
-    // Items that work in separate trees cannot disturb each other.
+    // Items with separate trees cannot disturb each other.
     !step.isolate && step.for_each.as_ref().is_some_and(|each| each.max_parallel != Some(1))
 }

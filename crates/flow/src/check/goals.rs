@@ -1,4 +1,5 @@
-//! Whether the goals of a flow and the marks of its steps fit together: a mark is a goal, and stands in a step of the rounds.
+//! Checks that the goals of a flow and the marks of its steps match: each mark is a goal, and is on a step of the
+//! rounds.
 
 use crate::{
     parse::draft::{Draft, DraftGoals, DraftStep, Rounds},
@@ -9,10 +10,10 @@ use crate::{
     },
 };
 
-/// Checks what depends on all of the file.
+/// Runs the checks that need the whole file.
 pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
     let Some(goals) = &draft.goals else {
-        // A `goals` that cannot be read is reported already.
+        // An unreadable `goals` was already reported.
         for mark in draft.steps.iter().filter(|_| !draft.goals_unclear).filter_map(|step| step.marks.first())
         {
             let message = "`marks` without `goals`: there is nothing to be reached";
@@ -85,7 +86,7 @@ fn check_mark(
     }
 }
 
-/// The first few goals, for a person who misspelt one.
+/// The goals as help for a misspelt one, if there are only a few.
 fn some(known: &[&str]) -> Option<String> {
     const SHOWN: usize = 8;
     (known.len() <= SHOWN).then(|| format!("the goals are {}", listed(known)))

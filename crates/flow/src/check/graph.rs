@@ -1,7 +1,7 @@
-//! How steps lead to one another.
+//! The control flow between steps.
 //!
-//! Owns targets (they exist; what leads back is bounded), reachability, and which step can have run before which. It
-//! knows nothing of YAML. A flow in which steps say what they need has rules of its own ([`parallel`]).
+//! Checks targets (they exist, and ways back are bounded), reachability, and which step can have run before which. It
+//! does not depend on YAML. A flow whose steps have `needs` has its own rules ([`parallel`]).
 
 use crate::parse::draft::Rounds;
 pub(super) mod order;
@@ -21,10 +21,10 @@ use order::Order;
 use parallel::Return;
 use std::collections::BTreeMap;
 
-/// Words that say where a denial or an expiry leads; a step so called cannot be meant there.
+/// Special targets of a denial or an expiry. A step with such a name cannot be meant there.
 const WORDS: &[&str] = &["fail", "deny"];
 
-/// Where a denial or an expiry leads on to a later step.
+/// A denial or an expiry that leads forward to a later step.
 #[derive(Debug, Clone, Copy)]
 struct SideWay {
     /// The step that asks.
@@ -33,28 +33,28 @@ struct SideWay {
     span: Span,
 }
 
-/// The steps by id and the ways between them.
+/// The steps by id, and the edges between them.
 #[derive(Debug)]
 pub(crate) struct Graph<'d> {
     steps: &'d [DraftStep],
     places: BTreeMap<&'d str, usize>,
-    /// Where each step may lead.
+    /// For each step, the steps to which it may lead.
     ways: Vec<Vec<usize>>,
-    /// By the place they lead to.
+    /// By the position of their target.
     side_ways: BTreeMap<usize, SideWay>,
-    /// All targets exist, so that reachability means something.
+    /// True if all targets exist. Otherwise reachability is meaningless.
     whole: bool,
-    /// The last step of a round leads back to the first.
+    /// The rounds, in which the last step leads back to the first.
     rounds: Option<Rounds>,
-    /// Whether `needs` says what follows what, and not the listed order.
+    /// True if `needs` determines the order, and not the order of the list.
     parallel: bool,
-    /// What comes before what, in a graph without circles.
+    /// The order of the steps, in a graph without cycles.
     order: Option<Order>,
-    /// The ways back, in a graph.
+    /// The edges back, in a graph.
     returns: Vec<Return>,
 }
 
-/// How one step stands to another that reads it.
+/// The position of a step relative to a step that reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// It can have run before.
@@ -63,12 +63,12 @@ pub(crate) enum Standing {
     Itself,
     /// It runs later.
     Later,
-    /// It is neither before nor after: the flow is a graph.
+    /// It runs neither before nor after, because the flow is a graph.
     Beside,
 }
 
 impl<'d> Graph<'d> {
-    /// Checks the targets of all steps and what they reach.
+    /// Checks the targets of all steps, and the reachability.
     pub(crate) fn check(steps: &'d [DraftStep], rounds: Option<Rounds>, problems: &mut Problems) -> Self {
         let mut places = BTreeMap::new();
         for (place, step) in steps.iter().enumerate() {
@@ -110,17 +110,17 @@ impl<'d> Graph<'d> {
         }
     }
 
-    /// The place of the step of this id in the listed order.
+    /// The index of the step with this id in the list.
     pub(crate) fn place(&self, id: &str) -> Option<usize> {
         self.places.get(id).copied()
     }
 
-    /// All ids, in the listed order.
+    /// All ids, in the order of the list.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &'d str> {
         self.steps.iter().map(DraftStep::name).filter(|id| !id.is_empty())
     }
 
-    /// How `read` stands to `reader`. [`Standing::Before`] where the file is too broken to know.
+    /// The position of `read` relative to `reader`. [`Standing::Before`] if the file has too many mistakes to know.
     pub(crate) fn standing(&self, read: usize, reader: usize) -> Standing {
         let before = match &self.order {
             Some(order) => self.settled_before(order, read, reader),
@@ -137,14 +137,14 @@ impl<'d> Graph<'d> {
         }
     }
 
-    /// Whether the first visit of `reader` surely comes before any visit of `read`, as in a loop whose later step or own result is
-    /// read.
+    /// True if the first visit of `reader` always comes before any visit of `read`, for example in a loop that reads
+    /// a later step or its own result.
     pub(crate) fn is_first_without(&self, read: usize, reader: usize) -> bool {
         if !self.whole {
             return false;
         }
         match &self.order {
-            // Only what it waits for is over; a loop brings the rest.
+            // Only the steps that it waits for have ended; a loop makes the others available later.
             Some(order) => !order.is_before(read, reader),
             None if read == reader || reader == 0 => true,
             None => {
@@ -157,7 +157,7 @@ impl<'d> Graph<'d> {
         }
     }
 
-    /// Whether a way from `from` to `to` goes back. True where the file is too broken to know.
+    /// True if the edge from `from` to `to` goes back. True if the file has too many mistakes to know.
     fn leads_back(&self, from: usize, to: usize) -> bool {
         match &self.order {
             Some(order) => order.is_before(to, from),
@@ -265,12 +265,14 @@ impl<'d> Graph<'d> {
         side_ways
     }
 
-    /// No step leads by accident to one that a denial or an expiry leads to: not the step listed before it either.
+    /// Checks that no step falls through to a step that is the target of a denial or an expiry. This includes the
+    /// step before it in the list.
     fn check_side_ways(&self, problems: &mut Problems) {
         for (to, way) in &self.side_ways {
             let Some(at) = to.checked_sub(1) else { continue };
             let (Some(before), Some(step)) = (self.steps.get(at), self.steps.get(*to)) else { continue };
-            // What cannot be read of that step may be its `next`. A last resort ends the run and falls into nothing.
+            // An unreadable part of that step may be its `next`. A step that is itself such a target ends the run, so
+            // it does not fall through.
             let undecided = before.targets.next.is_none() && before.step.is_some();
             if undecided && !self.side_ways.contains_key(&at) {
                 problems.add(self.two_ways(before, step, way));
@@ -329,12 +331,12 @@ impl<'d> Graph<'d> {
         shown.join(", ")
     }
 
-    /// Where the step leads by default.
+    /// The step that follows by default.
     fn onward(&self, place: usize, step: &DraftStep) -> Option<usize> {
         match &step.targets.next {
             Some(next) if next.value == "end" => None,
             Some(next) => self.place(&next.value),
-            // A last resort: a denial or an expiry leads there, and nothing says where it goes on.
+            // This step is the target of a denial or an expiry and has no `next`, so the run ends after it.
             None if self.side_ways.contains_key(&place) => None,
             None => place.checked_add(1).filter(|after| *after < self.steps.len()),
         }
@@ -349,12 +351,14 @@ impl<'d> Graph<'d> {
         self.onward(place, step).into_iter().chain(named).chain(again).collect()
     }
 
-    /// Which steps can follow `start`, at any distance; itself only by a loop. Stops early once `sought` is among them.
+    /// The steps that can follow `start`, at any distance. `start` itself is included only through a loop. Stops
+    /// early once `sought` is found.
     fn reached_from(&self, start: usize, sought: Option<usize>) -> Vec<bool> {
         reached(&self.ways, self.ways.get(start).cloned().unwrap_or_default(), sought)
     }
 
-    /// A step that nothing leads to. One that is cut off only with the step before it is no mistake of its own.
+    /// Reports unreachable steps. If a step is unreachable only because the previous one is, only the previous one is
+    /// reported.
     fn check_reached(&self, problems: &mut Problems) {
         let reached = self.reached_from(0, None);
         let pairs = self.steps.iter().zip(self.steps.iter().skip(1)).zip(reached.iter().skip(1));
@@ -378,7 +382,7 @@ impl<'d> Graph<'d> {
     }
 }
 
-/// Which places are come to from these, which are among them. Stops early once `sought` is.
+/// The positions that can be reached from `from`, including `from`. Stops early once `sought` is found.
 pub(crate) fn reached(ways: &[Vec<usize>], from: Vec<usize>, sought: Option<usize>) -> Vec<bool> {
     let mut reached = vec![false; ways.len()];
     let mut open = from;

@@ -1,8 +1,9 @@
-//! The quotes and comments of a shell script, letter by letter.
+//! Tracks the quotes and comments of a shell script, character by character.
 //!
-//! Owns just enough of the shell's quoting to know whether a letter is code. Here-documents are for the callers.
+//! Implements only as much of the shell's quoting as is needed to know whether a character is code. Callers handle
+//! here-documents.
 
-/// Where a letter of a script stands.
+/// The context of a character in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Open,
@@ -11,13 +12,13 @@ pub(crate) enum State {
     Comment,
 }
 
-/// The state between two letters.
+/// The state between two characters.
 #[derive(Debug)]
 pub(crate) struct Quotes {
     pub(crate) state: State,
-    /// The next letter stands for itself.
+    /// True if the next character is escaped.
     pub(crate) escaped: bool,
-    /// Whether the next letter begins a word: there `#` begins a comment.
+    /// True if the next character begins a word; there `#` begins a comment.
     pub(crate) word_begins: bool,
 }
 

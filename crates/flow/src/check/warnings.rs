@@ -1,6 +1,6 @@
-//! What is not wrong in a flow, and yet probably not what its author means.
+//! Warnings: constructs of a flow that are valid, but probably not what its author means.
 //!
-//! Owns the sentences. A flow with warnings runs; mistakes are found while it is read.
+//! Owns the texts. A flow with warnings runs; mistakes are found while it is read.
 
 use crate::{
     check::data_fields,
@@ -21,7 +21,7 @@ use script::Script;
 
 mod script;
 
-/// Everything that `envoi check` warns of, in the order of the steps, of the flow and of those that it names.
+/// All warnings of `envoi check`, in the order of the steps, for the flow and the flows that it names.
 #[must_use]
 pub fn warnings(flow: &Flow) -> Vec<String> {
     let of_targets = flow.notify.iter().filter_map(|target| match &target.to {
@@ -36,7 +36,7 @@ pub fn warnings(flow: &Flow) -> Vec<String> {
     of_targets.flatten().chain(of_files(flow)).chain(own).chain(inner).collect()
 }
 
-/// A run without a tree of its own is refused then.
+/// Warns that a run without its own tree will be refused.
 fn of_files(flow: &Flow) -> Option<String> {
     let step = flow.needs_tree().filter(|_| flow.isolation.is_none())?;
     let key = step.needs_tree()?;
@@ -46,18 +46,19 @@ fn of_files(flow: &Flow) -> Option<String> {
     ))
 }
 
-/// A program that a step names without a path, so that it is looked up on the PATH.
+/// A program that a step names without a path, so that it is found through `PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedProgram {
-    /// What names it, in words: "step `build`".
+    /// The place that names it, in words: "step `build`".
     pub place: String,
-    /// Its name, without a slash.
+    /// The name, without a slash.
     pub program: String,
 }
 
-/// The programs that the steps of the flow, and of those that it names, find on the PATH of `envoi`, as far as that can be known
-/// before a run: those of lists, the programs of `shell`, and the one of a string that is one plain command. Of steps with a PATH of their
-/// own there are none. An agent program is one of them.
+/// The programs that steps find through the `PATH` of `envoi`, for the flow and the flows that it names.
+///
+/// Only programs that are known before a run: those of commands that are lists, the programs of `shell`, the program
+/// of a string that is one plain command, and agent programs. Steps with their own `PATH` are left out.
 #[must_use]
 pub fn programs(flow: &Flow) -> Vec<NamedProgram> {
     let parts = flow.flows.values().map(|part| (&**part, format!(" of flow `{}`", part.id)));
@@ -88,21 +89,23 @@ pub fn programs(flow: &Flow) -> Vec<NamedProgram> {
 /// A file of the workspace that a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
-    /// What names it, in words: "step `build`".
+    /// The place that names it, in words: "step `build`".
     pub place: String,
-    /// As it is written, relative to the folder in which the command runs.
+    /// The path as written, relative to the folder in which the command runs.
     pub path: String,
-    /// That folder, relative to the flow file.
+    /// The folder of the command, relative to the flow file.
     pub folder: String,
-    /// Another step comes before the one that names it, and may make the file.
+    /// True if an earlier step may create the file.
     pub may_be_made: bool,
-    /// Its name ends as those of scripts do, which people write and steps seldom make.
+    /// True if the file has the extension of a script, which a step rarely creates.
     pub is_source: bool,
 }
 
-/// The files by which the steps of the flow, its notices and the steps of inner flows begin, as far as they can be known before a run: a
-/// program with a relative path, and the script that an interpreter is given. Of a script of a shell only its first command counts, as
-/// those that follow may find what an earlier one made.
+/// The files that commands start with, for the steps of the flow, its notices and the steps of inner flows.
+///
+/// Only files that are known before a run: a program with a relative path, and the script of an interpreter. For a
+/// shell script only the first command counts, because later commands may use files that an earlier one made. After
+/// another step a program is often built: the caller warns of it only if `is_source`, or if a file of nearly the same name exists.
 #[must_use]
 pub fn files(flow: &Flow) -> Vec<NamedFile> {
     let notices = flow.notify.iter().filter_map(|target| match &target.to {
@@ -139,7 +142,7 @@ pub fn files(flow: &Flow) -> Vec<NamedFile> {
     found
 }
 
-/// How the names of scripts end that people write, and that steps seldom make.
+/// File extensions of scripts that people write and that steps rarely create.
 const SOURCES: [&str; 9] = [".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl"];
 
 fn is_source(path: &str) -> bool {
@@ -175,7 +178,7 @@ fn file_of_script(script: &str) -> Option<String> {
     file_in(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The file that a command runs, if its words name one that lies below the folder in which it runs.
+/// The file that a command runs, if the command names one inside its folder.
 fn file_in(words: &[&str]) -> Option<String> {
     let (program, rest) = words.split_first()?;
     let named = match rest.first() {
@@ -200,7 +203,7 @@ fn programs_of(plan: &CommandPlan) -> Vec<String> {
     }
 }
 
-/// The commands of a step: its own, and the one that settles a doubt.
+/// The commands of a step: its own, and the command of `verify`.
 pub(super) fn commands(step: &Step) -> impl Iterator<Item = &CommandPlan> {
     let own = match &step.kind {
         StepKind::Run(plan) => Some(plan),
@@ -246,7 +249,8 @@ fn of_step(flow: &Flow, step: &Step, place: &str) -> Vec<String> {
     sentences.map(|what| format!("step `{}`{place}: {what}", step.id)).collect()
 }
 
-/// Each `--output` that is not looked at for a report, or that is looked at in a folder that the command enters first.
+/// Warns of each `--output` that is not used as a report, or that is searched for in a folder that the command enters
+/// first.
 fn of_output_option(option: &OutputOption) -> Vec<String> {
     let why = match &option.path {
         Some(path) => format!("of several only the last one is, `{path}`"),
@@ -282,8 +286,8 @@ fn of_output_option(option: &OutputOption) -> Vec<String> {
     found
 }
 
-/// A field that the schema of the data does not have, where it has one of nearly the same name. Other fields may be there all the same:
-/// this schema lets them in.
+/// A warning for a field that the schema of the data does not declare while it declares one of nearly the same name. The schema allows
+/// other fields, so this is no mistake.
 fn misspelt_field(flow: &Flow, path: &DataPath) -> Option<String> {
     let step = flow.steps.iter().find(|step| step.id.as_str() == path.step && step.for_each.is_none())?;
     let schema = match &step.kind {
@@ -307,8 +311,7 @@ struct DataPath {
     fields: Vec<String>,
 }
 
-/// What this step reads of the data of others, without saying what holds where there is none. In the order of the step's texts, each path
-/// once.
+/// The fields of other steps' data that this step reads without a default. In the order of the step's texts, each path once.
 fn data_read(step: &Step) -> Vec<DataPath> {
     let command = commands(step).flat_map(|plan| match plan {
         CommandPlan::Exec(argv) => argv.iter().map(|argument| argument.0.as_str()).collect(),
@@ -355,7 +358,7 @@ fn data_read(step: &Step) -> Vec<DataPath> {
     read
 }
 
-/// Whether a step surely hands over no data: a command that is not known here may write to `$ENVOI_DATA`.
+/// True if a step certainly gives no data. An unknown command might write to `$ENVOI_DATA`.
 fn hands_over_no_data(step: &Step) -> bool {
     let script = match &step.kind {
         StepKind::Run(CommandPlan::Shell(script)) => script,
@@ -367,7 +370,8 @@ fn hands_over_no_data(step: &Step) -> bool {
     !is_declared && !names_a_place && step.for_each.is_none() && Script::new(&script.0).is_all_plain()
 }
 
-/// A shell script ends at the first command that fails, with its exit code; 1 is that of most programs for any failure.
+/// Warns of an ambiguous exit code. A shell script ends at the first command that fails, with its exit code, and most
+/// programs use 1 for any failure.
 fn of_verification(plan: &CommandPlan) -> Option<&'static str> {
     let CommandPlan::Script(ScriptPlan { interpreter, script, .. }) = plan else { return None };
     let is_shell = interpreter.first().is_some_and(|program| SHELLS.contains(&program_name(program)));
@@ -379,7 +383,7 @@ fn of_verification(plan: &CommandPlan) -> Option<&'static str> {
     )
 }
 
-/// A command of `notify` that is a string, as the list that it has become.
+/// Warnings for a command of `notify` that was a string and is now a list.
 fn of_notice(argv: &[String]) -> Vec<String> {
     match argv.split_last() {
         Some((script, interpreter)) if interpreter.last().is_some_and(|option| option == "-c") => {
@@ -389,7 +393,7 @@ fn of_notice(argv: &[String]) -> Vec<String> {
     }
 }
 
-/// What is probably not meant in a script for this program.
+/// Warnings for a script for this program.
 fn of_script(interpreter: &[String], script: &str) -> Vec<String> {
     let Some((program, options)) = interpreter.split_first() else { return Vec::new() };
     let name = program_name(program);
@@ -418,7 +422,7 @@ fn of_script(interpreter: &[String], script: &str) -> Vec<String> {
     found
 }
 
-/// Whether this option of a shell is `-e`, alone or among others, or the name of it.
+/// True if this shell option is `-e`, alone or combined with others, or its name.
 fn stops_at_a_failure(word: &str) -> bool {
     let is_among_letters =
         word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('e'));

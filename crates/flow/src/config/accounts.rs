@@ -1,7 +1,7 @@
-//! `accounts:` of the configuration: with which login, and with which program, steps with `agent` work.
+//! `accounts:` of the configuration: the logins and programs of steps with `agent`.
 //!
-//! Owns its keys and what they may be. Holds no secret, only where one is to be read. A flow names an account and is read without
-//! the configuration: whether the account is there is found out when the step is done.
+//! Owns its keys and their values. Contains no secret, only the place from which to read one. A flow names an
+//! account, and is read without the configuration. Whether the account exists is checked when the step runs.
 
 use crate::{
     parse::secret,
@@ -26,19 +26,20 @@ pub(crate) const ACCOUNT: Vocabulary = Vocabulary {
 /// A login of an agent program, and how the program is started with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The agent program that it is for.
+    /// The agent program.
     pub preset: Preset,
-    /// What is started: a name that is looked for in `PATH`, or an absolute path; `None`: the name of the preset.
+    /// The program to start: a name to find in `PATH`, or an absolute path. `None` means the name of the preset.
     pub program: Option<String>,
-    /// Its model in steps that name none.
+    /// The default model of its steps.
     pub model: Option<String>,
-    /// The most that a step with it may do without asking; `None`: what the step says.
+    /// The highest permission level for its steps. `None` means the level of the step.
     pub may: Option<May>,
-    /// Arguments that stand before those of a step.
+    /// Arguments before those of a step.
     pub args: Vec<String>,
     /// Variables of the program, in the order of the file.
     pub env: Vec<(String, String)>,
-    /// Variables of the program that are secrets: each is read when the engine comes up, and masked in all that is kept.
+    /// Variables of the program that are secrets. Each is read when the engine starts, and is masked in everything
+    /// that is stored.
     pub secrets: Vec<Secret>,
 }
 

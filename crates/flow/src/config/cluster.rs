@@ -1,6 +1,7 @@
-//! The file of a cluster: where its node of Restate is, and what its machines share.
+//! The file of a cluster: the address of its Restate node, and the folder that its machines share.
 //!
-//! Owns its keys. It is a file of its own, given to `envoi serve` and to each `envoi worker`. Whether the addresses answer is found out later.
+//! Owns its keys. It is a separate file, which `envoi serve` and each `envoi worker` get. Whether the addresses
+//! respond is checked later.
 
 use super::{
     as_configuration,
@@ -21,33 +22,34 @@ pub(crate) const CLUSTER: Vocabulary = Vocabulary {
     later: &[],
 };
 
-/// A minute: a worker may be restarted, and one that is gone is given up soon.
+/// One minute: long enough to restart a worker, and short enough to detect a lost one soon.
 const LEASE_MS: u64 = 60_000;
-/// The shortest lease. Commands get TERM at three fifths of it, and have two graces until all that they have begun is killed.
+/// Shortest lease. Commands get TERM after three fifths of it. Two grace periods later all their processes are
+/// killed.
 pub const SHORTEST_LEASE_MS: u64 = 30_000;
 const LEASES_MS: RangeInclusive<u64> = SHORTEST_LEASE_MS..=3_600_000;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    /// The ingress of the node of Restate.
+    /// The ingress address of the Restate node.
     pub ingress: String,
-    /// Its admin address.
+    /// The admin address of the node.
     pub admin: String,
-    /// Where `envoi serve` answers the node.
+    /// The address at which `envoi serve` listens for the node.
     pub listen: SocketAddr,
-    /// How the node reaches that.
+    /// The URL at which the node reaches that address.
     pub endpoint: String,
-    /// The folder that all machines see; relative to the folder of the file.
+    /// The folder that all machines share, relative to the folder of the file.
     pub contents: String,
-    /// A worker that is not heard of for so long is lost.
+    /// A worker is lost if it does not report for this time, in milliseconds.
     pub lease_ms: u64,
 }
 
-/// Reads the text of the file; `name` is how messages call it.
+/// Reads the text of the file. `name` is the file's name in messages.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the file.
+/// All mistakes of the file, in their order.
 pub fn load(name: &str, text: &str) -> Result<Cluster, Report> {
     let text = without_mark(text);
     let mut problems = Problems::default();

@@ -1,14 +1,14 @@
-//! What the steps of a flow name and the configuration does not have.
+//! Finds names in the steps of a flow that the configuration does not define.
 //!
-//! A flow is read without the configuration, because it may run where another one holds. So these are warnings: a step that is done
-//! without what it names fails.
+//! A flow is read without the configuration, because it may run with another one. These are therefore only warnings.
+//! A step whose name is not defined fails when it runs.
 
 use super::Config;
 use envoi_contract::suggestion::nearest;
 use envoi_kernel::flow::{AfterWait, Flow, OnThrottled, ProgramPlan, StepKind};
 use envoi_preset::{May, Preset};
 
-/// A sentence for each model and each account that a step of the flow, or of those that it names, cannot have.
+/// A sentence for each undefined model and account of the steps, for the flow and the flows that it names.
 #[must_use]
 pub fn missing(config: &Config, flow: &Flow) -> Vec<String> {
     let parts = flow.flows.values().map(|part| (&**part, format!(" of flow `{}`", part.id)));
@@ -50,7 +50,7 @@ pub fn missing(config: &Config, flow: &Flow) -> Vec<String> {
     found
 }
 
-/// What goes on when the account of a step is closed: its program, or model, and its account.
+/// The account that is used when the step's account is limited: its program or model, and its name.
 fn other(policy: &OnThrottled) -> Option<(&str, &str)> {
     match &policy.then {
         AfterWait::Use(other) => Some((&other.name, &other.account)),
@@ -80,7 +80,7 @@ fn of_account(config: &Config, program: &str, account: &str, may: Option<May>) -
     }
 }
 
-/// A program calls its models in one protocol, and the bridge translates nothing.
+/// Checks that the model has the program's protocol. A program uses one protocol, and the bridge does not translate.
 fn of_bridge(config: &Config, program: &str, model: &str) -> Option<String> {
     let Some(offer) = config.models.offer.get(model) else { return of_model(config, model) };
     let provider = config.models.providers.get(&offer.provider)?;

@@ -1,8 +1,8 @@
-//! `models:` of the configuration: which models steps ask, and commands may call through the server; who offers them, and at which
-//! price.
+//! `models:` of the configuration: the models that steps ask and that commands may call through the server, with
+//! their providers and prices.
 //!
-//! Owns its keys and what they may be. Holds no key of a provider, only where one is to be read; whether a provider is there is
-//! found out when a model is called.
+//! Owns its keys and their values. Contains no key of a provider, only the place from which to read one. Whether a
+//! provider responds is checked when a model is called.
 
 use crate::{
     parse::{notify, secret},
@@ -32,47 +32,47 @@ pub(crate) const OFFER: Vocabulary =
 pub(crate) const PRICE: Vocabulary =
     Vocabulary { place: "`price`", keys: &["in", "out", "cache_read", "cache_write"], later: &[] };
 
-/// As long as the usual clients of such providers wait.
+/// The usual timeout of clients for such providers.
 const TIMEOUT_MS: u64 = 600_000;
 
-/// More is a mistake in the unit.
+/// A larger value is probably a mistake in the unit.
 const MAX_TIMEOUT_MS: u64 = 86_400_000;
 
 /// Longest name of a model or a provider.
 const MAX_MODEL_NAME: usize = 200;
 
-/// Which models there are.
+/// The configured models.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Models {
-    /// The one for those who name none; one of [`Models::offer`].
+    /// The model for requests that name none; one of [`Models::offer`].
     pub default: Option<String>,
-    /// By the names that models refer to.
+    /// The providers, by the names that models refer to.
     pub providers: BTreeMap<String, Provider>,
-    /// By the names that requests use.
+    /// The models, by the names that requests use.
     pub offer: BTreeMap<String, Offer>,
 }
 
 /// A provider of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// The address that the path of the protocol is added to, such as `/chat/completions`.
+    /// The base URL. The path of the protocol, such as `/chat/completions`, is appended to it.
     pub url: String,
-    /// How it is called.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Where its key is read when the server comes up; `None`: it needs none.
+    /// The source from which the key is read when the server starts. `None` if the provider needs no key.
     pub key: Option<SecretSource>,
-    /// How long nothing may come of it.
+    /// The longest time without any data from the provider, in milliseconds.
     pub timeout_ms: u64,
 }
 
 /// A model that may be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// One of [`Models::providers`].
+    /// The provider; one of [`Models::providers`].
     pub provider: String,
-    /// What the provider calls it.
+    /// The provider's name for the model.
     pub name: String,
-    /// US dollars for a million tokens; `None`: it costs nothing, or the cost is not counted.
+    /// The price in US dollars per million tokens. `None` if it is free, or its cost is not counted.
     pub price: Option<TokenPrice>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Models {
 
 type Read<T> = fn(&Node, &Key, &mut Problems) -> Option<T>;
 
-/// A mapping from names to what `read` makes of their values.
+/// A mapping from names to the values that `read` returns.
 fn named<'n, T>(
     fields: &Fields<'n>,
     key: &str,
@@ -144,7 +144,7 @@ fn provider(node: &Node, name: &Key, problems: &mut Problems) -> Option<Provider
     let words = Protocol::ALL.map(|protocol| (protocol.word(), protocol));
     let protocol = fields.get("protocol").map(|node| read::choice(node, "`protocol`", &words, problems));
     let timeout = fields.get("timeout").map(|node| timeout(node, problems));
-    // A wrong value is reported already.
+    // An invalid value was already reported.
     let key = match key {
         Some(source) => Some(source?),
         None => None,
@@ -195,7 +195,8 @@ fn offer(node: &Node, name: &Key, problems: &mut Problems) -> Option<Offer> {
     Some(Offer { provider: provider?, name: own?, price })
 }
 
-/// `in` and `out` are required, so that no tokens are free by mistake. Without `cache_read` or `cache_write`, those tokens cost as much as `in`.
+/// Reads a price. `in` and `out` are required, so that no tokens are free by mistake. `cache_read` and `cache_write`
+/// default to `in`.
 fn price(node: &Node, problems: &mut Problems) -> Option<TokenPrice> {
     let fields = Fields::of(node, &PRICE, problems)?;
     let mut part = |name: &str, otherwise: Option<Cost>| match fields.get(name) {

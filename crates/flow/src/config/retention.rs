@@ -1,6 +1,6 @@
-//! `retention:` of the configuration: how long runs that are over are kept.
+//! `retention:` of the configuration: how long finished runs are kept.
 //!
-//! Owns its keys. Without them nothing is deleted by age. What no rule deletes is decided by the engine.
+//! Owns its keys. Without them nothing is deleted by age. The engine decides what is never deleted.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
@@ -19,27 +19,27 @@ pub(crate) const RETENTION: Vocabulary = Vocabulary {
 pub(crate) const OF_TENANT: Vocabulary =
     Vocabulary { place: "a tenant of `retention`", keys: &["older", "keep_last"], later: &[] };
 
-/// How long runs that are over are kept.
+/// How long finished runs are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Of tenants that have no rule of their own.
+    /// The rule for tenants without their own rule.
     pub all: Rule,
-    /// While the store has more bytes, the oldest runs go.
+    /// The size of the store in bytes above which the oldest runs are deleted.
     pub max_bytes: Option<u64>,
-    /// How long contents that nothing names stay out of the way before they are removed.
+    /// How long unreferenced contents stay in the trash before they are removed.
     pub trash_ms: Option<u64>,
-    /// The folder that gets the bundle of each run that goes; relative to the store's folder.
+    /// The folder for the bundle of each deleted run, relative to the store's folder.
     pub archive: Option<String>,
-    /// Of these tenants.
+    /// The rules of single tenants.
     pub tenants: BTreeMap<String, Rule>,
 }
 
-/// Which runs go.
+/// Selects the runs to delete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// Those that have been over for so long.
+    /// Runs that ended at least this long ago, in milliseconds.
     pub older_ms: Option<u64>,
-    /// But for so many of each flow.
+    /// The number of runs of each flow that are kept anyway.
     pub keep_last: Option<u32>,
 }
 
@@ -124,7 +124,7 @@ mod tests {
             }
         );
         assert_eq!(config::load("config.yaml", "").unwrap().retention, Retention::default());
-        // As `envoi gc --trash 0s`.
+        // Like `envoi gc --trash 0s`.
         let none = config::load("config.yaml", "retention: { trash: 0s }").unwrap().retention;
         assert_eq!(none.trash_ms, Some(0));
     }

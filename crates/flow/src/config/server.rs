@@ -1,7 +1,7 @@
-//! `server:` of the configuration: how `envoi serve` answers.
+//! `server:` of the configuration: the settings of `envoi serve`.
 //!
-//! Owns its keys and what they may be. Whether an address is free, and what a certificate is worth, is found out when the
-//! server comes up. The server chooses what is not set.
+//! Owns its keys and their values. Whether an address is free and a certificate is valid is checked when the server
+//! starts. The server has a default for each setting.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
@@ -43,33 +43,33 @@ pub(crate) const A2A: Vocabulary =
 
 pub(crate) const PUSH: Vocabulary = Vocabulary { place: "`push` of `a2a`", keys: &["allow"], later: &[] };
 
-/// Enough for any; more is a mistake in the unit.
+/// Enough for any limit; more is probably a mistake in the unit.
 const MAX_BYTES: u64 = 1 << 40;
 const MAX_COUNT: u64 = 1_000_000;
 
-/// How the server answers; `None` is the server's own choice.
+/// The settings of the server. `None` uses the server's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Server {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: Option<SocketAddr>,
-    /// Where others find it, if not where it listens: a scheme, a name and a port if it is not the usual one.
+    /// The address for others, if it differs from `listen`: scheme, name, and a port if it is not the default.
     pub public_url: Option<String>,
-    /// Host names that a request may use, besides its address.
+    /// Host names that a request may use, in addition to the address.
     pub hosts: Vec<String>,
-    /// Origins of pages that may ask.
+    /// Origins of web pages that may send requests.
     pub origins: Vec<String>,
     /// Certificate and key, relative to the folder of the file.
     pub tls: Option<(String, String)>,
-    /// Bounds.
+    /// Limits for clients.
     pub limits: Limits,
-    /// What messages over A2A mean where they do not say it.
+    /// Defaults for messages over A2A.
     pub a2a: A2a,
-    /// Whether there is a web page; there is one if nothing is said.
+    /// Whether the web page is enabled; `None` means yes.
     pub page: Option<bool>,
 }
 
 impl Server {
-    /// Whether people can sign in to the web page.
+    /// True if people can sign in to the web page.
     #[must_use]
     pub fn has_page(&self) -> bool {
         self.page != Some(false)
@@ -79,57 +79,58 @@ impl Server {
 /// See [`Server::a2a`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct A2a {
-    /// Where clients of A2A find the server, if not at [`Server::public_url`]. With neither: as they ask.
+    /// The address for clients of A2A, if it differs from [`Server::public_url`]. If neither is set, the address of
+    /// the request is used.
     pub url: Option<String>,
-    /// The flow that a message starts, by its id or digest; a tenant without a flow of that name gets an error.
+    /// The flow that a message starts, by its id or digest. A tenant without such a flow gets an error.
     pub default_flow: Option<String>,
-    /// How its run uses the workspace.
+    /// How the run uses the workspace.
     pub workspace: Workspace,
-    /// Where push notifications may lead besides the outside.
+    /// Allowed receivers of push notifications, in addition to public addresses.
     pub push: Push,
 }
 
 /// See [`A2a::push`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Push {
-    /// Hosts by name or by address, wherever they are, also without TLS.
+    /// Hosts by name or address, in any network, and also without TLS.
     pub hosts: Vec<String>,
-    /// Networks, and how many of their bits count.
+    /// Networks, each with the length of its prefix in bits.
     pub ranges: Vec<(IpAddr, u8)>,
 }
 
 /// How a run uses its workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Workspace {
-    /// Alone: refused while another run has a live attempt in it.
+    /// Exclusively: refused while another run has a live attempt in it.
     #[default]
     Alone,
-    /// Beside others.
+    /// Shared with other runs.
     Shared,
-    /// A copy of its own.
+    /// In a copy of its own.
     Copy,
 }
 
-/// Bounds on what clients may use.
+/// Limits for clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a body.
+    /// Largest body in bytes.
     pub body_bytes: Option<u64>,
-    /// Bytes of an artifact.
+    /// Largest artifact in bytes.
     pub artifact_bytes: Option<u64>,
-    /// Time of a request, in milliseconds.
+    /// Longest request in milliseconds.
     pub request_ms: Option<u64>,
-    /// Streams open at once, a token.
+    /// Open streams per token.
     pub streams: Option<u64>,
-    /// Runs started in a minute, a token.
+    /// Started runs per minute and token.
     pub starts: Option<u64>,
-    /// Starts under way at once, a token.
+    /// Starts in progress per token.
     pub starting: Option<u64>,
-    /// Bodies that are being sent at once, a token.
+    /// Bodies being received per token.
     pub incoming: Option<u64>,
-    /// Connections at once.
+    /// Open connections.
     pub connections: Option<u64>,
-    /// Time between two signs of life of a stream, in milliseconds.
+    /// Interval between keep-alive messages of a stream, in milliseconds.
     pub keep_alive_ms: Option<u64>,
 }
 
@@ -203,7 +204,7 @@ fn is_host(text: &str) -> bool {
     bare.parse::<IpAddr>().is_ok() || is_name(text)
 }
 
-/// Nothing may stand in the bits that do not count: it would be another range than the one that was meant.
+/// Reads a network. Bits after the prefix must be zero, because otherwise another range was probably meant.
 fn range(network: &str, bits: &str) -> Option<(IpAddr, u8)> {
     let network = network.parse::<IpAddr>().ok()?;
     let bits = bits.parse::<u8>().ok()?;
@@ -375,7 +376,7 @@ mod tests {
             assert!(report.contains(words), "{text}: {report}");
             assert!(!fits_schema(&text), "the schema lets this pass: {text}");
         }
-        // What does not count in a range is beyond a pattern.
+        // A pattern cannot check the bits after the prefix.
         let text = "server: { a2a: { push: { allow: [10.0.0.1/8, 'fd00::1/8'] } } }\n";
         assert_eq!(config::load("c.yaml", text).unwrap_err().diagnostics.len(), 2);
         let two = config::load("c.yaml", "server: { listen: x, tls: {} }\n").unwrap_err();

@@ -1,6 +1,6 @@
-//! `trees:` of the configuration: how much a snapshot of the files of a run may hold.
+//! `trees:` of the configuration: limits for a snapshot of the files of a run.
 //!
-//! Owns its keys. What follows past a bound is decided by the crate that takes snapshots.
+//! Owns its keys. The crate that takes snapshots decides what happens beyond a limit.
 
 use super::retention::size;
 use crate::syntax::{
@@ -14,22 +14,22 @@ use core::ops::RangeInclusive;
 pub(crate) const TREES: Vocabulary =
     Vocabulary { place: "`trees`", keys: &["max_file", "max_new", "max_files"], later: &[] };
 
-/// Bounds of a snapshot; `None` is the engine's own choice.
+/// Limits of a snapshot. `None` uses the engine's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trees {
-    /// The largest file that is kept.
+    /// The largest file that is stored, in bytes.
     pub max_file_bytes: Option<u64>,
-    /// The most bytes that are new to the store.
+    /// The largest number of bytes that are new to the store.
     pub max_new_bytes: Option<u64>,
-    /// The most files.
+    /// The largest number of files.
     pub max_files: Option<u32>,
 }
 
-/// A file is in memory while it is kept.
+/// A file is held in memory while it is stored.
 const FILE_BYTES: RangeInclusive<u64> = 1 << 10..=4 << 30;
-/// A snapshot with less would be refused nearly always.
+/// With a smaller limit nearly every snapshot would be refused.
 const NEW_BYTES: RangeInclusive<u64> = 1 << 20..=16 << 40;
-/// All of the list is in memory.
+/// The whole list is held in memory.
 const FILES: RangeInclusive<u64> = 1..=10_000_000;
 
 pub(crate) fn read(node: &Node, problems: &mut Problems) -> Trees {

@@ -1,4 +1,4 @@
-//! `docs/flow-file.md` against the schema: the same keys, and examples that are right.
+//! Compares `docs/flow-file.md` with the schema: it has the same keys, and its examples are valid.
 
 use super::SCHEMA;
 use crate::{
@@ -13,7 +13,8 @@ const MANUAL: &str = include_str!("../../../../docs/flow-file.md");
 const EXPRESSIONS: &str = include_str!("../../../../docs/expressions.md");
 const PARALLEL: &str = include_str!("../../../../docs/parallel.md");
 
-/// The heading under which the keys of a mapping are listed, and its definition in the schema; the first is the flow itself.
+/// The heading under which the keys of a mapping are listed, and its definition in the schema. The first one is the
+/// flow itself.
 const TABLES: &[(&str, Option<&str>)] = &[
     ("## Keys of a flow", None),
     ("### `workspace`", Some("workspace")),
@@ -47,7 +48,7 @@ fn properties(schema: &Value, definition: Option<&str>) -> Object {
     described.get("properties").and_then(Value::as_object).unwrap().clone()
 }
 
-/// The cells of the rows of the tables of keys under a heading, by the key.
+/// The cells of the rows in the key tables under a heading, by key.
 fn rows(heading: &str) -> BTreeMap<String, Vec<String>> {
     let section = MANUAL.split_once(&format!("\n{heading}\n")).unwrap().1;
     let section = section.lines().take_while(|line| !line.starts_with('#'));
@@ -109,7 +110,7 @@ fn every_key_has_a_default_and_an_example_that_fits() {
     }
 }
 
-/// The fenced examples of a page: those that begin with `# PATH` are files of others.
+/// The fenced examples of a page. Those that begin with `# PATH` are files that other examples use.
 fn examples(page: &str) -> (Vec<String>, BTreeMap<String, String>) {
     let mut flows = Vec::new();
     let mut files = BTreeMap::new();
@@ -140,7 +141,7 @@ fn every_example_loads() {
     }
 }
 
-/// Every object below `value` that is a value of a member called `properties`, by the names on the way.
+/// Collects every object below `value` that is the value of a member `properties`, with the path to it.
 fn described<'v>(value: &'v Value, way: &str, into: &mut Vec<(String, &'v Value)>) {
     match value {
         Value::Object(members) => {
@@ -160,7 +161,7 @@ fn described<'v>(value: &'v Value, way: &str, into: &mut Vec<(String, &'v Value)
     }
 }
 
-/// Those schemas narrow keys that are described elsewhere.
+/// True for schemas that only restrict keys which are described elsewhere.
 fn is_condition(way: &str) -> bool {
     ["/if/", "/then/", "/else/", "/dependentSchemas/", "/schema/"].iter().any(|part| way.contains(part))
 }
@@ -183,7 +184,7 @@ fn the_schema_describes_every_key() {
     }
 }
 
-/// The rows of the tables of expressions: the source, and the value as it is inserted.
+/// The rows of the expression tables: the source, and the inserted value.
 fn expressions(page: &str) -> Vec<(String, String)> {
     let is_row = |line: &&str| line.starts_with("| `");
     let cell = |cell: &str| cell.trim().trim_matches('`').replace("\\|", "|");
@@ -232,7 +233,7 @@ fn the_manual_lists_every_filter_and_test_that_there_is() {
                 Kind::Path { .. } => false,
             };
         }
-        // `select('odd')` names a test too.
+        // `select('odd')` also names a test.
         let named = expression.match_indices("select('").map(|(at, before)| &expression[at + before.len()..]);
         listed.1.extend(named.filter_map(|rest| rest.split('\'').next()).map(str::to_owned));
     }

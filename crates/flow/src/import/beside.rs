@@ -1,25 +1,26 @@
-//! A flow with forks as a graph: the branches of a fork run side by side, and what follows needs all of them.
+//! Converts a flow with forks into a graph: the branches of a fork run in parallel, and the step after them needs all
+//! of them.
 //!
-//! Owns what each step needs. It starts from the row in which the steps were laid, where every step leads to one other; a flow
-//! that also branches has no such row, and is left as it is. Whether the graph is one that can run is the reader's to say.
+//! Owns the `needs` of each step. It starts from the steps in a row, in which every step leads to one other step. A
+//! flow that also has branches has no such row and is not converted. The reader decides whether the graph can run.
 
 use super::{Made, MadeStep};
 use std::collections::BTreeMap;
 
-/// A fork, by the ids of the steps that were made of it.
+/// A fork, by the ids of its converted steps.
 #[derive(Debug, Clone)]
 pub(super) struct Fork {
     /// The last step of the fork itself.
     pub(super) from: String,
-    /// Where each branch begins and ends, in the order of the source.
+    /// The first and the last step of each branch, in the order of the source.
     pub(super) branches: Vec<(String, String)>,
 }
 
-/// The same steps as a graph; `None` if a row is all that can be made of them.
+/// The same steps as a graph; `None` if only a row is possible.
 pub(super) fn graph(made: &Made, forks: &[Fork]) -> Option<Made> {
     let branches =
         |step: &MadeStep| step.routing.as_ref().is_some_and(|routing| !routing.branches.is_empty());
-    // A branch of a fork that forks again would need more than the row says.
+    // A branch that forks again would need information that the row does not have.
     let begins = |id: &String| forks.iter().any(|fork| fork.branches.iter().any(|(first, _)| first == id));
     let nested = forks.iter().any(|fork| {
         fork.branches.iter().any(|(_, last)| forks.iter().any(|other| other.from == *last))
@@ -36,12 +37,12 @@ pub(super) fn graph(made: &Made, forks: &[Fork]) -> Option<Made> {
     Some(Made { graph: true, steps: steps.collect(), ..made.clone() })
 }
 
-/// By the id of a step, the ids of those that it waits for, in the order in which they are listed.
+/// By the id of a step, the ids of the steps that it waits for, in the order of the list.
 fn needs<'m>(steps: &'m [MadeStep], forks: &'m [Fork]) -> Option<BTreeMap<&'m str, Vec<String>>> {
     let mut leads: Vec<(&str, &str)> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         let listed = steps.get(at.saturating_add(1)).map(|next| next.id.as_str());
-        // Without a routing a step goes on to the one listed after it: the agents of one step do.
+        // A step without a routing continues with the next one in the list, as the agents of one step do.
         let next = step.routing.as_ref().map_or(listed, |routing| Some(routing.next.as_str()));
         leads.extend(next.filter(|next| *next != "end").map(|next| (step.id.as_str(), next)));
     }

@@ -1,30 +1,30 @@
-//! The command that runs an agent: an argument list with places for the agent, the step and the prompt.
+//! The command that runs an agent: an argument list with placeholders for the agent, the step and the prompt.
 //!
-//! Owns how it is written on a command line and how it is filled in. No shell ever reads it.
+//! Owns its syntax on a command line, and fills in the placeholders. It is never passed to a shell.
 
-/// Words with `{agent}`, `{step}` and `{prompt}` in them.
+/// Words that may contain `{agent}`, `{step}` and `{prompt}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     written: String,
     words: Vec<String>,
 }
 
-/// Why a text is no command.
+/// The reason why a text is not a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// Nothing, or a blank first word.
+    /// The text or its first word is blank.
     #[error("the command names no program")]
     NoProgram,
-    /// A quote without its end.
+    /// A quote is not closed.
     #[error("a quote in the command is not closed")]
     OpenQuote,
-    /// A character that no argument can have, or that no line can show.
+    /// It has a character that is not allowed in an argument, or cannot be shown on a line.
     #[error("the command holds a control character")]
     Control,
-    /// Without the prompt an agent would not know what to do, and the source's text would be lost.
+    /// Without the prompt an agent would not know its task, and the source's text would be lost.
     #[error("the command has no `{{prompt}}`")]
     NoPrompt,
-    /// Perhaps a typing mistake.
+    /// An unknown placeholder, perhaps a typo.
     #[error("`{{{0}}}` in the command is not a place that is filled in")]
     UnknownPlace(String),
 }
@@ -32,7 +32,8 @@ pub enum CommandError {
 const PLACES: [&str; 3] = ["agent", "step", "prompt"];
 
 impl Command {
-    /// Reads words as a shell splits them: blanks separate, quotes and backslashes keep together. Nothing else is special.
+    /// Splits a text into words as a shell does: blanks separate words, and quotes and backslashes keep blanks.
+    /// Nothing else is special.
     ///
     /// # Errors
     /// See [`CommandError`].
@@ -54,13 +55,13 @@ impl Command {
         Ok(Self { written: text.trim().to_owned(), words })
     }
 
-    /// As it was written.
+    /// The text as it was written.
     #[must_use]
     pub fn as_written(&self) -> &str {
         &self.written
     }
 
-    /// The arguments for one agent; what is filled in is never read again.
+    /// The arguments for one agent. Inserted texts are not searched for placeholders.
     pub(super) fn fill(&self, agent: &str, step: &str, prompt: &str) -> Vec<String> {
         let value = |place: &str| match place {
             "agent" => agent,
@@ -95,7 +96,7 @@ fn split(text: &str) -> Result<Vec<String>, CommandError> {
     if quote.is_some() { Err(CommandError::OpenQuote) } else { Ok(words) }
 }
 
-/// Names in braces; braces around anything else are text.
+/// The placeholders: names in braces. Braces around anything else are text.
 fn places(word: &str) -> Vec<&str> {
     let pieces = word.split('{').skip(1);
     let inside = pieces.filter_map(|piece| piece.split_once('}').map(|(name, _)| name));

@@ -1,7 +1,7 @@
-//! Where the steps of the source lead.
+//! The control flow between the steps of the source.
 //!
-//! Owns targets: that they exist, what a step without one leads to, forks laid in a row (a graph is made of that later), and
-//! which steps are reached at all. A target that does not exist is a mistake; it cannot be guessed where the run should go.
+//! Owns targets: that they exist, the default target, forks put in a row (which may become a graph later), and the
+//! reachable steps. A target that does not exist is a mistake, because the right one cannot be guessed.
 
 use super::{
     exits::Exits,
@@ -20,14 +20,14 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Where all steps lead, and in which order they are written.
+/// The exits of all steps, and the order in which the steps are written.
 pub(super) struct ControlFlow {
     exits: Vec<Exits>,
-    /// Places of the steps that are reached: each after all that go on to it.
+    /// The positions of the reachable steps, each after all steps that continue with it.
     pub(super) order: Vec<usize>,
-    /// By place; `None`: not reached.
+    /// The rank of each position; `None` if it is not reachable.
     ranks: Vec<Option<usize>>,
-    /// The forks that were laid in a row.
+    /// The forks that were put in a row.
     pub(super) forks: Vec<ForkPlaces>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct ForkPlaces {
     pub(super) span: Span,
     /// The step that forks.
     pub(super) place: usize,
-    /// The steps that it leads to.
+    /// The steps to which it leads.
     pub(super) targets: Vec<usize>,
 }
 
@@ -45,7 +45,7 @@ impl ControlFlow {
         self.exits.get(place).cloned().unwrap_or_default()
     }
 
-    /// The place in the written order; `None` if the step is not reached.
+    /// The position in the written order; `None` if the step is not reachable.
     pub(super) fn rank(&self, place: usize) -> Option<usize> {
         self.ranks.get(place).copied().flatten()
     }
@@ -99,7 +99,7 @@ fn places<'s>(steps: &'s [Step<'_>], problems: &mut Problems) -> BTreeMap<&'s st
     places
 }
 
-/// A loop goes back; one that leads forward is none.
+/// Reports a loop that leads forward.
 fn check_backs(steps: &[Step<'_>], control_flow: &ControlFlow, problems: &mut Problems) {
     for place in &control_flow.order {
         let Some(back) = control_flow.of(*place).back else { continue };
@@ -152,7 +152,7 @@ impl Finder<'_, '_> {
         refuse(problems, wrong.maybe_help(did_you_mean(&target.value, self.places.keys().copied())))
     }
 
-    /// The targets of a fork follow one another; the last one goes on to where they all lead, as it did.
+    /// Puts the targets of a fork in a row. The last one continues with the common next step.
     fn lay_in_a_row(
         &self,
         place: usize,

@@ -1,13 +1,13 @@
-//! Where one step of the source leads.
+//! The exits of one step of the source.
 
-/// Where one step leads. Places are those of the source's list.
+/// The steps to which one step leads, as positions in the source's list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Exits {
-    /// `None`: the flow ends.
+    /// The next step; `None` if the flow ends.
     pub(super) next: Option<usize>,
-    /// For a loop, where it goes back to.
+    /// The step to which a loop goes back.
     pub(super) back: Option<usize>,
-    /// For a branch, where each value leads, in the order of the file.
+    /// The step for each value of a branch, in the order of the file.
     pub(super) branches: Vec<usize>,
 }
 

@@ -1,39 +1,39 @@
-//! What was not carried as it is, and why.
+//! Reports what was not carried over unchanged, and why.
 //!
-//! Owns the list and its order. It does not know what any key means.
+//! Owns the list and its order. It does not depend on the meaning of any key.
 
 use crate::{LineColumn, Span};
 
-/// One thing of the source that the flow file does not have as it was.
+/// A part of the source that the flow file does not contain unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it stands in the source.
+    /// The location in the source.
     pub place: LineColumn,
-    /// What it is: a key, an id, a value.
+    /// The part: a key, an id, a value.
     pub what: String,
-    /// What became of it.
+    /// The result of the conversion of this part.
     pub carried: Carried,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What became of a thing of the source.
+/// The result of the conversion of a part of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Carried {
-    /// It is in the flow file, as this.
+    /// It is in the flow file in this form.
     As(String),
     /// It is not in the flow file, or has no effect there.
     No,
 }
 
 impl Finding {
-    /// Whether it is lost.
+    /// True if it is lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.carried == Carried::No
     }
 
-    /// On one line, without the file's name.
+    /// The finding on one line, without the file's name.
     #[must_use]
     pub fn line(&self) -> String {
         let carried = match &self.carried {
@@ -44,7 +44,7 @@ impl Finding {
     }
 }
 
-/// The findings so far, with their places as spans.
+/// The findings so far, with their spans.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     found: Vec<(Span, String, Carried, String)>,
@@ -66,7 +66,7 @@ impl Notes {
         self.found.push((span, shown(&what.into()), carried, shown(&why.into())));
     }
 
-    /// In the order of the source.
+    /// The findings in the order of the source.
     pub(super) fn into_findings(mut self, text: &str) -> Vec<Finding> {
         self.found.sort_by_key(|(span, ..)| span.start);
         let found = self.found.into_iter();
@@ -81,7 +81,7 @@ impl Notes {
     }
 }
 
-/// On one line, whatever the names of the source hold.
+/// The text on one line, with control characters escaped.
 fn shown(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,7 +1,7 @@
-//! Names of the source, made to fit.
+//! Converts names of the source into valid ids.
 //!
-//! Owns which id each flow and each agent of each step gets: the source's own where that is an id here, else the nearest
-//! one that is free. Every other name than the source's is noted.
+//! Owns the id of each flow, and of each agent of each step: the source's own name if it is a valid id, else the most
+//! similar one that is free. Every changed name is noted.
 
 use super::{
     control_flow::ControlFlow,
@@ -11,17 +11,17 @@ use super::{
 use envoi_kernel::ids::is_key;
 use std::collections::BTreeSet;
 
-/// The longest id.
+/// Longest id.
 const LONGEST: usize = 64;
 
-/// Words that cannot name a flow, because a run keeps something under them, or a step.
+/// Words that cannot name a flow, because a run has folders with these names; below, words that cannot name a step.
 const NO_FLOWS: &[&str] = &["attempts", "answers"];
 const NO_STEPS: &[&str] = &["end"];
 
-/// The ids of everything that is written.
+/// All ids of the flow file.
 pub(super) struct Names {
     pub(super) flow: String,
-    /// By step of the source: one a agent, at least one. Empty for steps that are left out.
+    /// By step of the source: one id per agent, and at least one. Empty for steps that are left out.
     steps: Vec<Vec<String>>,
 }
 
@@ -33,7 +33,7 @@ impl Names {
         }
         let mut taken = BTreeSet::new();
         let mut steps = Vec::new();
-        // Steps whose ids fit keep them, whatever the others become.
+        // Steps with a valid id keep it, even if the ids of other steps change.
         let own = |step: &Step<'_>| is_key(&step.id.value) && !NO_STEPS.contains(&&*step.id.value);
         let kept: BTreeSet<String> =
             source.steps.iter().filter(|step| own(step)).map(|step| step.id.value.clone()).collect();
@@ -47,12 +47,12 @@ impl Names {
         Self { flow, steps }
     }
 
-    /// The ids of a step, one an agent.
+    /// The ids of a step, one per agent.
     pub(super) fn all(&self, place: usize) -> &[String] {
         self.steps.get(place).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Where a step is entered.
+    /// The id of a step's first agent.
     pub(super) fn entry(&self, place: usize) -> &str {
         self.all(place).first().map_or("", String::as_str)
     }
@@ -95,7 +95,7 @@ fn renamed(from: &crate::syntax::read::Spanned<String>, to: &str, what: &str, no
     notes.carried(from.span, format!("`{}`", from.value), format!("`{to}`"), why);
 }
 
-/// The id nearest to `text` that is none of these.
+/// The id most similar to `text` that is neither reserved nor taken.
 fn free(text: &str, reserved: &[&str], is_taken: impl Fn(&str) -> bool) -> String {
     let fitted = fitted(text);
     let is_free = |id: &String| !reserved.contains(&id.as_str()) && !is_taken(id);

@@ -1,7 +1,8 @@
 //! The order in which the steps are written.
 //!
-//! Owns that each step stands after all that go on to it, as the flow file wants it, and that a run begins where the source
-//! began. Steps that stand so already keep their order. A circle of `next` has no end, and is a mistake.
+//! Each step comes after all steps that continue with it, as the flow file requires, and the run begins with the
+//! first step of the source. Steps that already satisfy this keep their order. A cycle of `next` has no end, and is a
+//! mistake.
 
 use super::{exits::Exits, finding::Notes, source::Step};
 use crate::syntax::diagnostic::{Diagnostic, Problems};
@@ -16,7 +17,7 @@ pub(super) fn of(
 ) -> Option<Vec<usize>> {
     let wanted: Vec<usize> = (0..steps.len()).filter(|place| reached.get(*place) == Some(&true)).collect();
     let order = sorted(&wanted, exits);
-    // What goes on to the first step has come from there: that is a circle too, whatever lies between.
+    // A step that continues with the first step was itself reached from it, so this is a cycle too.
     let back = wanted.iter().find(|place| exits.get(**place).is_some_and(|exits| exits.next == Some(0)));
     let back = back.copied().or_else(|| {
         let written: BTreeSet<usize> = order.iter().copied().collect();
@@ -41,8 +42,8 @@ pub(super) fn of(
     Some(order)
 }
 
-/// Each place after those whose `next` it is, the smaller of two first. Those of a circle, and what only they lead to, are
-/// not among them.
+/// Sorts the positions so that each comes after those whose `next` it is; of two candidates the smaller one comes
+/// first. Positions in a cycle, and those that only a cycle leads to, are left out.
 fn sorted(wanted: &[usize], exits: &[Exits]) -> Vec<usize> {
     let next = |place: &usize| exits.get(*place).and_then(|exits| exits.next);
     let mut awaited: BTreeMap<usize, usize> = BTreeMap::new();
@@ -66,7 +67,7 @@ fn sorted(wanted: &[usize], exits: &[Exits]) -> Vec<usize> {
     order
 }
 
-/// A `next` that leads back.
+/// Reports a `next` that leads back.
 fn circle(step: &Step<'_>) -> Diagnostic {
     let next = step.routing.as_ref().and_then(|routing| routing.next.as_ref());
     let message = format!("`{}` leads back, and nothing ends that", step.id.value);

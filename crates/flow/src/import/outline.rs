@@ -1,13 +1,13 @@
-//! Prose of the source as lines of text: for prompts and for comments.
+//! Converts texts, lists and mappings of the source into lines of text, for prompts and comments.
 //!
-//! Owns how lists and mappings read as prose. Every scalar of a node is in its lines.
+//! Owns the layout of lists and mappings as text. Every scalar of a node is in its lines.
 
 use crate::syntax::{
     read,
     yaml::{Kind, Node},
 };
 
-/// `key: value` where that is one line, else the key and what belongs to it below.
+/// `key: value` if that fits on one line, else the key with the indented value below it.
 pub(super) fn member(key: &str, node: &Node) -> Vec<String> {
     let mut inside = lines(node);
     match (&node.kind, inside.len()) {
@@ -20,7 +20,7 @@ pub(super) fn member(key: &str, node: &Node) -> Vec<String> {
     }
 }
 
-/// The lines of a node, without its key. Nothing has none.
+/// The lines of a node, without its key. Empty for an empty node.
 pub(super) fn lines(node: &Node) -> Vec<String> {
     match &node.kind {
         Kind::Scalar(_) => {

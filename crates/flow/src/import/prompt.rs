@@ -1,35 +1,35 @@
 //! The instructions of an agent.
 //!
-//! Owns the prompt: who it is, what the source says of the step, and how its answer has to end so that the resolver can
-//! read where to go. It is plain text; quoting and expressions are not known here.
+//! Owns the prompt: the role of the agent, the source's description of the step, and the required form of the answer,
+//! so that the resolver can read the next step. It is plain text; quoting and expressions are handled elsewhere.
 
 use super::{outline, source::Step};
 use crate::syntax::yaml::{Kind, Node};
 
-/// What the last lines of an answer have to say.
+/// The required content of the last lines of an answer.
 pub(super) enum Ending {
-    /// Nothing decides on it.
+    /// No requirement, because nothing depends on it.
     Free,
     /// A status ends a loop.
     Status {
-        /// What the status is read of.
+        /// The field that the status describes.
         field: String,
-        /// Value of the field, and the word that states it.
+        /// Each value of the field, with the word that states it.
         words: Vec<(String, String)>,
-        /// States that it is not reached.
+        /// The word that states that the status is not reached.
         otherwise: &'static str,
     },
-    /// A value chooses the next step.
+    /// A value selects the next step.
     Branch {
         field: String,
-        /// Value and step.
+        /// Each value with its step.
         cases: Vec<(String, String)>,
-        /// Where every other value leads.
+        /// The step for every other value.
         otherwise: Option<String>,
     },
 }
 
-/// The prompt of one agent of a step; `id` is the step's own in the flow file.
+/// The prompt of one agent of a step. `id` is the id of the step in the flow file.
 pub(super) fn of(flow: &str, step: &Step<'_>, agent: Option<&str>, id: &str, ending: &Ending) -> String {
     let who = agent.map(|agent| format!("You are the agent `{agent}`. ")).unwrap_or_default();
     let mut parts = vec![format!("{who}Your step is `{id}` of the flow \"{flow}\".")];
@@ -40,7 +40,7 @@ pub(super) fn of(flow: &str, step: &Step<'_>, agent: Option<&str>, id: &str, end
     parts.join("\n\n")
 }
 
-/// A text as it is; the members of a mapping each under a heading.
+/// A text unchanged, or the members of a mapping, each under a heading.
 fn prose(node: &Node) -> String {
     let lines = match &node.kind {
         Kind::Mapping(members) => {

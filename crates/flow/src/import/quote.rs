@@ -1,13 +1,14 @@
-//! Texts as YAML.
+//! Writes texts as YAML.
 //!
-//! Owns the quoting: whatever a text holds, our reader (and any reader of YAML 1.2) reads back that very text, as a text.
+//! Owns the quoting. Our reader, and any reader of YAML 1.2, reads back the same text as a string.
 
-/// On one line: plain where it has one meaning only, else in double quotes.
+/// The text on one line: plain if it is unambiguous, else in double quotes.
 pub(super) fn inline(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Below its key or dash, whose column is `indent`: a literal block where several lines can stand as they are.
+/// The text below its key or dash, whose column is `indent`: a literal block if it has several lines that need no
+/// escapes.
 pub(super) fn block(text: &str, indent: usize) -> String {
     if !stands_in_a_block(text) {
         return inline(text);
@@ -22,7 +23,7 @@ pub(super) fn block(text: &str, indent: usize) -> String {
     format!("|{chomping}\n{}", lines.join("\n"))
 }
 
-/// A comment of one line; what would end the line or cannot be shown is written out.
+/// A comment of one line. Line breaks and characters that cannot be shown are escaped.
 pub(super) fn comment(line: &str) -> String {
     let mut shown = String::from("#");
     let line = line.trim_end();
@@ -39,7 +40,7 @@ pub(super) fn comment(line: &str) -> String {
     shown
 }
 
-/// The words that some reader takes for a boolean or for nothing.
+/// Words that some reader takes for a boolean or null.
 const WORDS: &[&str] = &["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
 
 fn is_plain(text: &str) -> bool {
@@ -49,7 +50,8 @@ fn is_plain(text: &str) -> bool {
         && !WORDS.contains(&text.to_ascii_lowercase().as_str())
 }
 
-/// Several lines, the first of which shows the margin, at most one line end at the end, and nothing that must be escaped.
+/// True if a text can be a literal block: several lines, a first line without leading white space, at most one line
+/// break at the end, and no character that needs an escape.
 fn stands_in_a_block(text: &str) -> bool {
     let body = text.strip_suffix('\n').unwrap_or(text);
     body.contains('\n')
@@ -59,8 +61,8 @@ fn stands_in_a_block(text: &str) -> bool {
         && body.chars().all(|letter| letter == '\n' || letter == '\t' || is_printable(letter))
 }
 
-/// Shown as it is by YAML: no control characters, no other line ends, no byte order mark, nothing invisible that turns the
-/// direction of what follows.
+/// True for characters that YAML allows unescaped: no control characters, no other line breaks, no byte order mark,
+/// and no invisible characters that change the text direction.
 fn is_printable(letter: char) -> bool {
     !letter.is_control()
         && !matches!(
@@ -94,7 +96,7 @@ mod tests {
     use crate::syntax::{diagnostic::Problems, read, yaml};
     use proptest::prelude::*;
 
-    /// The texts of a list, as the reader sees them.
+    /// The texts of a list, as the reader reads them.
     fn read_back(text: &str) -> Vec<String> {
         let mut problems = Problems::default();
         let node = yaml::compose(text, &mut problems);

@@ -1,6 +1,6 @@
-//! The steps of the flow file, made of those of the source.
+//! Converts the steps of the source into steps of the flow file.
 //!
-//! Owns what a routing of the source becomes here, and what of it cannot be the same.
+//! Owns the conversion of a routing, and the notes about parts that cannot be converted exactly.
 
 use super::{
     Command, MadeStep,
@@ -17,16 +17,16 @@ use crate::syntax::{
     read::Spanned,
 };
 
-/// The longest argument: what a start takes.
+/// Longest argument that a process start accepts.
 const MAX_ARGUMENT: usize = 100 * 1024;
 
-/// The bound of a loop that states none, as the dialect's own reader has it.
+/// The default iteration limit, as in the dialect's own reader.
 const DEFAULT_ITERATIONS: u64 = 5;
 
-/// Words that state that a loop is not done; the first one that is no success is used.
+/// Words that state that a loop is not done. The first one that is not a success value is used.
 const NOT_DONE: [&str; 3] = ["UNVERIFIED", "INCOMPLETE", "UNFINISHED"];
 
-/// `routing` of a step of ours.
+/// The `routing` of a step in our flow file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Routing {
     pub(super) kind: Option<&'static str>,
@@ -38,7 +38,7 @@ pub(super) struct Routing {
     pub(super) next: String,
 }
 
-/// All steps that are reached, in order.
+/// Converts all reachable steps, in order.
 pub(super) fn steps(
     source: &Source<'_>,
     control_flow: &ControlFlow,
@@ -78,7 +78,7 @@ pub(super) fn steps(
     made
 }
 
-/// A text that an expression reader leaves as it is: `${{` becomes an expression whose value is `${{`.
+/// Escapes a text for templates: `${{` becomes an expression with the value `${{`.
 fn literal(text: &str) -> String {
     text.replace("${{", "${{ '${{' }}")
 }
@@ -167,7 +167,7 @@ impl Maker<'_> {
         DEFAULT_ITERATIONS
     }
 
-    /// The field that decides. Any other than `status` is one that only the agent can read.
+    /// The field that decides. Only the agent can read a field other than `status`.
     fn field(&mut self, routing: &source::Routing) -> String {
         match &routing.field {
             Some(field) if !field.value.eq_ignore_ascii_case(STATUS) => {
@@ -180,7 +180,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The success values and the words that state them.
+    /// The success values, and the words that state them.
     fn words(&mut self, field: &str, routing: &source::Routing) -> Vec<(String, String)> {
         if routing.success_values.is_empty() {
             let what = "a loop without `loop_success_values`";

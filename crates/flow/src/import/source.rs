@@ -1,7 +1,7 @@
-//! A file of the swarm dialect, read.
+//! Reads a file of the swarm dialect.
 //!
-//! Owns its keys and what they may hold. An unknown key is noted, not refused; a value of the wrong kind is a
-//! mistake. What the keys lead to is for the modules beside this one.
+//! Owns its keys and the types of their values. An unknown key is noted, not refused; a value of the wrong type is a
+//! mistake. Other modules of the importer interpret the keys.
 
 use super::finding::Notes;
 use crate::{
@@ -14,46 +14,46 @@ use crate::{
     },
 };
 
-/// The most steps, as in a flow file of ours.
+/// The largest number of steps, as in our flow files.
 const MAX_STEPS: usize = 10_000;
 
-/// The most returns of a loop: what a flow file of ours takes.
+/// The largest number of iterations of a loop, as in our flow files.
 const MAX_ITERATIONS: u64 = 10_000;
 
 /// A flow of the dialect.
 pub(super) struct Source<'n> {
     pub(super) key: Spanned<String>,
     pub(super) title: Option<String>,
-    /// Texts for people about the flow: `description`, `charter`, `teaching`.
+    /// Texts about the flow for people: `description`, `charter`, `teaching`.
     pub(super) prose: Vec<(&'n Key, &'n Node)>,
-    /// At least one.
+    /// The steps; at least one.
     pub(super) steps: Vec<Step<'n>>,
-    /// Whether the branches of forks go on when one of them fails.
+    /// True if the branches of forks continue when one of them fails.
     pub(super) continue_all: bool,
 }
 
 /// A step of the dialect.
 pub(super) struct Step<'n> {
     pub(super) id: Spanned<String>,
-    /// Who does it, one after the other.
+    /// The agents that do the step, one after the other.
     pub(super) agents: Vec<Spanned<String>>,
     /// Its instructions, in the order of the file: `role`, `teaching_note`, `teaching_notes`.
     pub(super) prose: Vec<(&'n Key, &'n Node)>,
-    /// Without one the step is followed by the next one listed.
+    /// The routing. Without one the next step of the list follows.
     pub(super) routing: Option<Routing>,
 }
 
 /// `routing` of a step.
 pub(super) struct Routing {
     pub(super) kind: Kind,
-    /// The value of `kind`, or the whole.
+    /// The span of the value of `kind`, or of the whole routing.
     pub(super) span: Span,
     pub(super) next: Option<Spanned<String>>,
     pub(super) loop_target: Option<Spanned<String>>,
     pub(super) field: Option<Spanned<String>>,
     pub(super) success_values: Vec<Spanned<String>>,
     pub(super) max_iterations: Option<Spanned<u64>>,
-    /// Value and step.
+    /// Each value with its step.
     pub(super) branches: Vec<(Spanned<String>, Spanned<String>)>,
     pub(super) fork_targets: Vec<Spanned<String>>,
 }
@@ -92,7 +92,7 @@ const OF_A_ROUTING: &[&str] = &[
     "fork_targets",
 ];
 
-/// Keys that are known and have no counterpart, and why.
+/// Known keys without a counterpart, each with the reason.
 const KNOWN_LOSSES: &[(&str, &str)] = &[
     ("teaching_highlight", "it marks the step on a page and changes no run"),
     ("parallel", "what runs side by side follows from `fork_targets`"),
@@ -102,10 +102,10 @@ const KNOWN_LOSSES: &[(&str, &str)] = &[
     ("join_strategy", "what follows a fork waits for all of its branches"),
 ];
 
-/// The value that says that branches go on when one of them fails, whatever the key is called.
+/// The value that makes branches continue when one of them fails, under any key.
 const CONTINUE_ALL: &str = "continue_all";
 
-/// Whether a value is that word, or a mapping in which it stands.
+/// True if a value is that word, or a mapping that contains it.
 fn says_continue_all(node: &Node) -> bool {
     match &node.kind {
         NodeKind::Scalar(scalar) => scalar.text == CONTINUE_ALL,
@@ -255,7 +255,7 @@ impl Reader<'_> {
         Some(routing)
     }
 
-    /// Keys that do nothing in a routing of this kind, there as here.
+    /// Notes keys that have no effect in a routing of this kind, neither in the dialect nor here.
     fn idle_keys(&mut self, kind: Kind, members: &[(Key, Node)]) {
         let idle: &[&str] = match kind {
             Kind::Microloop => &["branches", "fork_targets"],
@@ -305,7 +305,7 @@ impl Reader<'_> {
         Some(Spanned { value, span: node.span })
     }
 
-    /// A word on one line: an id, a value, the name of a field or of an agent.
+    /// A word on one line: an id, a value, or the name of a field or an agent.
     fn name(&mut self, node: &Node, name: &str) -> Option<Spanned<String>> {
         let value = self.line(node, name)?;
         Some(Spanned { value, span: node.span })
@@ -320,7 +320,7 @@ impl Reader<'_> {
         Some(text.to_owned())
     }
 
-    /// A list of names, or one name.
+    /// A list of names, or a single name.
     fn names(&mut self, node: &Node, name: &str) -> Vec<Spanned<String>> {
         match &node.kind {
             _ if is_null(node) => Vec::new(),
@@ -346,7 +346,7 @@ fn is_null(node: &Node) -> bool {
     matches!(&node.kind, NodeKind::Scalar(scalar) if scalar.meaning() == Meaning::Null)
 }
 
-/// Where a step begins.
+/// The span at which a step begins.
 fn first(members: &[(Key, Node)], node: &Node) -> Span {
     members.first().map_or(node.span, |(key, _)| key.span)
 }

@@ -1,7 +1,6 @@
-//! The text of the flow file.
+//! Writes the text of the flow file.
 //!
-//! Owns its layout: what stands in comments, in which order keys are written, how they are indented. What is written is
-//! decided before.
+//! Owns its layout: the comments, the order of keys, and the indentation. Other modules decide the content.
 
 use super::{
     Command, Finding, Made, MadeStep,
@@ -55,7 +54,7 @@ fn write_step(step: &MadeStep, graph: bool, lines: &mut Vec<String>) {
     if step.continue_on_error {
         lines.push("    continue_on_error: true".to_owned());
     }
-    // In a graph the step that follows says so itself.
+    // In a graph the following step has `needs` instead.
     if let Some(routing) = &step.routing {
         write_routing(routing, (!graph).then_some(routing.next.as_str()), lines);
     }

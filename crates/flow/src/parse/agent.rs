@@ -1,7 +1,7 @@
 //! `a2a` of a step: the message to another agent, and its address.
 //!
-//! Owns its keys, and which keys of a step have nothing to do beside it. Sends nothing: whether there is an agent is seen when
-//! the step is done.
+//! Owns its keys, and the list of keys that have no effect in such a step. Sends nothing: whether the agent exists is
+//! checked when the step runs.
 
 use crate::{
     parse::{
@@ -17,14 +17,14 @@ use crate::{
 };
 use envoi_kernel::flow::{AGENT_TOKEN_PREFIX, AgentPlan, InnerInput, Secret, Template};
 
-/// Where a step stands, for its expressions and the name of its token.
+/// The flow and the id of a step, for its expressions and the name of its token.
 pub(crate) struct StepContext<'p> {
     pub(crate) flow: Option<&'p str>,
     pub(crate) step: Option<&'p Spanned<String>>,
     pub(crate) place: usize,
 }
 
-/// The plan, and the secret that it needs.
+/// Reads the plan, and the secret that it needs.
 pub(crate) fn read(
     key: &Key,
     node: &Node,
@@ -64,7 +64,7 @@ pub(crate) fn read(
         let name = format!("{AGENT_TOKEN_PREFIX}{}.{}", at.flow?, at.step?.value);
         Some(Secret { name, source })
     });
-    // A wrong value is reported already.
+    // An invalid value was already reported.
     let token = token.map_or(Some(None), |token| token.map(Some))?;
     let tenant = tenant.map_or(Some(None), |t| t.map(Some))?;
     let interface = interface.map_or(Some(None), |interface| interface.map(Some))?;
@@ -80,7 +80,7 @@ pub(crate) fn read(
     Some((plan, token))
 }
 
-/// Whether the address of this key can be one, as far as it is written out.
+/// Checks the address under this key, as far as it contains no expression.
 fn address(name: &str, node: &Node, text: &str, fields: &Fields<'_>, problems: &mut Problems) -> bool {
     let what = format!("`{name}`");
     if text.contains("${{") {
@@ -93,7 +93,7 @@ fn address(name: &str, node: &Node, text: &str, fields: &Fields<'_>, problems: &
         problems.add(problem);
         return false;
     }
-    // With an interface of its own, `url` is only used to get the card, without the token.
+    // If there is an `interface`, `url` is only used to get the card, without the token.
     let takes_token = name == "interface" || fields.get("interface").is_none();
     if let Some((key, _)) = fields.pair("token").filter(|_| takes_token && !notify::keeps_secrets(text)) {
         problems.add(notify::in_clear_text(key.span));
@@ -118,7 +118,7 @@ fn data(
     all
 }
 
-/// Keys of a step that runs a command, in one that talks to an agent.
+/// Reports keys of a step that runs a command, in a step that calls an agent.
 pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys().filter(|key| keys::NOT_BESIDE_A2A.contains(&key.text.as_str())) {
         let message =

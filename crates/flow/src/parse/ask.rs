@@ -1,7 +1,7 @@
 //! `ask` of a step: a question to a person.
 //!
-//! Owns its keys, and which keys of a step have nothing to do beside it. Where its answers lead is checked with all other
-//! targets ([`crate::check::graph`]).
+//! Owns its keys, and the list of keys that have no effect in such a step. [`crate::check::graph`] checks the targets
+//! of its answers, together with all other targets.
 
 use crate::parse::draft;
 use crate::{
@@ -22,10 +22,10 @@ use envoi_kernel::{
     ids::StepId,
 };
 
-/// The most people that a question can want.
+/// The largest number of people that a question can require.
 const MAX_QUORUM: u64 = 100;
 
-/// Reads a question; the steps that it names are noted in `targets`.
+/// Reads a question. The steps that it names are added to `targets`.
 pub(crate) fn read(
     node: &Node,
     place: usize,
@@ -61,7 +61,8 @@ pub(crate) fn read(
     whose_form(&fields, kind, quorum, problems);
     never_expires(&fields, problems);
     let leads = (on_deny.as_ref().and_then(leads_to), on_expire.as_ref().map(overdue).unwrap_or_default());
-    // Noted before anything can be missing: where the answers lead is checked whatever else is wrong.
+    // Set before a missing part can end this function, because the targets of the answers are checked even if other
+    // parts are invalid.
     targets.diversions = on_deny.into_iter().chain(on_expire).collect();
     Some(AskPlan {
         kind: kind.unwrap_or(InterruptKind::Confirmation),
@@ -75,7 +76,7 @@ pub(crate) fn read(
     })
 }
 
-/// `ask: "Go on?"`: a confirmation with nothing else to say about it.
+/// Reads `ask: "Go on?"`: a confirmation with defaults for everything else.
 fn in_short(
     node: &Node,
     place: usize,
@@ -125,7 +126,8 @@ fn overdue(diversion: &Diversion) -> Overdue {
     }
 }
 
-/// Several approvals become one answer, which has room for one form.
+/// Checks that a form is not combined with several approvals: they become one answer, which can contain only one
+/// form.
 fn whose_form(
     fields: &Fields<'_>,
     kind: Option<InterruptKind>,
@@ -148,7 +150,7 @@ fn whose_form(
     );
 }
 
-/// Who wrote `on_expire` believes that the question expires.
+/// Reports `on_expire` without an expiry, because its author believes that the question expires.
 fn never_expires(fields: &Fields<'_>, problems: &mut Problems) {
     let expires = fields.get("expires_in").is_some() || fields.misspelt("expires_in", &keys::ASK);
     let Some((key, _)) = fields.pair("on_expire").filter(|_| !expires) else { return };
@@ -156,7 +158,7 @@ fn never_expires(fields: &Fields<'_>, problems: &mut Problems) {
     problems.add(Diagnostic::invalid(key.span, message).help("say when it does: `expires_in: 1d`"));
 }
 
-/// Keys of a step that runs a command, in one that asks.
+/// Reports keys of a step that runs a command, in a step that asks.
 pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys() {
         let name = key.text.as_str();

@@ -1,6 +1,6 @@
 //! Bounds: `limits` of a run, `budget` of a step.
 //!
-//! Owns their keys and what may stand there. What a bound does is the kernel's.
+//! Owns their keys and valid values. The kernel enforces the bounds.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
@@ -33,7 +33,7 @@ pub(crate) fn limits(node: &Node, problems: &mut Problems) -> Limits {
     Limits { agent_hops, iterations, llm_calls, wall_time_ms, waiting_ms, cost, unknown, on_reached }
 }
 
-/// What one attempt may use: at least one of the two.
+/// The budget of one attempt, with at least one of its two keys.
 pub(crate) fn budget(node: &Node, problems: &mut Problems) -> Option<Budget> {
     let fields = Fields::of(node, &keys::BUDGET, problems)?;
     if fields.keys().next().is_none() {
@@ -44,7 +44,7 @@ pub(crate) fn budget(node: &Node, problems: &mut Problems) -> Option<Budget> {
     Some(Budget { llm_calls: count(&fields, "llm_calls", problems), cost: cost(&fields, problems) })
 }
 
-/// As how much an attempt counts whose calls or cost are not known: at least one of the two.
+/// The amounts that are charged for an attempt with unknown calls or cost, with at least one of the two keys.
 fn unknown(node: &Node, problems: &mut Problems) -> Option<Budget> {
     let fields = Fields::of(node, &keys::UNKNOWN, problems)?;
     if fields.keys().next().is_none() {

@@ -1,7 +1,7 @@
 //! `cache` of a step: when its result is taken from an earlier run.
 //!
-//! Owns its form, and which keys cannot stand beside it. That the files of the run are kept is checked when all of the flow is read
-//! (`check/cached.rs`).
+//! Owns its form, and the keys that cannot be combined with it. `check/cached.rs` checks that the files of the run
+//! are kept, when the whole flow was read.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
@@ -11,16 +11,16 @@ use crate::syntax::{
 };
 use envoi_kernel::flow::CachePlan;
 
-/// No entry is older: `envoi gc` removes it.
+/// The largest age of an entry; `envoi gc` removes older ones.
 const MOST_MS: u64 = 366 * 24 * 60 * 60 * 1_000;
 
-/// Keys of a step that do nothing beside `cache`, or would be left out of its key, each with the reason.
+/// Keys of a step that have no effect with `cache`, or would be missing in the cache key, each with the reason.
 const NOT_BESIDE: [(&str, &str); 2] = [
     ("envelope", "the envelope is another one in each run, so no result would ever fit"),
     ("budget", "what a model answers is no part of the key"),
 ];
 
-/// `None`: it is `false`, or wrong.
+/// `None` if it is `false` or invalid.
 pub(crate) fn read(node: &Node, fields: &Fields<'_>, problems: &mut Problems) -> Option<CachePlan> {
     let plan = match &node.kind {
         Kind::Mapping(_) => of_mapping(node, problems)?,

@@ -1,7 +1,7 @@
-//! A flow on its way: what has been read, with the places that later checks point at.
+//! A flow that is being read, with the locations for later checks.
 //!
-//! Owns no rule. Reading fills a [`Draft`]; the checks across steps ([`crate::check::graph`], [`crate::check::expression`]) look at it;
-//! what it holds becomes the kernel's flow only if nothing was wrong.
+//! Has no rules of its own. Reading fills a [`Draft`], and the checks across steps ([`crate::check::graph`],
+//! [`crate::check::expression`]) use it. It becomes the kernel's flow only if there are no mistakes.
 
 use crate::parse::{
     shell::{ScriptKind, Shell},
@@ -19,25 +19,25 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
-/// A flow whose parts are read one by one; a part that is wrong is absent, and its problem is reported.
+/// A flow whose parts are read one by one. A part with a mistake is absent, and the mistake is reported.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) id: Option<String>,
-    /// The version of the language in which it is read.
+    /// The version of the language with which it is read.
     pub(crate) language: u32,
-    /// A run is pinned to it already.
+    /// True if a run is already pinned to it.
     pub(crate) pinned: bool,
-    /// What runs a command that is a string.
+    /// The interpreter of a command that is a string.
     pub(crate) shell: Shell,
     pub(crate) title: Option<String>,
     pub(crate) inputs: Vec<InputDecl>,
-    /// Declared names, also of inputs whose schema is wrong.
+    /// The names of all declared inputs, even if their schema is invalid.
     pub(crate) input_names: Vec<String>,
     pub(crate) limits: Limits,
     pub(crate) secrets: Vec<Secret>,
-    /// Names and places of secrets.
+    /// The names of secrets, with their locations.
     pub(crate) secret_names: Vec<Spanned<String>>,
-    /// Names, or beginnings with a `*`, with their places.
+    /// Names, or prefixes with a `*`, with their locations.
     pub(crate) pass_env: Vec<Spanned<String>>,
     pub(crate) env_file: Option<String>,
     pub(crate) workspace: Workspace,
@@ -45,17 +45,17 @@ pub(crate) struct Draft {
     pub(crate) notify: Vec<Target>,
     pub(crate) steps: Vec<DraftStep>,
     pub(crate) goals: Option<DraftGoals>,
-    /// There is something that was meant as `goals` and cannot be read.
+    /// True if there is a `goals` that cannot be read.
     pub(crate) goals_unclear: bool,
     pub(crate) expressions: Vec<Usage>,
-    /// What is read of other flows.
+    /// The values that it reads from other flows.
     pub(crate) outputs: Vec<Outputs>,
-    /// The other flows that it names.
+    /// The flows that it names.
     pub(crate) named: NamedFlows,
 }
 
 impl Draft {
-    /// Whether a flow that it names is wrong, so that it cannot be right itself.
+    /// True if it names a flow with mistakes, so that it cannot be valid itself.
     pub(crate) fn leans_on_wrong_ones(&self) -> bool {
         self.named.values().any(|named| matches!(named, Named::Wrong))
     }
@@ -64,17 +64,17 @@ impl Draft {
 /// One step of a [`Draft`].
 #[derive(Debug)]
 pub(crate) struct DraftStep {
-    /// As it was written, also if that is no valid id: references to it are then no second mistake.
+    /// The id as written, even if it is invalid: references to it are then not reported as further mistakes.
     pub(crate) id: Option<Spanned<String>>,
-    /// Its id, or where it begins.
+    /// The location of its id, or its beginning.
     pub(crate) place: Span,
     pub(crate) targets: Targets,
     pub(crate) waits: Waits,
-    /// It has `for_each`.
+    /// True if it has `for_each`.
     pub(crate) each: bool,
-    /// The goals that it says it reaches.
+    /// The goals in its `marks`.
     pub(crate) marks: Vec<Spanned<String>>,
-    /// Absent if something in it is wrong.
+    /// `None` if a part of it has a mistake.
     pub(crate) step: Option<Step>,
 }
 
@@ -84,85 +84,85 @@ impl DraftStep {
     }
 }
 
-/// What a step says that it waits for.
+/// The `needs` of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
-    /// It has `needs`, whatever that says: the flow is a graph.
+    /// True if it has `needs` with any value: the flow is a graph.
     pub(crate) named: bool,
-    /// Its `needs` cannot be read.
+    /// True if its `needs` cannot be read.
     pub(crate) unclear: bool,
     pub(crate) needs: Vec<Spanned<String>>,
 }
 
-/// The steps that a step's routing names, or the answers to its question.
+/// The steps that a step's routing or the answers to its question name.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
-    /// Whether the step asks.
+    /// True if the step asks a question.
     pub(crate) asks: bool,
-    /// Whether it runs another flow.
+    /// True if it runs another flow.
     pub(crate) nests: bool,
-    /// Something in its question cannot be read, so that it may lead elsewhere than it seems.
+    /// True if a part of its question cannot be read, so that the targets may be incomplete.
     pub(crate) unclear: bool,
     pub(crate) next: Option<Spanned<String>>,
     pub(crate) loop_to: Option<Spanned<String>>,
     pub(crate) branches: Vec<Spanned<String>>,
-    /// `on_deny` and `on_expire` as they were written: an id, or a word.
+    /// `on_deny` and `on_expire` as written: an id or a special word.
     pub(crate) diversions: Vec<Diversion>,
-    /// `max_iterations` of a step that asks.
+    /// The location of `max_iterations` in a step that asks.
     pub(crate) bound: Option<Span>,
 }
 
-/// What follows where a question is not answered with yes.
+/// The target or action if a question is denied or expires.
 #[derive(Debug)]
 pub(crate) struct Diversion {
     pub(crate) key: &'static str,
-    /// "a denial"
+    /// A description for messages, such as "a denial".
     pub(crate) what: &'static str,
-    /// What may stand there besides the id of a step.
+    /// Valid words besides the id of a step.
     pub(crate) words: &'static [&'static str],
     pub(crate) target: Spanned<String>,
 }
 
 impl Diversion {
-    /// The step it leads to, unless it is one of the words.
+    /// The target step, unless the value is one of the words.
     pub(crate) fn step(&self) -> Option<&Spanned<String>> {
         Some(&self.target).filter(|target| !self.words.contains(&target.value.as_str()))
     }
 }
 
-/// A place where an expression may stand.
+/// A location that may contain an expression.
 #[derive(Debug)]
 pub(crate) struct Usage {
     pub(crate) span: Span,
     pub(crate) source: String,
-    /// True: the whole text is one expression; false: `${{ … }}` are filled in.
+    /// True if the whole text is one expression. False if `${{ … }}` are replaced in it.
     pub(crate) bare: bool,
-    /// The text is a script, in which an expression becomes a variable.
+    /// The language, if the text is a script. An expression in it becomes a variable.
     pub(crate) script: Option<ScriptKind>,
-    /// The place of its step; `None` for the flow's own `env`.
+    /// The index of its step; `None` for the `env` of the flow.
     pub(crate) step: Option<usize>,
     pub(crate) site: Site,
 }
 
-/// What an expression is for, which says what it may name.
+/// The purpose of an expression, which determines the names that it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Site {
-    /// To be filled in: a command, a variable, a folder, a question.
+    /// Text in which expressions are replaced: a command, a variable, a folder, a question.
     Text,
     /// An `if`.
     Condition,
-    /// A list whose items are not there yet.
+    /// A list whose items do not exist yet.
     List,
-    /// `outputs` of a step that runs a flow: evaluated there.
+    /// `outputs` of a step that runs a flow; evaluated in that flow.
     Outputs,
     /// The list of goals, before the first round.
     Goals,
 }
 
-/// `goals` as it was written.
+/// `goals` as written.
 #[derive(Debug)]
 pub(crate) struct DraftGoals {
-    /// What is reached, where it is written out.
+    /// The goals, if they are a literal list.
     pub(crate) known: Option<Vec<String>>,
     pub(crate) list: Option<Expression>,
     pub(crate) from: Option<Spanned<String>>,
@@ -173,7 +173,7 @@ pub(crate) struct DraftGoals {
 }
 
 impl DraftGoals {
-    /// The kernel's plan, unless a part is absent because it is wrong.
+    /// The kernel's plan, unless a part is absent because of a mistake.
     pub(crate) fn plan(&self) -> Option<GoalsPlan> {
         let step = |target: &Option<Spanned<String>>| StepId::new(target.as_ref()?.value.as_str()).ok();
         Some(GoalsPlan {
@@ -194,27 +194,27 @@ impl DraftGoals {
     }
 }
 
-/// The steps of a round, by their places.
+/// The steps of a round, by their indexes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rounds {
     pub(crate) first: usize,
     pub(crate) last: usize,
-    /// Where the last one is named.
+    /// The location that names the last step.
     pub(crate) to: Span,
 }
 
-/// Expressions that are evaluated among the steps of another flow.
+/// Expressions that are evaluated with the steps of another flow.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     pub(crate) of: Rc<Inner>,
     pub(crate) expressions: Vec<Usage>,
 }
 
-/// A flow that another one names, read and right.
+/// A valid flow that another flow names.
 pub(crate) struct Inner {
     pub(crate) draft: Draft,
     pub(crate) flow: Arc<Flow>,
-    /// How many flows deep it is itself.
+    /// The nesting depth of this flow itself.
     pub(crate) height: usize,
 }
 
@@ -224,11 +224,11 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// What came of a name.
+/// The result of loading a named flow.
 #[derive(Debug, Clone)]
 pub(crate) enum Named {
     Right(Rc<Inner>),
-    /// Its mistakes are reported as its own.
+    /// It has mistakes, which are reported for it.
     Wrong,
     /// It cannot be named here.
     Refused {
@@ -237,10 +237,10 @@ pub(crate) enum Named {
     },
 }
 
-/// The flows that one file names, by the names as they were written.
+/// The flows that a file names, by the names as written.
 pub(crate) type NamedFlows = BTreeMap<String, Named>;
 
-/// Remembers a text that has expressions, with its place.
+/// Records a text that has expressions, with its location.
 pub(crate) fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
     if text.contains("${{") {
         let source = text.to_owned();

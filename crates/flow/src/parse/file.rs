@@ -1,7 +1,7 @@
 //! The top level of a flow file.
 //!
-//! Owns the keys that stand beside `steps`: what they may hold and what they become. Steps are read by [`crate::parse::step`],
-//! the schemas of inputs by [`crate::parse::schema`].
+//! Owns the keys beside `steps`: their valid values and what they become. [`crate::parse::step`] reads steps, and
+//! [`crate::parse::schema`] the schemas of inputs.
 
 use crate::parse::draft::NamedFlows;
 use crate::{
@@ -26,10 +26,10 @@ use envoi_kernel::{
     ids::{FlowId, StepId},
 };
 
-/// The most steps that a flow may have; checks look at pairs of steps.
+/// The largest number of steps of a flow. The limit matters because checks compare pairs of steps.
 const MAX_STEPS: usize = 10_000;
 
-/// Folders of a run, beside which those of its flows' artifacts stand.
+/// Folder names of a run that a flow id may not use, because each flow has its own folder for artifacts.
 const RESERVED: &[&str] = &["attempts", "answers"];
 
 pub(crate) fn read(root: &Node, language: u32, named: NamedFlows, problems: &mut Problems) -> Draft {
@@ -125,7 +125,7 @@ fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
     }
 }
 
-/// Variables of the caller's environment that commands see.
+/// Variables of the caller's environment that commands get.
 fn pass_env(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
     let expected = "a list of names such as `[SSH_AUTH_SOCK, \"AWS_*\"]`";
     let mut names = Vec::new();
@@ -152,7 +152,7 @@ fn pass_env(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
     names
 }
 
-/// Files of flows into which hints may lead.
+/// Files of flows that hints may lead to.
 fn flows(node: &Node, named: &NamedFlows, problems: &mut Problems) {
     let items = read::items(node, "`flows`", "a list of flow files", problems);
     if items.is_empty() && matches!(node.kind, Kind::Sequence(_)) {
@@ -186,7 +186,7 @@ fn steps(node: &Node, draft: &mut Draft, problems: &mut Problems) {
     }
 }
 
-/// In a graph every step that waits for nothing waits for `setup`. In a list it is the first one anyway.
+/// In a graph, makes every step without `needs` wait for `setup`. In a list `setup` comes first anyway.
 fn wait_for_setup(draft: &mut Draft) {
     if !draft.steps.iter().any(|step| step.waits.named) {
         return;

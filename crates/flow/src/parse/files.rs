@@ -1,7 +1,7 @@
-//! `files`, `isolate` and `if_no_artifacts` of a step: which files it begins with when it is done again, whether its items work apart, and what
-//! follows if it leaves no file.
+//! `files`, `isolate` and `if_no_artifacts` of a step: the files with which a repeated step begins, whether its items
+//! work in separate trees, and what happens if it leaves no file.
 //!
-//! Owns their forms. Where they may stand is checked when all of the file is read (`check/files.rs`).
+//! Owns their forms. `check/files.rs` checks where they may be used, when the whole file was read.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},

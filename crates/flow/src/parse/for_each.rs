@@ -1,7 +1,7 @@
 //! `for_each` and `max_parallel` of a step.
 //!
-//! Owns their forms, and which steps can be done several times at once. What holds for every written list is in `syntax/list.rs`. The
-//! kernel judges a list that an expression gives (`decide/step/for_each.rs`).
+//! Owns their forms, and which steps can run several times at once. `syntax/list.rs` has the rules for literal lists.
+//! The kernel checks a list that an expression gives (`decide/step/for_each.rs`).
 
 use crate::{
     parse::draft::{Site, Usage},
@@ -14,7 +14,7 @@ use crate::{
 };
 use envoi_kernel::flow::{ForEach, RoutingPlan};
 
-/// The most items in the works at once: each of them holds a slot of the engine.
+/// The largest number of items in progress at once, because each of them uses a slot of the engine.
 const MAX_PARALLEL: u64 = 1000;
 
 pub(crate) fn read(
@@ -50,7 +50,7 @@ pub(crate) fn read(
     Some(ForEach { items: list.expression(), max_parallel })
 }
 
-/// Each item has a text of its own, and a step is routed once.
+/// Reports a `routing`, because each item has its own text, but a step is routed once.
 pub(crate) fn not_routed(fields: &Fields<'_>, routing: Option<&RoutingPlan>, problems: &mut Problems) {
     let (Some((each, _)), Some((key, _))) = (fields.pair("for_each"), fields.pair("routing")) else { return };
     if routing.is_some_and(|routing| routing.declared) {

@@ -1,7 +1,7 @@
 //! `goals` of a flow, and the `marks` of its steps.
 //!
-//! Owns what may stand there, and that both fit together: a mark is a goal, and stands in a step of the rounds. What a round
-//! is, and when a person decides, is the kernel's.
+//! Owns their valid values, and checks that they match: a mark is a goal, and is on a step of the rounds. The kernel
+//! defines a round, and decides when a person is asked.
 
 use crate::parse::draft::DraftGoals;
 use crate::{
@@ -16,16 +16,16 @@ use crate::{
     },
 };
 
-/// Each round is at least one attempt of each of its steps.
+/// The largest number of rounds. Each round is at least one attempt of each of its steps.
 const MAX_ROUNDS: u64 = 1000;
 
-/// Rounds, unless the flow says otherwise: the seed's number of stages.
+/// The default number of rounds: the seed's number of stages.
 const ROUNDS: u64 = 5;
 
-/// Rounds without progress until a person decides: one may be bad luck.
+/// The default number of rounds without progress before a person decides. One such round may be bad luck.
 const STUCK_AFTER: u64 = 2;
 
-/// Reads `goals` when the steps have been read: its list is evaluated where the first round begins.
+/// Reads `goals` after the steps, because its list is evaluated where the first round begins.
 pub(crate) fn read(
     place: Span,
     node: &Node,
@@ -73,7 +73,7 @@ pub(crate) fn read(
     Some(goals)
 }
 
-/// Goals that are written out: texts, each of them once.
+/// The goals of a literal list: distinct texts.
 fn texts(items: &[Node], problems: &mut Problems) -> Option<Vec<String>> {
     let mut known: Vec<String> = Vec::new();
     let before = problems.count();
@@ -87,7 +87,7 @@ fn texts(items: &[Node], problems: &mut Problems) -> Option<Vec<String>> {
     (problems.count() == before).then_some(known)
 }
 
-/// `marks` of a step: a goal or a list of them.
+/// `marks` of a step: a goal or a list of goals.
 pub(crate) fn marks(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
     let read = match &node.kind {
         Kind::Sequence(_) => read::texts(node, "`marks`", problems),

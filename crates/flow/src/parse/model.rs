@@ -1,7 +1,7 @@
 //! `model` of a step: the model and its prompt.
 //!
-//! Owns its keys, and which keys of a step have nothing to do beside it. Which models there are is a matter of the configuration of the
-//! store, which is not known here.
+//! Owns its keys, and the list of keys that have no effect in such a step. The configuration of the store defines the
+//! models; it is not known here.
 
 use crate::{
     parse::{
@@ -18,16 +18,16 @@ use crate::{
 use envoi_contract::json::Value;
 use envoi_kernel::flow::{InnerInput, ModelPlan, Template};
 
-/// The most tokens that can be stated.
+/// The largest token limit.
 const MAX_TOKENS: u64 = 10_000_000;
 
-/// More would hide that a prompt or a schema is wrong.
+/// A larger number would hide a mistake in the prompt or the schema.
 const MAX_REPAIRS: u64 = 10;
 
 /// The longest name of a model, as in the configuration.
 const MAX_MODEL_NAME: usize = 200;
 
-/// The plan of a step.
+/// Reads the plan of a step.
 pub(crate) fn read(
     key: &Key,
     node: &Node,
@@ -113,7 +113,7 @@ fn temperature(node: &Node, problems: &mut Problems) -> Option<String> {
     }
 }
 
-/// One of them, or a list.
+/// Reads one file or a list of files.
 fn files(
     key: &Key,
     node: &Node,
@@ -142,7 +142,7 @@ fn files(
     read
 }
 
-/// Keys of a step that runs a command or an agent program, in one that asks a model.
+/// Reports keys of a step that runs a command or an agent program, in a step that asks a model.
 pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys().filter(|key| keys::NOT_BESIDE_MODEL.contains(&key.text.as_str())) {
         let message = format!("`{}` does nothing in a step with `model`", key.text);

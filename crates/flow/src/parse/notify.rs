@@ -1,6 +1,6 @@
 //! `notify:` of a flow and of the configuration: recipients of notices, and the events that cause them.
 //!
-//! Owns its keys and what an address may be. Whether the address answers is seen when a notice is sent.
+//! Owns its keys and the form of an address. Whether the address responds is checked when a notice is sent.
 
 use crate::{
     parse::{secret, shell::Shell},
@@ -17,17 +17,17 @@ use envoi_kernel::{
     notify::{Address, Moment, Target, Webhook},
 };
 
-/// Each of them costs a row an event.
+/// The largest number of targets, because each target costs a row per event.
 const MAX_TARGETS: usize = 16;
 
-/// Long enough for any receiver that only takes a note of it.
+/// Long enough for any receiver that only stores the notice.
 const TIMEOUT_MS: u64 = 10_000;
 
-/// A try longer than this would hold up the others.
+/// A longer try would delay other notices.
 const MAX_TIMEOUT_MS: u64 = 60_000;
 
-/// One target, or a list of them. A plain text is the address of one: a command, or a webhook if it is one of the web. In a list it is none:
-/// `[notify-send, Envoi]` could be meant as one command or as two.
+/// Reads one target or a list of them. A plain text is an address: a webhook if it begins with a web scheme, else a
+/// command. In a list a plain text is not allowed, because `[notify-send, Envoi]` could mean one command or two.
 pub(crate) fn read(node: &Node, shell: &Shell, problems: &mut Problems) -> Vec<Target> {
     let items = match &node.kind {
         Kind::Sequence(items) => items.as_slice(),
@@ -55,7 +55,7 @@ pub(crate) fn read(node: &Node, shell: &Shell, problems: &mut Problems) -> Vec<T
     items.iter().filter_map(|item| target(item, shell, problems)).collect()
 }
 
-/// The address that a plain text is.
+/// Reads a plain text as an address.
 fn address(node: &Node, shell: &Shell, problems: &mut Problems) -> Option<Address> {
     let text = read::as_text(node).unwrap_or_default().to_ascii_lowercase();
     match ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) {
@@ -134,7 +134,7 @@ fn command(node: &Node, shell: &Shell, problems: &mut Problems) -> Option<Comman
     Some(Command::Exec(arguments))
 }
 
-/// An address, or a mapping that has one.
+/// Reads an address, or a mapping with one.
 fn webhook(node: &Node, problems: &mut Problems) -> Option<Webhook> {
     if !matches!(node.kind, Kind::Mapping(_)) {
         return Some(Webhook { url: url(node, "`webhook`", problems)?, token: None, timeout_ms: TIMEOUT_MS });
@@ -148,7 +148,7 @@ fn webhook(node: &Node, problems: &mut Problems) -> Option<Webhook> {
     let token =
         fields.pair("token").map(|(key, node)| secret::source(node, "`token`", "NAME", key.span, problems));
     let timeout = fields.get("timeout").map(|node| timeout(node, problems));
-    // A wrong value is reported already.
+    // An invalid value was already reported.
     let token = match token {
         Some(source) => Some(source?),
         None => None,
@@ -171,7 +171,7 @@ fn timeout(node: &Node, problems: &mut Problems) -> Option<u64> {
 
 const URL: &str = "an address such as `https://example.org/hook`";
 
-/// An address, as far as it can be checked without a connection.
+/// Reads an address, and checks it without a connection.
 pub(crate) fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
     let text = path::fixed(node, name, problems)?;
     if let Some(problem) = bad_url(node.span, text, name) {
@@ -180,7 +180,7 @@ pub(crate) fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<St
     Some(text.to_owned())
 }
 
-/// What is wrong with it, as far as it can be checked without a connection.
+/// The mistake in an address, as far as it can be found without a connection.
 pub(crate) fn bad_url(span: Span, text: &str, name: &str) -> Option<Diagnostic> {
     let bad = |why: &str| Some(Diagnostic::invalid(span, format!("{name} {why}")).expecting(URL));
     let lower = text.to_ascii_lowercase();
@@ -205,7 +205,7 @@ pub(crate) fn bad_url(span: Span, text: &str, name: &str) -> Option<Diagnostic> 
     None
 }
 
-/// What of an address stands between its scheme and its path.
+/// The part of an address between its scheme and its path.
 fn authority(rest: &str) -> &str {
     rest.split_once(['/', '?', '#']).map_or(rest, |(first, _)| first)
 }
@@ -217,14 +217,14 @@ fn host_and_port(authority: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What is wrong with a token for an address that does not keep it.
+/// The mistake of a token for an address without encryption.
 pub(crate) fn in_clear_text(span: Span) -> Diagnostic {
     let message = "`token` would travel in clear text: the address begins with `http://`";
     let help = "use `https://`; without it a token is sent to this machine alone, such as `http://127.0.0.1`";
     Diagnostic::invalid(span, message).help(help)
 }
 
-/// Whether what is sent to this address is private: it is encrypted, or does not leave the machine.
+/// True if data sent to this address stays private: it is encrypted, or does not leave the machine.
 pub(crate) fn keeps_secrets(url: &str) -> bool {
     let lower = url.to_ascii_lowercase();
     let Some(rest) = lower.strip_prefix("http://") else { return true };

@@ -1,7 +1,7 @@
-//! `outputs` of a step that runs a command: what its data has to be.
+//! `outputs` of a step that runs a command: the schema of its data.
 //!
-//! Owns the schema's place in the file, and the check of the data against it. The schema stands in the flow that a run
-//! is pinned to.
+//! Owns the schema in the file, and the check of the data against it. The schema is part of the flow to which a run
+//! is pinned.
 
 use crate::values::json_schema::{Mismatch, Schema};
 use crate::{
@@ -15,17 +15,17 @@ use crate::{
 use core::fmt;
 use envoi_contract::json::Value;
 
-/// The most places that are listed; a report that is wrong everywhere is wrong in one way.
+/// The largest number of listed locations. If a report has more mistakes, they have the same cause.
 const MOST_SHOWN: usize = 8;
 
-/// Everything that is wrong with the data of a step.
+/// All mistakes in the data of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataErrors {
     wrong: Vec<Mismatch>,
 }
 
 impl fmt::Display for DataErrors {
-    /// On one line: each place as a JSON pointer into `data`, and what is wrong there.
+    /// The mistakes on one line, each with its location as a JSON pointer into `data`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the data does not fit `outputs`: ")?;
         let lines: Vec<String> = self.wrong.iter().take(MOST_SHOWN).map(line).collect();
@@ -48,11 +48,11 @@ fn line(mismatch: &Mismatch) -> String {
     }
 }
 
-/// Checks the data of a step; without any it is `null`.
+/// Checks the data of a step. Missing data is `null`.
 ///
 /// # Errors
-/// Every place where it does not fit, as a JSON pointer. A schema that is none, which a checked flow does not have, fits
-/// nothing.
+/// Every location that does not fit, as a JSON pointer. An invalid schema, which a checked flow does not have,
+/// accepts nothing.
 pub fn check(schema: &Value, data: &Value) -> Result<(), DataErrors> {
     let wrong = match Schema::new(schema) {
         Ok(schema) => schema.check(data),
@@ -61,7 +61,7 @@ pub fn check(schema: &Value, data: &Value) -> Result<(), DataErrors> {
     if wrong.is_empty() { Ok(()) } else { Err(DataErrors { wrong }) }
 }
 
-/// The schema of a step that runs a command.
+/// Reads the schema of a step that runs a command.
 pub(crate) fn read(fields: &Fields<'_>, problems: &mut Problems) -> Option<Value> {
     let node = fields.get("outputs")?;
     if let Some(expression) = list::expression_in(node) {

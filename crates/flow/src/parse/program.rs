@@ -1,7 +1,7 @@
-//! `agent` of a step: the agent program, and what it is to do.
+//! `agent` of a step: the agent program and its task.
 //!
-//! Owns its keys, and which keys of a step have nothing to do beside it. What a program can do is known to `preset`; whether it
-//! is installed is seen when the step is done.
+//! Owns its keys, and the list of keys that have no effect in such a step. `preset` knows the capabilities of a
+//! program. Whether it is installed is checked when the step runs.
 
 use crate::{
     parse::draft::{self, Usage},
@@ -19,16 +19,16 @@ use envoi_kernel::{
 };
 use envoi_preset::{May, Pattern, Preset};
 
-/// The word for a session of each attempt's own.
+/// The word for a separate session per attempt.
 const FRESH: &str = "fresh";
 
-/// The most turns that can be stated.
+/// The largest turn limit.
 const MAX_TURNS: u64 = 10_000;
 
-/// The most refused calls that can be allowed.
+/// The largest number of refused calls that can be allowed.
 const MAX_DENIALS: u64 = 10_000;
 
-/// The plan of the step with this id, at this place.
+/// Reads the plan of the step with this id, at the index `place`.
 pub(crate) fn read(
     key: &Key,
     node: &Node,
@@ -122,7 +122,8 @@ pub(crate) fn read(
     })
 }
 
-/// The account of the configuration that `use: claude/work` or `account` names. Whether it is there is seen when the step is done.
+/// The account of the configuration that `use: claude/work` or `account` names. Whether it exists is checked when the
+/// step runs.
 fn account(fields: &Fields<'_>, used: Option<Used<'_>>, problems: &mut Problems) -> Option<String> {
     let in_use = used.and_then(|used| used.account);
     let Some((key, node)) = fields.pair("account") else { return in_use.map(str::to_owned) };
@@ -137,7 +138,8 @@ fn account(fields: &Fields<'_>, used: Option<Used<'_>>, problems: &mut Problems)
     Some(name.to_owned())
 }
 
-/// `bridge`: whether the program calls its models through the bridge. Then `model` names one of the configuration, and there is no account.
+/// `bridge`: whether the program calls its models through the bridge. If so, `model` names one of the configuration,
+/// and there is no account.
 fn by_bridge(fields: &Fields<'_>, used: Option<Used<'_>>, problems: &mut Problems) -> bool {
     let Some((key, node)) = fields.pair("bridge") else { return false };
     if read::boolean(node, "`bridge`", problems) != Some(true) {
@@ -159,7 +161,7 @@ fn by_bridge(fields: &Fields<'_>, used: Option<Used<'_>>, problems: &mut Problem
     true
 }
 
-/// The other end of a call has to have its protocol.
+/// Reports a program whose protocol the bridge does not support.
 fn speaks_to_bridge(preset: Preset, fields: &Fields<'_>, problems: &mut Problems) {
     let Some((key, _)) = fields.pair("bridge").or(fields.pair("use")).filter(|_| preset.protocol().is_none())
     else {
@@ -170,7 +172,7 @@ fn speaks_to_bridge(preset: Preset, fields: &Fields<'_>, problems: &mut Problems
     problems.add(Diagnostic::invalid(key.span, message).help(help));
 }
 
-/// The name of a model of the configuration.
+/// Checks the name of a model of the configuration.
 fn model_of_bridge(node: &Node, problems: &mut Problems) {
     if read::as_token(node).is_some_and(|text| text.contains("${{")) {
         let message =
@@ -179,7 +181,7 @@ fn model_of_bridge(node: &Node, problems: &mut Problems) {
     }
 }
 
-/// `ask`, `expires_in` and `on_expire`: which calls of tools a person decides.
+/// `ask`, `expires_in` and `on_expire`: the tool calls that a person decides.
 fn asks(fields: &Fields<'_>, preset: Option<Preset>, is_fresh: bool, problems: &mut Problems) -> AskCalls {
     let Some((key, node)) = fields.pair("ask") else {
         for (key, _) in ["expires_in", "on_expire"].iter().filter_map(|name| fields.pair(name)) {
@@ -248,7 +250,7 @@ fn asks(fields: &Fields<'_>, preset: Option<Preset>, is_fresh: bool, problems: &
     }
 }
 
-/// What `use` names: `claude`, or with an account of the configuration `claude/work`.
+/// The value of `use`: `claude`, or `claude/work` with an account of the configuration.
 #[derive(Clone, Copy)]
 struct Used<'n> {
     preset: Preset,
@@ -274,21 +276,21 @@ fn used<'n>(node: &'n Node, problems: &mut Problems) -> Option<Used<'n>> {
     refuse(problems, Diagnostic::invalid(node.span, message).expecting(known.join(" or ")).help(help))
 }
 
-/// What a step uses whose account may be closed.
+/// The program or model of the step itself, before `on_throttled` replaces it.
 #[derive(Clone, Copy)]
 enum Own<'a> {
     /// An agent program.
     Program(OwnProgram<'a>),
-    /// A model, if its name can be one; and how the name of another one is read.
+    /// A model, if its name is valid, and the function that reads the name of another model.
     Model(Option<&'a str>, ReadName),
 }
 
 /// The agent program of a step.
 #[derive(Clone, Copy)]
 struct OwnProgram<'a> {
-    /// If it is known.
+    /// The preset, if it is known.
     preset: Option<Preset>,
-    /// The configuration has its account under this name.
+    /// The name of its account in the configuration.
     account: Option<&'a str>,
     by_bridge: bool,
     /// Its model, if it calls it through the bridge.
@@ -298,12 +300,12 @@ struct OwnProgram<'a> {
 /// Reads the name of a model.
 type ReadName = fn(&Node, &mut Problems) -> Option<String>;
 
-/// The variables by which a flow brings a login of its own. Through the bridge the login is the server's, whatever program calls it.
+/// The variables with which a flow sets its own login. Through the bridge every program uses the server's login.
 const fn login_variables(preset: Preset, by_bridge: bool) -> &'static [&'static str] {
     if by_bridge { &["PATH"] } else { preset.login_variables() }
 }
 
-/// `on_throttled`: one word, `{ wait: 12h, then: … }`, or the program that goes on at once.
+/// `on_throttled`: one word, `{ wait: 12h, then: … }`, or the program to continue with at once.
 fn throttled(
     node: &Node,
     own: Own<'_>,
@@ -353,7 +355,7 @@ fn throttled(
     Some(OnThrottled { wait_ms, then })
 }
 
-/// `on_throttled` of a step with `model`: another model can go on with it, and no agent program.
+/// `on_throttled` of a step with `model`: it can continue with another model, but not with an agent program.
 pub(crate) fn throttled_model(
     node: &Node,
     own: Option<&str>,
@@ -374,7 +376,7 @@ pub(crate) fn throttled_model(
     read
 }
 
-/// The model that goes on.
+/// The model to continue with.
 fn other_model(
     fields: &Fields<'_>,
     own: Option<&str>,
@@ -402,7 +404,7 @@ fn other_model(
     })))
 }
 
-/// The program, or the model, that goes on.
+/// The program or the model to continue with.
 fn other(
     fields: &Fields<'_>,
     own: Own<'_>,
@@ -436,7 +438,7 @@ fn other(
             }
         }
     }
-    // Through the bridge the account is the model's, whatever program calls it.
+    // Through the bridge the account belongs to the model, and not to the program.
     let is_own = match own.by_bridge {
         true => model.is_some() && model == own.model,
         false => (own.preset, own.account) == (Some(preset), account.as_deref()),
@@ -466,7 +468,7 @@ fn other(
     })))
 }
 
-/// A label; none where each attempt has a session of its own.
+/// The label of a session; `None` if each attempt has its own session.
 fn session(node: &Node, problems: &mut Problems) -> Option<String> {
     let label = read::text(node, "`session`", problems)?;
     if label == FRESH {
@@ -487,7 +489,7 @@ fn arguments<'n>(node: &'n Node, problems: &mut Problems) -> Vec<(&'n Node, &'n 
     items.collect::<Vec<_>>().into_iter().flatten().collect()
 }
 
-/// Keys of an agent program, in a step that runs none.
+/// Reports keys of an agent program, in a step without one.
 pub(crate) fn keys_without(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys().filter(|key| keys::OF_AGENT.contains(&key.text.as_str())) {
         let (without, of) = match key.text.as_str() {
@@ -500,7 +502,7 @@ pub(crate) fn keys_without(fields: &Fields<'_>, problems: &mut Problems) {
     }
 }
 
-/// Keys of a step that runs a command, in one that runs an agent program.
+/// Reports keys of a step that runs a command, in a step that runs an agent program.
 pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys().filter(|key| keys::NOT_BESIDE_AGENT.contains(&key.text.as_str())) {
         let message = format!("`{}` does nothing in a step with `agent`", key.text);

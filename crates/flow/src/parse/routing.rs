@@ -1,7 +1,7 @@
 //! `routing` of a step.
 //!
-//! Owns its keys and which of them make sense together. Whether the steps that it names exist and bound what they must is
-//! for [`crate::check::graph`].
+//! Owns its keys and their valid combinations. [`crate::check::graph`] checks that the named steps exist, and that
+//! loops are bounded.
 
 use crate::{
     parse::{
@@ -22,10 +22,10 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// The most returns of one loop.
+/// The largest number of iterations of one loop.
 const MAX_ITERATIONS: u64 = 10_000;
 
-/// Keys that give the resolver something to resolve; `next` alone does not.
+/// Keys that need the resolver; `next` alone does not.
 const RESOLVED: &[&str] = &["kind", "success_values", "branches", "status_from_exit"];
 
 const KINDS: &[(&str, Kind)] =
@@ -45,7 +45,7 @@ pub(crate) fn read(
     let flow_branches = flow_branches(foreign, named, problems);
     let default = RoutingPlan::default();
     let kind = fields.get("kind").map(|node| read::choice(node, "`kind`", KINDS, problems));
-    // A kind that was misspelt says nothing about the other keys.
+    // With a misspelt kind it is not known which other keys are valid.
     let known = kind != Some(None);
     let kind = kind.flatten().unwrap_or(default.kind);
     if known {
@@ -71,7 +71,7 @@ pub(crate) fn read(
     Some(plan)
 }
 
-/// The `routing` of a step that runs a flow: that has no text of its own.
+/// The `routing` of a step that runs a flow, which has no text of its own.
 pub(crate) fn of_a_flow(node: &Node, targets: &mut Targets, problems: &mut Problems) -> Option<RoutingPlan> {
     let fields = Fields::of(node, &keys::ROUTING, problems)?;
     for key in fields.keys() {
@@ -104,7 +104,7 @@ fn flow_branches(
     found
 }
 
-/// The `routing` of a step that asks: an answer says by itself what it means, and nothing is resolved.
+/// The `routing` of a step that asks. The meaning of an answer is fixed, so nothing is resolved.
 pub(crate) fn of_a_question(
     node: &Node,
     targets: &mut Targets,
@@ -161,7 +161,7 @@ fn branches(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
     named
 }
 
-/// Keys without which a kind cannot work, and keys that would do nothing.
+/// Reports missing keys that a kind requires, and keys that have no effect for it.
 fn keys_that_fit(kind: Kind, fields: &Fields<'_>, node: &Node, problems: &mut Problems) {
     let has = |key: &str| fields.get(key).is_some();
     let place = fields.get("kind").map_or(node.span, |kind| kind.span);
@@ -180,7 +180,7 @@ fn keys_that_fit(kind: Kind, fields: &Fields<'_>, node: &Node, problems: &mut Pr
 
 const A_STATUS: &str = "name the status that ends it: `success_values: [VERIFIED]`";
 
-/// Keys of a loop in a routing that has none: who wrote them believes that there is one.
+/// Reports keys of a loop in a routing without one, because their author believes that there is a loop.
 fn idle_keys(kind: Kind, fields: &Fields<'_>, problems: &mut Problems) {
     let has = |key: &str| fields.get(key).is_some();
     let mut idle = |key: &str, why: &str, help: &str| {
@@ -238,7 +238,7 @@ fn success_values(fields: &Fields<'_>, problems: &mut Problems) -> Vec<String> {
     items.iter().filter_map(|item| word(item, "a success value", problems)).collect()
 }
 
-/// The word of a status. `true` and `7` are no words, and so never a status that a text could state.
+/// Reads the word of a status. `true` and `7` are not words, so a text could never state them as a status.
 fn word(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
     let text = read::text(node, name, problems)?;
     if names::is_word(text) {

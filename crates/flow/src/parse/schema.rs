@@ -1,8 +1,8 @@
-//! JSON Schemas that stand in a flow: the declaration of an input (with a `default`), the form of a question, and the data of a
+//! JSON Schemas in a flow: the declaration of an input (with a `default`), the form of a question, and the data of a
 //! report.
 //!
-//! Owns what is wrong with a schema, and where in the file. Values that a run is given are checked by [`crate::values::inputs`],
-//! forms that are filled in by [`crate::values::answers`], reports by [`crate::parse::outputs`].
+//! Finds mistakes in a schema, and their locations. [`crate::values::inputs`] checks the inputs of a run,
+//! [`crate::values::answers`] completed forms, and [`crate::parse::outputs`] reports.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
@@ -14,14 +14,14 @@ use crate::syntax::{
 use crate::values::json_schema::Schema;
 use envoi_contract::json::Value;
 
-/// What a declaration says.
+/// The content of a declaration.
 #[derive(Debug)]
 pub(crate) struct Declaration {
     pub(crate) schema: Value,
     pub(crate) default: Option<Value>,
 }
 
-/// Keywords of JSON Schema 2020-12. It lets every other word pass and ignores it; a misspelt one would check nothing.
+/// Keywords of JSON Schema 2020-12. The standard ignores unknown words, so a misspelt keyword would check nothing.
 const KEYWORDS: &[&str] = &[
     "$anchor",
     "$comment",
@@ -100,7 +100,7 @@ pub(crate) fn declaration(key: &Key, node: &Node, problems: &mut Problems) -> Op
     (problems.count() == before).then(|| Declaration { schema: written, default: default.map(tree::value) })
 }
 
-/// The `outputs` of a step that runs a command: of any value.
+/// The `outputs` of a step that runs a command: a schema for any value.
 pub(crate) fn of_data(node: &Node, problems: &mut Problems) -> Option<Value> {
     let Kind::Mapping(members) = &node.kind else {
         let expected = "a JSON Schema such as `{ type: object, required: [url] }`";
@@ -113,7 +113,7 @@ pub(crate) fn of_data(node: &Node, problems: &mut Problems) -> Option<Value> {
     (problems.count() == before).then_some(written)
 }
 
-/// The `schema` of a question: of an object, whose members are the fields that people fill in.
+/// The `schema` of a question: a schema for an object, whose members are the fields that people fill in.
 pub(crate) fn form(node: &Node, problems: &mut Problems) -> Option<Value> {
     const WHOLE: &str = "`{ type: object, properties: { channel: { enum: [blog, mail] } } }`";
     let Kind::Mapping(members) = &node.kind else {
@@ -121,14 +121,14 @@ pub(crate) fn form(node: &Node, problems: &mut Problems) -> Option<Value> {
     };
     let before = problems.count();
     keywords(members, problems);
-    // An unknown keyword may be a misspelt `type`: one mistake is reported once.
+    // An unknown keyword may be a misspelt `type`, and one mistake is reported once.
     if let (true, Some(node)) = (problems.count() == before, no_object(node)) {
         let message = "`schema` is not that of an object: a form has fields";
         problems.add(Diagnostic::invalid(node.span, message).help(WHOLE));
     }
     let written = tree::value(node);
     compiled(&written, node, "the form", problems);
-    // Also where the schema as a whole is not valid: mistakes in a field are reported at the same time.
+    // Done even if the whole schema is invalid, so that mistakes in fields are reported at the same time.
     for (key, field) in member(node, "properties").map(members_of).unwrap_or_default() {
         let name = format!("field `{}`", key.text);
         keywords(members_of(field), problems);
@@ -140,7 +140,7 @@ pub(crate) fn form(node: &Node, problems: &mut Problems) -> Option<Value> {
     (problems.count() == before).then_some(written)
 }
 
-/// Where a schema says, or fails to say, that it is that of an object.
+/// The location of a `type` that is not `object`, or of the schema if `type` is missing.
 fn no_object(node: &Node) -> Option<&Node> {
     let kind = member(node, "type");
     if kind.and_then(read::as_text) == Some("object") { None } else { Some(kind.unwrap_or(node)) }
@@ -189,7 +189,7 @@ fn default_fits(schema: &Schema, node: &Node, name: &str, problems: &mut Problem
     }
 }
 
-/// The node that a path of names and indices leads to, as far as it goes.
+/// The node at a path of names and indexes, or the last one that exists on the path.
 pub(crate) fn at<'n>(node: &'n Node, path: &[String]) -> &'n Node {
     let mut current = node;
     for part in path {

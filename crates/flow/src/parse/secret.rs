@@ -1,6 +1,6 @@
-//! Where a secret is read: a variable or a file.
+//! The source of a secret: a variable or a file.
 //!
-//! Owns the one mapping that says so, for `secrets` and for the token of a webhook. Reads nothing itself.
+//! Owns the mapping for it, in `secrets` and in the token of a webhook. Reads no secret itself.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems, Span},
@@ -10,7 +10,8 @@ use crate::syntax::{
 };
 use envoi_kernel::flow::SecretSource;
 
-/// The source at `node` of what is called `named` in messages, written at `place`; `example` names a variable.
+/// Reads the source at `node`. `named` is its name in messages, `place` its location, and `example` the name of a
+/// variable.
 pub(crate) fn source(
     node: &Node,
     named: &str,
@@ -33,7 +34,7 @@ pub(crate) fn source(
             let message = format!("{named} has two sources");
             refuse(problems, Diagnostic::invalid(place, message).help("keep one of `env` and `file`"))
         }
-        // An unknown key there is reported already, and was meant as this one.
+        // An unknown key was already reported, and was probably meant as a source.
         (None, None) if fields.keys().next().is_some() => None,
         (None, None) => {
             let message = format!("{named} has no source");

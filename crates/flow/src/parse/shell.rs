@@ -1,7 +1,7 @@
-//! `shell` of a flow or a step: the program that runs a command which is a string.
+//! `shell` of a flow or a step: the interpreter of a command that is a string.
 //!
-//! Owns its words and what they stand for. A string stops at its first command that fails. In version 1 of the language it
-//! goes to `sh -c`, which does not stop; the runs that are pinned to such a flow keep that.
+//! Owns its words and their meanings. A string stops at its first command that fails. In version 1 of the language
+//! `sh -c` runs it, which does not stop; runs that are pinned to such a flow keep this.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
@@ -15,14 +15,14 @@ use envoi_kernel::{
     flow::{CommandPlan, ScriptPlan, ScriptValues, Template},
 };
 
-/// The words, and the program with its options for each.
+/// The words, each with its program and options.
 const WORDS: &[(&str, &[&str])] = &[
     ("sh", &["sh", "-e", "-c"]),
     ("bash", &["bash", "-eo", "pipefail", "-c"]),
     ("python", &["python3", "-c"]),
 ];
 
-/// Programs whose scripts read a variable as a shell does.
+/// Programs whose scripts read variables with the syntax of a shell.
 pub(crate) const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
 
 /// The language of a script.
@@ -30,16 +30,16 @@ pub(crate) const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh",
 pub(crate) enum ScriptKind {
     Shell,
     Python,
-    /// One in which Envoi cannot name a variable.
+    /// A language in which Envoi does not know the syntax of variables.
     Other,
 }
 
-/// What runs a string.
+/// The interpreter of a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shell {
     /// `sh -c`, as in version 1.
     Unchecked,
-    /// A program and its options; the script is its last argument.
+    /// A program with its options. The script is its last argument.
     Program(Vec<String>),
 }
 
@@ -50,7 +50,7 @@ impl Default for Shell {
 }
 
 impl Shell {
-    /// What runs a string where no `shell` stands.
+    /// The default interpreter in this version of the language.
     pub(crate) fn of_language(language: u32) -> Self {
         if language < 2 { Self::Unchecked } else { Self::default() }
     }
@@ -67,7 +67,7 @@ impl Shell {
         }
     }
 
-    /// The command for a string in which nothing is filled in.
+    /// The command for a string without expressions.
     pub(crate) fn command(&self, script: &str) -> Command {
         match self {
             Self::Unchecked => Command::Shell(script.to_owned()),
@@ -104,7 +104,7 @@ fn values_of(interpreter: &[String]) -> Option<ScriptValues> {
     }
 }
 
-/// The value of a `shell`.
+/// Reads the value of a `shell`.
 pub(crate) fn read(node: &Node, problems: &mut Problems) -> Option<Shell> {
     if let Kind::Sequence(items) = &node.kind {
         let mut words = Vec::new();
@@ -132,11 +132,11 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Option<Shell> {
     }
 }
 
-/// The `shell` of a step. It says something only where the step has a string to run.
+/// The `shell` of a step. It has an effect only if the step has a string to run.
 pub(crate) fn of_step(fields: &Fields<'_>, problems: &mut Problems) -> Option<Shell> {
     let (key, node) = fields.pair("shell")?;
     if fields.get("ask").is_some() || fields.get("flow").is_some() {
-        // It is reported with the other keys of commands.
+        // It is reported together with the other keys of commands.
         return None;
     }
     let is_string = |node: &Node| !matches!(node.kind, Kind::Sequence(_) | Kind::Mapping(_));

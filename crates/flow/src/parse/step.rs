@@ -1,7 +1,7 @@
 //! One step of a flow file.
 //!
-//! Owns the keys of a step but `ask` and `routing`. What a step refers to (other steps, inputs) is noted here and checked when all
-//! of the file has been read.
+//! Owns the keys of a step except `ask` and `routing`. References to other steps and inputs are recorded here, and
+//! checked when the whole file was read.
 
 use crate::parse::draft::Outputs;
 use crate::{
@@ -25,7 +25,7 @@ use envoi_kernel::{
     ids::{StepId, is_key},
 };
 
-/// The most tries that a visit may have.
+/// The largest number of attempts of a visit.
 const MAX_ATTEMPTS: u64 = 100;
 
 pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut Problems) -> DraftStep {
@@ -76,7 +76,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     DraftStep { id, place: at, targets, waits, each, marks, step }
 }
 
-/// The id of a step, as it was written; what is wrong with it is reported.
+/// The id of a step as written. Mistakes in it are reported.
 fn step_id(node: &Node, problems: &mut Problems) -> Option<Spanned<String>> {
     let text = read::text(node, "`id`", problems)?;
     if !is_key(text) {
@@ -88,7 +88,7 @@ fn step_id(node: &Node, problems: &mut Problems) -> Option<Spanned<String>> {
     Some(Spanned { value: text.to_owned(), span: node.span })
 }
 
-/// Where a step begins: its first key.
+/// The beginning of a step: its first key.
 fn first_line(node: &Node) -> Span {
     match &node.kind {
         Kind::Mapping(members) => members.first().map_or(node.span, |(key, _)| key.span),
@@ -100,7 +100,7 @@ struct Reader<'r> {
     fields: Fields<'r>,
     /// The version of the language.
     language: u32,
-    /// What runs a string.
+    /// The interpreter of a string.
     shell: Shell,
     place: usize,
     expressions: &'r mut Vec<Usage>,
@@ -109,13 +109,14 @@ struct Reader<'r> {
     secrets: &'r [Spanned<String>],
     /// The flow's id.
     flow: Option<&'r str>,
-    /// The flow's secrets, to which tokens of agents are added.
+    /// The secrets of the flow, to which tokens of agents are added.
     tokens: &'r mut Vec<Secret>,
     problems: &'r mut Problems,
 }
 
 impl Reader<'_> {
-    /// A step does one thing. A kind that is not built yet is reported when its key is read.
+    /// Checks that a step has exactly one action. A kind that is not implemented yet is reported when its key is
+    /// read.
     fn one_action(&mut self, place: Span) {
         let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
         match (actions.next(), actions.next()) {
@@ -160,7 +161,7 @@ impl Reader<'_> {
             }
         };
         let doubt = match kind {
-            // The next attempt finds out by itself what became of it.
+            // The next attempt finds out by itself what happened to the message.
             Some(StepKind::A2a(_)) => InDoubtPolicy::Rerun,
             _ => InDoubtPolicy::Ask,
         };
@@ -189,7 +190,7 @@ impl Reader<'_> {
         let data = self
             .fields
             .get("data")
-            // Beside anything else it does nothing, whatever its value; that is reported once.
+            // With any other action it has no effect, which is reported once for any value.
             .filter(|_| commands)
             .and_then(|node| read::choice(node, "`data`", &[("json", true)], self.problems));
         if let Some((key, _)) = self.fields.pair("returns").filter(|_| commands) {
@@ -202,7 +203,7 @@ impl Reader<'_> {
         if let Some(StepKind::A2a(plan)) = &mut kind {
             plan.resends = on_in_doubt == Some(InDoubtPolicy::Rerun);
         }
-        // Beside another action it does nothing, whatever its value; that is reported once.
+        // With another action it has no effect, which is reported once for any value.
         let works_here = self.fields.get("model").is_none() && self.fields.get("a2a").is_none();
         let files = self.fields.get("files").filter(|_| works_here);
         let files = files.and_then(|node| files::read(node, self.problems));
@@ -245,7 +246,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What a step tells another agent.
+    /// A step that sends a message to another agent.
     fn talking(&mut self, key: &Key, node: &Node, id: Option<&Spanned<String>>) -> Option<StepKind> {
         agent::keys_beside(&self.fields, self.problems);
         let at = agent::StepContext { flow: self.flow, step: id, place: self.place };
@@ -254,14 +255,14 @@ impl Reader<'_> {
         Some(StepKind::A2a(Box::new(plan)))
     }
 
-    /// What a step has an agent program do.
+    /// A step that runs an agent program.
     fn program(&mut self, key: &Key, node: &Node, id: Option<&Spanned<String>>) -> Option<StepKind> {
         program::keys_beside(&self.fields, self.problems);
         let plan = program::read(key, node, id, self.place, &self.fields, self.expressions, self.problems)?;
         Some(StepKind::Agent(Box::new(plan)))
     }
 
-    /// What a step asks a model.
+    /// A step that asks a model.
     fn model(&mut self, key: &Key, node: &Node) -> Option<StepKind> {
         model::keys_beside(&self.fields, self.problems);
         let plan = model::read(key, node, self.place, &self.fields, self.expressions, self.problems)?;
@@ -371,7 +372,7 @@ impl Reader<'_> {
             let help = "name the command: `on_in_doubt: { verify: [./was-it-sent] }`";
             return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
         }
-        // The next attempt of an agent program goes on with its session. Nothing is run again from the start.
+        // The next attempt of an agent program resumes the session. Nothing is run again from the start.
         let again = if is_program { "continue" } else { "rerun" };
         if is_program && read::as_token(node) == Some("rerun") {
             let message = "an agent is not run again from the start: its session goes on";
@@ -389,7 +390,7 @@ impl Reader<'_> {
         Some(self.template(node.span, text))
     }
 
-    /// One expression, bare or as a single `${{ … }}`.
+    /// Reads one expression, bare or as a single `${{ … }}`.
     fn condition(&mut self, node: &Node) -> Option<Expression> {
         let Some(token) = read::as_token(node) else {
             return refuse(self.problems, read::mismatch(node, "`if`", "an expression"));
@@ -421,7 +422,7 @@ impl Reader<'_> {
     }
 }
 
-/// `env` of a flow (`step` is `None`) or of a step.
+/// Reads `env` of a flow (`step` is `None`) or of a step.
 pub(crate) fn environment(
     node: &Node,
     step: Option<usize>,
@@ -468,7 +469,7 @@ fn retry(node: &Node, problems: &mut Problems) -> Option<Retry> {
     Some(Retry { attempts: u32::try_from(attempts).ok()?, backoff_min_ms, backoff_max_ms })
 }
 
-/// `1s..30s`, or one duration for a wait that does not grow.
+/// Reads `1s..30s`, or one duration for a constant wait.
 fn backoff(node: &Node, problems: &mut Problems) -> Option<(u64, u64)> {
     let token = read::as_token(node).unwrap_or_default();
     let (shortest, longest) = token.split_once("..").unwrap_or((token, token));

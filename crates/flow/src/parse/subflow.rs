@@ -1,7 +1,7 @@
 //! `flow` of a step: another flow as a part of this one.
 //!
-//! Owns its `inputs` and `returns`, and which keys of a step have nothing to do beside it. Where the other flow is, and
-//! whether it is right, is [`crate::load`]'s.
+//! Owns its `inputs` and `returns`, and the list of keys that have no effect in such a step. [`crate::load`] finds
+//! the other flow and checks it.
 
 use crate::parse::draft::Outputs;
 use crate::values::json_schema::Schema;
@@ -28,11 +28,11 @@ use std::rc::Rc;
 /// A step that runs a flow, read.
 pub(crate) struct Part {
     pub(crate) plan: InnerPlan,
-    /// What of the other flow is read when it is complete.
+    /// The values that are read from the other flow when it ends.
     pub(crate) outputs: Outputs,
 }
 
-/// The flow that `node` names, unless it was reported as wrong.
+/// The flow that `node` names, unless it was reported as invalid.
 pub(crate) fn named(node: &Node, names: &NamedFlows, problems: &mut Problems) -> Option<Rc<Inner>> {
     let written = read::text(node, "`flow`", problems)?;
     match names.get(written)? {
@@ -60,7 +60,7 @@ pub(crate) fn read(
         missing(key, inner, given, fields.get("inputs").is_some_and(|node| !is_mapping(node)), problems);
     }
     let returned = match fields.pair("outputs") {
-        // Its name in version 1.
+        // The name of this key in version 1.
         Some((_, node)) if language < 2 => Some(node),
         Some((key, _)) => {
             let message = "what a step with `flow` hands over is called `returns`";
@@ -106,7 +106,7 @@ fn inputs(
     given
 }
 
-/// A value, or what is filled in; `what` it is, in messages.
+/// Reads a value or a template. `what` is its name in messages.
 pub(crate) fn input(
     what: &str,
     key: &Key,
@@ -158,7 +158,7 @@ fn fits(key: &Key, node: &Node, inner: &Inner, problems: &mut Problems) {
     }
 }
 
-/// Inputs without a default have to be given.
+/// Reports missing inputs that have no default.
 fn missing(key: &Key, inner: &Inner, given: &[Given], unclear: bool, problems: &mut Problems) {
     for decl in inner.flow.inputs.iter().filter(|decl| decl.default.is_none() && !unclear) {
         if !given.iter().any(|(name, _)| name.value == decl.name) {
@@ -171,7 +171,8 @@ fn missing(key: &Key, inner: &Inner, given: &[Given], unclear: bool, problems: &
 
 type Read = (Vec<(String, Expression)>, Vec<Usage>);
 
-/// Names and expressions; the expressions are noted apart, because they see the other flow.
+/// Reads names and expressions. The expressions are recorded separately, because they are evaluated in the other
+/// flow.
 fn returns(node: &Node, problems: &mut Problems) -> Read {
     let mut read = Read::default();
     for (key, node) in read::entries(node, "`returns`", problems) {
@@ -198,7 +199,7 @@ fn returns(node: &Node, problems: &mut Problems) -> Read {
     read
 }
 
-/// Keys of a step that runs a command, in one that runs a flow.
+/// Reports keys of a step that runs a command, in a step that runs a flow.
 pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys() {
         let name = key.text.as_str();
@@ -212,7 +213,7 @@ pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
     }
 }
 
-/// A branch into another flow, `flow/step`.
+/// Reads a branch into another flow, `flow/step`.
 pub(crate) fn branch(
     branch: &Spanned<String>,
     all: &NamedFlows,

@@ -1,7 +1,7 @@
-//! `needs` and `join` of a step: what it waits for.
+//! `needs` and `join` of a step.
 //!
-//! Owns their forms and which of them make sense together. Whether the steps exist, and that no step waits for itself in
-//! the end, is for [`crate::check::graph`].
+//! Owns their forms and their valid combinations. [`crate::check::graph`] checks that the steps exist, and that no
+//! step waits for itself.
 
 use crate::{
     parse::draft::Waits,
@@ -27,13 +27,13 @@ pub(crate) fn read(fields: &Fields<'_>, problems: &mut Problems) -> (Waits, Join
     let before = problems.count();
     let needs = needs(node, problems);
     let unclear = problems.count() != before;
-    // The intended length of a list that cannot be read is not known.
+    // The intended length of an unreadable list is not known.
     let many = if unclear { usize::MAX } else { needs.len() };
     let read = join.and_then(|(key, node)| how_many(key, node, many, problems));
     (Waits { named: true, unclear, needs }, read.unwrap_or_default())
 }
 
-/// The id of one step, or a list of them.
+/// The id of one step, or a list of ids.
 fn needs(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
     match &node.kind {
         Kind::Sequence(_) => read::texts(node, "`needs`", problems),
@@ -77,7 +77,7 @@ fn quorum(node: &Node, needs: usize, problems: &mut Problems) -> Option<Join> {
         }
         return refuse(problems, read::mismatch(node, "`join`", "how many: `{ quorum: 2 }`"));
     };
-    // One step of one is no choice; the caller reports that.
+    // A quorum of one in a list of one is no choice; the caller reports that.
     let most = u64::try_from(needs.max(2)).unwrap_or(u64::MAX).min(u64::from(u32::MAX));
     let many = read::integer(many, "`quorum`", 1..=most, problems)?;
     u32::try_from(many).ok().map(Join::Quorum)

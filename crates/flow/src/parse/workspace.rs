@@ -1,6 +1,6 @@
-//! `workspace` of a flow: the folder in which commands run, and whether a run gets a tree of its own.
+//! `workspace` of a flow: the folder in which commands run, and whether a run gets its own tree.
 //!
-//! Owns its forms. `setup` becomes a step, which is done before all others.
+//! Owns its forms. `setup` becomes a step that runs before all others.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems, Span},
@@ -10,22 +10,22 @@ use crate::syntax::{
 };
 use envoi_kernel::{flow::Isolation, ids::StepId};
 
-/// The id of the step that `setup` becomes.
+/// The id of the step for `setup`.
 const SETUP: &str = "setup";
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
-    /// Absent if something is wrong with it.
+    /// `None` if it has a mistake.
     pub(crate) folder: Option<String>,
     pub(crate) isolation: Option<Isolation>,
-    /// Whether files are kept.
+    /// Whether snapshots of the files are kept.
     pub(crate) keep: bool,
-    /// The step that `setup` becomes, and where that stands.
+    /// The step for `setup`, and its location.
     pub(crate) setup: Option<(Span, Node)>,
 }
 
-/// Without the key, commands run in the folder of the file.
+/// Reads the key. Without it, commands run in the folder of the file.
 pub(crate) fn read(node: Option<&Node>, problems: &mut Problems) -> Workspace {
     let here = || Some(".".to_owned());
     let Some(node) = node else { return Workspace { folder: here(), ..Workspace::default() } };
@@ -55,7 +55,7 @@ pub(crate) fn read(node: Option<&Node>, problems: &mut Problems) -> Workspace {
     Workspace { folder, isolation, keep: keep.unwrap_or(false), setup }
 }
 
-/// Ignored files and folders that a new tree gets too.
+/// Ignored files and folders that are copied into a new tree.
 fn bring(node: &Node, problems: &mut Problems) -> Vec<String> {
     let expected = "a list of paths such as `[.env, node_modules]`";
     let mut paths = Vec::new();
@@ -74,7 +74,7 @@ fn bring(node: &Node, problems: &mut Problems) -> Vec<String> {
     paths
 }
 
-/// `setup` as the step that it becomes.
+/// Converts `setup` into a step.
 fn step(key: &Key, command: &Node) -> Node {
     let named = |text: &str| Key { span: key.span, text: text.to_owned() };
     let id = Kind::Scalar(Scalar { text: SETUP.to_owned(), plain: true });

@@ -1,4 +1,4 @@
-//! What `limits` and budgets make of the worst case.
+//! Applies `limits` and budgets to the worst case.
 
 use super::{
     Amount, Bite, Counts, Figures, Most, Whole,
@@ -9,7 +9,7 @@ use envoi_kernel::{
     ledger::Cost,
 };
 
-/// The limits that end a run. With `on_reached: ask` a person may raise them, and then they bound nothing.
+/// The limits that end a run. With `on_reached: ask` a person may raise them, so they bound nothing.
 pub(super) fn hard(limits: &Limits) -> Limits {
     match limits.on_reached {
         OnReached::Fail => limits.clone(),
@@ -27,13 +27,14 @@ pub(super) fn returns(whole: &Whole<'_>, figures: &Figures, counts: &[Counts]) -
     each.fold(0, u128::saturating_add).min(figures.iterations.unwrap_or(u128::MAX))
 }
 
-/// Nothing starts once `limits.wall_time` is used up; what is live then goes on to its own limit, all that is side by side.
+/// Nothing starts once `limits.wall_time` is used up. Live attempts, including parallel ones, continue to their own
+/// limits.
 pub(super) fn within_wall_time(whole: &Whole<'_>, figures: &Figures, time: u128) -> u128 {
     let Some(limit) = limits(whole).wall_time_ms else { return time };
     time.min(u128::from(limit).saturating_add(live_at_once(whole, figures)))
 }
 
-/// The most that attempts which are live at one time may still take.
+/// The longest total time that attempts which are live at the same time may still take.
 fn live_at_once(whole: &Whole<'_>, figures: &Figures) -> u128 {
     let mut live = vec![0_u128; whole.parts.len()];
     for (at, (part, of)) in whole.parts.iter().zip(&figures.parts).enumerate().rev() {
@@ -54,11 +55,13 @@ fn live_at_once(whole: &Whole<'_>, figures: &Figures) -> u128 {
     live.first().copied().unwrap_or(0)
 }
 
-/// What steps that can be under way at one time weigh. In a graph these have no two of a chain: steps of which each waits
-/// for the one before it to be over. So no more than the heaviest of each chain, into however many the graph is laid out.
+/// The total weight of steps that can run at the same time.
+///
+/// In a graph two steps of one chain cannot, because each step of a chain waits for the one before it. The graph is
+/// divided into chains, and the heaviest step of each chain counts.
 fn side_by_side(steps: &[Step], ways: &ControlFlow, weights: &[u128]) -> u128 {
     let Form::Graph(graph) = &ways.form else { return weights.iter().copied().max().unwrap_or(0) };
-    // Of each chain its heaviest step; and of each step that ends one, which.
+    // The heaviest step of each chain, and for each step that ends a chain, the chain.
     let mut heaviest: Vec<u128> = Vec::new();
     let mut ends: Vec<Option<usize>> = vec![None; steps.len()];
     for place in &graph.order {
@@ -80,21 +83,21 @@ fn side_by_side(steps: &[Step], ways: &ControlFlow, weights: &[u128]) -> u128 {
     heaviest.into_iter().fold(0, u128::saturating_add)
 }
 
-/// What reports may tell of: model calls and cost.
+/// Amounts that reports may state: model calls and cost.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Used {
     pub(super) calls: Bounded,
-    /// In billionths of a dollar.
+    /// In billionths of a US dollar.
     pub(super) cost: Bounded,
 }
 
-/// One of them.
+/// One of these amounts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bounded {
-    /// Of all attempts, as far as each keeps to its budget; `None`: some attempt has none.
+    /// The amount of all attempts if each keeps its budget; `None` if an attempt has no budget.
     pub(super) by_budgets: Option<u128>,
     pub(super) by_limit: Option<u128>,
-    /// Steps with attempts that have no budget, and whether that is so only of their verifications.
+    /// Steps with attempts without a budget, and whether only their verifications lack one.
     pub(super) without: Vec<(String, bool)>,
 }
 
@@ -160,7 +163,8 @@ fn bounded(
     Bounded { by_budgets, by_limit, without }
 }
 
-/// Whether a start may have to wait for what live attempts have set aside: then what could be side by side is not always.
+/// True if a start may have to wait for amounts that live attempts have reserved. Steps that could run in parallel
+/// then sometimes do not.
 pub(super) fn may_hold_up(whole: &Whole<'_>) -> bool {
     let Some(limits) = whole.flow(0).map(|flow| &flow.limits) else { return false };
     let mut steps = whole.parts.iter().flat_map(|part| &part.flow.steps);

@@ -1,8 +1,10 @@
-//! Where a run of a flow can go: onward, and back.
+//! The paths of a run through a flow: forward, and back.
 //!
-//! Says of each step what can follow it, and of each step that can send the run back how often, what that can repeat and which
-//! other loops may start over. Where a loop goes back to, and what it spans, is the kernel's (`Flow::structure`). It has to allow everything that the kernel does (its `route`, `verdict`, `expire`,
-//! `loops`, `graph` and `rounds`), whatever commands and people say; that it does is tested against the kernel.
+//! Determines for each step what can follow it, and for each step that can send the run back how many times it can,
+//! which steps that repeats, and which other loops it starts over. The kernel (`Flow::structure`) determines the
+//! targets and the extent of a loop. This module has to allow everything that the kernel does (its `route`,
+//! `verdict`, `expire`, `loops`, `graph` and `rounds`), whatever commands and people say. Tests compare it with the
+//! kernel.
 
 use envoi_kernel::{
     flow::{Flow, Join, Loop, Next, Places, Step, reached},
@@ -10,49 +12,49 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// The steps of one flow by their places in the listed order, and the ways between them.
+/// The steps of one flow by their positions in the list, and the edges between them.
 #[derive(Debug)]
 pub(super) struct ControlFlow {
     pub(super) form: Form,
-    /// Those that start another one over come before it.
+    /// A loop comes after the loops that start it over.
     pub(super) loops: Vec<Back>,
 }
 
-/// What says what follows what.
+/// How the order of steps is determined.
 #[derive(Debug)]
 pub(super) enum Form {
-    /// Later steps that can follow each step, besides the end of the run.
+    /// A list: the later steps that can follow each step, besides the end of the run.
     Listed(Vec<Vec<usize>>),
     Graph(Graph),
 }
 
-/// Steps that say what they need.
+/// A graph: steps with `needs`.
 #[derive(Debug)]
 pub(super) struct Graph {
     /// The steps that each one needs.
     pub(super) needs: Vec<Vec<usize>>,
-    /// All steps, each of them after those that it needs.
+    /// All steps, each after those that it needs.
     pub(super) order: Vec<usize>,
 }
 
 /// A step that can send the run back.
 #[derive(Debug)]
 pub(super) struct Back {
-    /// Its place: the end of the loop.
+    /// The position of the step, which is the end of the loop.
     pub(super) end: usize,
-    /// Where to: itself, or what comes before it.
+    /// The targets: the step itself, or earlier steps.
     pub(super) targets: Vec<usize>,
-    /// The earliest target in the listed order.
+    /// The earliest target in the order of the list.
     pub(super) start: usize,
-    /// Returns for each entry into the loop.
+    /// Returns per entry into the loop.
     pub(super) times: u64,
-    /// It goes back only where a person says so.
+    /// True if it goes back only when a person decides so.
     pub(super) by_people: bool,
-    /// The rounds of `goals`, which are counted by themselves and not as returns.
+    /// True for the rounds of `goals`, which are counted separately and not as returns.
     pub(super) rounds: bool,
-    /// The steps that a return may lead to again.
+    /// The steps that a return may visit again.
     pub(super) repeats: Places,
-    /// The loops of whose returns each lets this one start over.
+    /// The loops whose returns start this one over.
     pub(super) restarted_by: Places,
 }
 
@@ -64,7 +66,7 @@ impl ControlFlow {
         if flow.graph { graph(flow) } else { listed(flow, &place_of) }
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub(super) fn len(&self) -> usize {
         match &self.form {
             Form::Listed(onward) => onward.len(),
@@ -105,16 +107,18 @@ fn listed(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> ControlF
     ControlFlow { form: Form::Listed(onward), loops }
 }
 
-/// A loop starts over when the run comes into it from before its first step, which takes a return of a loop that begins
-/// earlier and ends inside or behind it, or when a loop around it goes back into it. A round starts over every loop that it
-/// shares a step with.
+/// The loops whose returns start this one over.
+///
+/// A loop starts over when the run enters it from before its first step. This requires a return of a loop that begins
+/// earlier and ends inside or after it, or of a loop around it. A round starts over every loop with which it shares a
+/// step.
 fn started_over(at: usize, back: &Back, loops: &[Back]) -> Places {
     let earlier = loops.iter().enumerate().take(at);
     let met = |other: &Back| other.end >= back.start && (!other.rounds || other.start <= back.end);
     earlier.filter(|(_, other)| met(other)).map(|(place, _)| place).collect()
 }
 
-/// The steps that the run can come to from where a loop goes back to, also by way of other loops that close before it.
+/// The steps that the run can reach from the targets of a loop, including through other loops that end before it.
 fn repeated_by(
     back: &Back,
     onward: &[Vec<usize>],
@@ -168,7 +172,7 @@ fn graph(flow: &Flow) -> ControlFlow {
         back.repeats = again.iter().filter(|step| !behind.has(*step)).collect();
         loops.push(back);
     }
-    // A loop around another one ends later than that.
+    // An outer loop ends later than the loops inside it.
     loops.sort_by_key(|back| core::cmp::Reverse(rank.get(back.end).copied()));
     let mut restarted: Vec<Places> = vec![Places::default(); loops.len()];
     for (at, outer) in loops.iter().enumerate() {
@@ -205,7 +209,8 @@ fn in_order(needs: &[Vec<usize>], dependents: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// The steps that cannot be entered before the one at `place` is over. One that needs it only as one of several may be.
+/// The steps that cannot be entered before the step at `place` has ended. A step with `join: any` or `quorum` may be
+/// entered earlier.
 fn waiting_for(flow: &Flow, needs: &[Vec<usize>], order: &[usize], place: usize) -> Places {
     let mut waiting = Places::default();
     for at in order {
@@ -223,7 +228,7 @@ fn waiting_for(flow: &Flow, needs: &[Vec<usize>], order: &[usize], place: usize)
     waiting
 }
 
-/// Steps to which a denial or an expiry leads on.
+/// Later steps that are targets of a denial or an expiry.
 fn side_ways(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> BTreeMap<usize, ()> {
     let asking = flow.steps.iter().enumerate().filter_map(|(place, step)| Some((place, step.asks()?)));
     let targets = asking.flat_map(|(from, plan)| {
@@ -232,19 +237,19 @@ fn side_ways(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> BTree
     targets.collect()
 }
 
-/// The steps that a step's text, a denial or an expiry can name.
+/// The steps that the text of a step, a denial or an expiry can name.
 fn named(step: &Step) -> impl Iterator<Item = &StepId> {
     step.routing.branches.iter().chain(step.asks().into_iter().flat_map(|plan| plan.diversions()))
 }
 
 impl Back {
-    /// A loop of the flow, also one that only a person goes back in.
+    /// A loop of the flow, including one in which only a person goes back.
     fn of(flow: &Flow, found: &Loop) -> Option<Self> {
         let times = flow.steps.get(found.end)?.routing.max_iterations;
         Self::new(found.end, found.all_targets(), times, found.asks || !found.is_closed())
     }
 
-    /// `None` if it leads nowhere.
+    /// `None` if it has no target.
     fn new(end: usize, mut targets: Vec<usize>, times: u64, by_people: bool) -> Option<Self> {
         let start = targets.iter().copied().min()?;
         targets.sort_unstable();

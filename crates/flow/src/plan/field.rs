@@ -1,4 +1,4 @@
-//! Where a figure of a plan stands in the file.
+//! The location of a plan's figure in the file.
 
 use super::Field;
 use crate::syntax::{
@@ -8,8 +8,8 @@ use crate::syntax::{
 use envoi_kernel::ids::FlowId;
 use std::collections::BTreeMap;
 
-/// The line of `text` on which a field is written, from 1; where it is left to its default, the line of what would hold it.
-/// `None` where the text is not the flow that the field is of.
+/// The line of `text` with a field, from 1. If the field has its default, the line of the mapping that would contain
+/// it. `None` if the text is not the flow of the field.
 #[must_use]
 pub fn line_of(text: &str, field: &Field) -> Option<usize> {
     let root = yaml::compose(text, &mut Problems::default())?;
@@ -31,7 +31,7 @@ pub fn line_of(text: &str, field: &Field) -> Option<usize> {
     at.map(|key| LineColumn::of(text, key.span.start).line)
 }
 
-/// Whether `text` is the file of a flow of this id.
+/// True if `text` is the file of a flow with this id.
 #[must_use]
 pub fn is_flow(text: &str, id: &FlowId) -> bool {
     let root = yaml::compose(text, &mut Problems::default());
@@ -39,7 +39,7 @@ pub fn is_flow(text: &str, id: &FlowId) -> bool {
     matches!(found, Some(Kind::Scalar(scalar)) if scalar.text == id.as_str())
 }
 
-/// The id of the flow that `text` is, and the line on which each of its steps begins, from 1. `None` where it is no flow.
+/// The id of the flow in `text`, and the first line of each of its steps, from 1. `None` if the text is not a flow.
 #[must_use]
 pub fn step_lines(text: &str) -> Option<(String, BTreeMap<String, usize>)> {
     let root = yaml::compose(text, &mut Problems::default())?;

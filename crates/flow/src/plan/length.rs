@@ -1,21 +1,22 @@
-//! How long the list of a `for_each` can be.
+//! The largest length of a `for_each` list.
 //!
-//! A list that is written out has its length. One that comes from an input of the run is bounded by `maxItems` of that input's
-//! schema, against which a run's inputs are checked; a default bounds nothing, because a run may be given another list. Inputs
-//! and outputs of flows within flows lead to where their values come from. Whatever else a list is made of, the kernel does
-//! not take more than [`MAX_ITEMS`].
+//! A literal list has a fixed length. A list from an input of the run is bounded by `maxItems` in the input's schema,
+//! because inputs are checked against it. A default does not bound it, because a run may get another list. For inputs
+//! and outputs of inner flows, the source of their values is followed. The kernel rejects any list with more than
+//! [`MAX_ITEMS`] items.
 
 use super::whole::Whole;
 use envoi_contract::json::Value;
 use envoi_kernel::flow::{Flow, InnerInput, Step, StepKind};
 
-/// The most items of one step: the kernel refuses a longer list.
+/// The largest number of items of one step. The kernel rejects a longer list.
 pub(super) const MAX_ITEMS: u64 = 1000;
 
-/// A chain of names longer than this is not followed: a step may read, in a loop, what it made itself.
+/// The largest number of references that are followed. The limit is needed because in a loop a step may read its own
+/// result.
 const MAX_DEPTH: usize = 16;
 
-/// The length of a list, at most; `None`: nothing in the files bounds it.
+/// The largest length of a list; `None` if the files do not bound it.
 pub(super) fn of_step(whole: &Whole<'_>, part: usize, step: &Step) -> Option<u64> {
     let each = step.for_each.as_ref()?;
     if let Some(items) = each.items.written_out() {
@@ -28,7 +29,7 @@ fn count(items: &[Value]) -> Option<u64> {
     u64::try_from(items.len()).ok()
 }
 
-/// The names of `inputs.config.files`; `None` for any other expression.
+/// The names in `inputs.config.files`; `None` for any other expression.
 fn names(source: &str) -> Option<Vec<&str>> {
     let is_name = |name: &&str| {
         let first = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
@@ -55,7 +56,7 @@ fn of_expression(whole: &Whole<'_>, part: usize, source: &str, depth: usize) -> 
     }
 }
 
-/// An input of a flow within a flow: the longest that any step gives it.
+/// For an input of an inner flow: the longest list that any step gives it.
 fn of_input(whole: &Whole<'_>, part: usize, input: &str, rest: &[&str], depth: usize) -> Option<u64> {
     let declared = whole.flow(part)?.inputs.iter().find(|declared| declared.name == input)?;
     let default = || declared.default.as_ref().map_or(0, |value| within(value, rest));
@@ -78,7 +79,7 @@ fn of_input(whole: &Whole<'_>, part: usize, input: &str, rest: &[&str], depth: u
     Some(longest)
 }
 
-/// The data of a step: a list of as many as it has items, or what a flow gives back.
+/// For the data of a step: the number of its items, or the length of what its flow returns.
 fn of_data(
     whole: &Whole<'_>,
     part: usize,
@@ -103,13 +104,13 @@ fn of_data(
     }
 }
 
-/// The length of the list at the end of these names; what is no list is refused by the kernel.
+/// The length of the list at this path of names. The kernel rejects a value that is not a list.
 fn within(value: &Value, names: &[&str]) -> u64 {
     let found = names.iter().try_fold(value, |value, name| value.get(name));
     found.and_then(Value::as_array).and_then(count).unwrap_or(0)
 }
 
-/// What a schema says of a list within what it describes.
+/// The `maxItems` in a schema for the list at this path of names.
 fn of_schema(schema: &Value, names: &[&str]) -> Option<u64> {
     let mut schema = schema;
     for name in names {

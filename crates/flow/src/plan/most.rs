@@ -1,8 +1,8 @@
-//! A number that is never too small: the most that something can come to.
+//! An upper bound, which is never too small.
 
 use core::fmt;
 
-/// The most that something can come to, up to the largest integer of the contracts; beyond that it is only known to be more.
+/// An upper bound up to the largest integer of the contracts. A larger one is only known to be larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Most(u64);
 
@@ -12,13 +12,13 @@ impl Most {
 
     const BEYOND: u64 = Self::LARGEST + 1;
 
-    /// At most `count`.
+    /// The upper bound `count`.
     #[must_use]
     pub fn of(count: u128) -> Self {
         Self(u64::try_from(count).unwrap_or(Self::BEYOND).min(Self::BEYOND))
     }
 
-    /// The number; `None` if it is more than [`Most::LARGEST`].
+    /// The number; `None` if it is larger than [`Most::LARGEST`].
     #[must_use]
     pub fn known(self) -> Option<u64> {
         Some(self.0).filter(|count| *count < Self::BEYOND)

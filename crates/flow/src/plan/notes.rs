@@ -1,4 +1,4 @@
-//! What has to be known to read the figures of a plan, in sentences.
+//! Sentences that are needed to interpret the figures of a plan.
 
 use super::{
     StepPlan, Whole,
@@ -8,11 +8,11 @@ use envoi_contract::time::duration;
 use envoi_kernel::flow::{InDoubtPolicy, Limits, OnReached, Step, StepKind};
 use envoi_preset::Preset;
 
-/// See the module.
+/// See the module documentation.
 pub(super) fn of(whole: &Whole<'_>, steps: &[StepPlan], attempts: u128, used: &Used) -> Vec<String> {
     let mut notes = Vec::new();
     let limits = whole.flow(0).map(|flow| flow.limits.clone()).unwrap_or_default();
-    // `envoi raise` cannot raise the time of waiting.
+    // `envoi raise` cannot raise the waiting time.
     let limited = Limits { on_reached: OnReached::Ask, waiting_ms: None, ..limits.clone() }
         != Limits { on_reached: OnReached::Ask, ..Limits::default() };
     if limits.on_reached == OnReached::Ask && limited {
@@ -56,7 +56,7 @@ fn time(limits: &Limits, steps: &[StepPlan]) -> Option<String> {
     Some(format!("time is not bounded: {named} {have} no `timeout`{limit}"))
 }
 
-/// What bounds calls or cost, and how firmly.
+/// The bounds of calls or cost, and how strict they are.
 fn reported(limit: &str, what: &str, of: &Bounded) -> Option<String> {
     let Bounded { by_budgets, by_limit, without } = of;
     let verified: Vec<String> =
@@ -81,8 +81,8 @@ fn reported(limit: &str, what: &str, of: &Bounded) -> Option<String> {
     }
 }
 
-/// How firmly the budgets of agent programs and of models hold: the programs call their models themselves, and what a call costs is
-/// known when it is over.
+/// How strict the budgets of agent programs and models are. The programs call their models themselves, and the cost
+/// of a call is known only after it.
 fn of_agents(whole: &Whole<'_>) -> Vec<String> {
     let steps = || whole.parts.iter().flat_map(|part| &part.flow.steps);
     let named = |is: &dyn Fn(&Step, Preset) -> bool| -> Vec<String> {
@@ -146,7 +146,7 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
     parts.map(|(names, what)| format!("{names}: {what}")).collect()
 }
 
-/// How long the run may wait for accounts.
+/// How long the run may wait for rate limits of accounts.
 fn waiting(whole: &Whole<'_>, limits: &Limits) -> Option<String> {
     let most = duration(limits.waiting_ms?);
     let steps = whole.parts.iter().flat_map(|part| &part.flow.steps);
@@ -159,7 +159,7 @@ fn waiting(whole: &Whole<'_>, limits: &Limits) -> Option<String> {
     ))
 }
 
-/// Agents that may be refused tools and succeed.
+/// Agents that may succeed although tools were refused.
 fn refusals(whole: &Whole<'_>) -> impl Iterator<Item = String> {
     let steps = whole.parts.iter().flat_map(|part| &part.flow.steps);
     steps.filter_map(|step| match &step.kind {
@@ -171,7 +171,7 @@ fn refusals(whole: &Whole<'_>) -> impl Iterator<Item = String> {
     })
 }
 
-/// What people may do beyond the plan.
+/// The actions of people that the plan does not count.
 fn by_people(whole: &Whole<'_>, limited: bool) -> Option<String> {
     let any = |is: fn(&Step) -> bool| whole.parts.iter().flat_map(|part| &part.flow.steps).any(is);
     let doubt = any(|step| step.has_attempts() && step.on_in_doubt != InDoubtPolicy::Fail);
@@ -191,7 +191,7 @@ fn by_people(whole: &Whole<'_>, limited: bool) -> Option<String> {
     (parts.len() > 1).then(|| format!("not counted, because people decide it: {}", parts.join(", ")))
 }
 
-/// Some names and the verb that goes with them; `None` if there is none.
+/// Some names, with the matching verb; `None` if there are no names.
 fn some(names: &[String]) -> Option<(String, &'static str)> {
     const SHOWN: usize = 4;
     let have = if names.len() == 1 { "has" } else { "have" };

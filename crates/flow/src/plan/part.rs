@@ -1,4 +1,4 @@
-//! The worst case of a part of a flow: the flow, with steps that are left out as steps that do nothing.
+//! The worst case of a part of a flow. Steps that are left out count as steps that do nothing.
 
 use super::{Plan, plan};
 use envoi_kernel::{
@@ -9,7 +9,7 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// The worst case of this part of `flow`. Steps that are left out are not among its steps.
+/// The worst case of this part of `flow`, without the steps that are left out.
 #[must_use]
 pub fn plan_part(flow: &Flow, selection: &Selection) -> Plan {
     let has = |step: &StepId| selection.includes(flow, step);
@@ -31,7 +31,7 @@ pub fn plan_part(flow: &Flow, selection: &Selection) -> Plan {
     plan
 }
 
-/// What steps of the part read of steps that are left out, and what nothing stands for without an earlier run.
+/// The values that the part reads from steps that are left out, and that only an earlier run can provide.
 fn to_be_taken(flow: &Flow, selection: &Selection) -> Vec<String> {
     let part = Part { selection: selection.clone(), with: None, taken: Vec::new() };
     let Err(Refusal::PartIncomplete { missing }) = part.check(flow, &BTreeMap::new()) else {
@@ -45,7 +45,7 @@ fn to_be_taken(flow: &Flow, selection: &Selection) -> Vec<String> {
     missing.into_iter().map(note).collect()
 }
 
-/// A step that is left out: it leads on as before, and starts nothing.
+/// A step that is left out: it leads to the same steps as before, and starts nothing.
 fn passed(step: &Step) -> Step {
     let question = AskPlan::plain(Template(String::new()));
     let next = step.routing.next.clone();
@@ -57,7 +57,7 @@ fn passed(step: &Step) -> Step {
     }
 }
 
-/// A step of the part: what would go back to a step that is left out has no round.
+/// A step of the part. A loop back to a step that is left out gets no iterations.
 fn cut(step: &Step, has: &impl Fn(&StepId) -> bool) -> Step {
     let mut step = step.clone();
     if step.routing.loop_to.as_ref().is_some_and(|target| !has(target)) {

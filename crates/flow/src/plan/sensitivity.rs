@@ -7,10 +7,10 @@ use super::{
 };
 use envoi_kernel::ids::{FlowId, StepId};
 
-/// How much work may go into looking for it, in steps and loops looked at; in larger flows only the likeliest are tried.
+/// The limit for the search, in examined steps and loops. In larger flows only the most promising settings are tried.
 const EFFORT: usize = 20_000_000;
 
-/// A figure of a flow file.
+/// A setting of a flow file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Field {
     /// `routing.max_iterations` of a step.
@@ -27,29 +27,29 @@ pub enum Field {
     AgentHops,
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dominant {
-    /// Which figure.
+    /// The setting.
     pub field: Field,
-    /// The flow in whose file it stands.
+    /// The flow whose file contains it.
     pub flow: FlowId,
-    /// What it is now.
+    /// The current value.
     pub now: u64,
-    /// Whether a file says so; the length of a list may be the most that any list has.
+    /// True if a file states the value. The length of a list may be the limit for any list instead.
     pub known: bool,
-    /// What one less saves of the total.
+    /// How much of the total is saved if the value is lower by one.
     pub saves: Most,
-    /// The steps that are repeated because of it: one round of the loop, or the step that is tried again.
+    /// The steps that are repeated because of the setting: one round of the loop, or the step that is retried.
     pub path: Vec<StepId>,
-    /// Whether those steps are of a graph, and follow one another only as far as they need each other.
+    /// True if these steps are part of a graph, and run in sequence only as far as they need each other.
     pub beside: bool,
-    /// How much of the total is spent on that path.
+    /// The part of the total that is spent on that path.
     pub spent: Most,
 }
 
 impl Field {
-    /// Its key, from the step or the top of the file.
+    /// The key, relative to the step or to the top of the file.
     #[must_use]
     pub fn key(&self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Field {
         }
     }
 
-    /// Whose it is; `None`: the flow's.
+    /// The step of the setting; `None` for a setting of the flow.
     #[must_use]
     pub fn step(&self) -> Option<&StepId> {
         match self {
@@ -72,21 +72,21 @@ impl Field {
     }
 }
 
-/// A figure that can be lowered.
+/// A setting that can be lowered.
 #[derive(Debug, Clone, Copy)]
 enum Lever {
-    /// By its part and its place in [`super::control_flow::ControlFlow::loops`].
+    /// The part, and the index in [`super::control_flow::ControlFlow::loops`].
     Loop(usize, usize),
-    /// By its part and the place of the step.
+    /// The part, and the position of the step.
     Retry(usize, usize),
-    /// By its part, the place of the step, and whether its length is known.
+    /// The part, the position of the step, and whether its length is known.
     Items(usize, usize, bool),
     Iterations,
     Hops,
 }
 
 impl Lever {
-    /// The figures with this one lower by one.
+    /// The figures with this setting lower by one.
     fn lowered(self, figures: &Figures) -> Figures {
         let mut lower = figures.clone();
         let figure = match self {
@@ -104,13 +104,14 @@ impl Lever {
         lower
     }
 
-    /// It has no bound, so it is reported first.
+    /// True if it has no known bound; it is then reported first.
     fn is_open(self) -> bool {
         matches!(self, Self::Items(_, _, false))
     }
 }
 
-/// The setting that affects the weighted total most; none if no setting reduces it. `weights` says what an attempt weighs.
+/// The setting that affects the weighted total most; `None` if no setting reduces it. `weights` are the weights of
+/// one attempt.
 pub(super) fn dominant(
     whole: &Whole<'_>,
     figures: &Figures,
@@ -119,7 +120,7 @@ pub(super) fn dominant(
 ) -> Option<Dominant> {
     let total = whole.total(figures, weights);
     if total == u128::MAX {
-        // Too large for one less to be seen.
+        // The total is too large to show a difference of one.
         return None;
     }
     let whole_weights = whole.whole_weights(figures, &of_visits(figures, weights));
@@ -131,7 +132,7 @@ pub(super) fn dominant(
         levers.truncate(tried);
     }
     let saves = |lever: Lever| total.saturating_sub(whole.total(&lever.lowered(figures), weights));
-    // The first of equals, which are in the order of the files.
+    // If several settings are equal, the first one counts. They are in the order of the files.
     let mut best: Option<((bool, u128), Lever)> = None;
     for lever in levers {
         let saved = saves(lever);
@@ -160,7 +161,7 @@ pub(super) fn dominant(
     })
 }
 
-/// What each step contributes at most, with all that it runs.
+/// The largest contribution of each step, including the flows that it runs.
 fn spent(whole: &Whole<'_>, figures: &Figures, weights: &Weights) -> Weights {
     let of_part = |(counts, weights): (&super::Counts, &Vec<u128>)| {
         counts.visits.iter().zip(weights).map(|(visits, weight)| visits.saturating_mul(*weight)).collect()
@@ -194,7 +195,7 @@ fn levers(whole: &Whole<'_>, figures: &Figures, lengths: &Lengths) -> Vec<Lever>
     all.into_iter().chain(limits.into_iter().flatten()).collect()
 }
 
-/// Steps, ways and loops that are looked at for one total.
+/// The number of steps, edges and loops that are examined to compute one total.
 fn spans(whole: &Whole<'_>) -> usize {
     let of_part = |ways: &super::control_flow::ControlFlow| {
         let loops = ways.loops.iter().map(|back| back.repeats.len().saturating_add(back.restarted_by.len()));
@@ -225,12 +226,12 @@ fn likeliness(lever: Lever, whole: &Whole<'_>, spent: &Weights) -> u128 {
     }
 }
 
-/// The figure of the flow file that a lever stands for.
+/// The setting of the flow file that belongs to a lever.
 struct LeverField {
     part: usize,
     field: Field,
     now: u64,
-    /// The places of the steps that are repeated because of it.
+    /// The positions of the steps that are repeated because of it.
     path: Vec<usize>,
 }
 

@@ -1,39 +1,39 @@
-//! What of a plan is past a given maximum.
+//! Compares a plan with given maximums.
 
 use super::{Most, Plan};
 use envoi_kernel::ledger::Cost;
 
-/// Maximums for a run; one that is not set is not checked.
+/// Maximums for a run. A maximum that is not set is not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Maxima {
     /// Attempts.
     pub attempts: Option<u64>,
-    /// Model calls.
+    /// Milliseconds of attempts.
     pub llm_calls: Option<u64>,
-    /// Milliseconds in which an attempt is live.
+    /// Milliseconds of attempts.
     pub time_ms: Option<u64>,
     /// Cost.
     pub cost: Option<Cost>,
 }
 
-/// A maximum that a run of the flow could pass.
+/// A maximum that a run of the flow could exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exceeded {
-    /// Attempts: the maximum and what is planned.
+    /// Attempts: the maximum and the planned number.
     Attempts(u64, Most),
     /// Model calls.
     LlmCalls(u64, Option<Most>),
-    /// Milliseconds in which an attempt is live.
+    /// Milliseconds of attempts.
     Time(u64, Option<Most>),
     /// Cost.
     Cost(Cost, Option<Cost>),
 }
 
 impl Plan {
-    /// What is past `maxima`, and what is not bounded and so past any maximum.
+    /// The figures that exceed `maxima`. An unbounded figure exceeds any maximum.
     #[must_use]
     pub fn exceeded(&self, maxima: &Maxima) -> Vec<Exceeded> {
-        // A number that is too large to be exact is past any maximum.
+        // A number that is too large to be exact exceeds any maximum.
         let over = |max: u64, planned: Most| planned.known().is_none_or(|planned| planned > max);
         let attempts = maxima
             .attempts

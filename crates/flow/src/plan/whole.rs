@@ -1,6 +1,7 @@
-//! All flows of a run together: which step runs which flow, how often each is entered, and what the whole weighs.
+//! All flows of a run together: which step runs which flow, how many times each flow is entered, and the total
+//! weight.
 //!
-//! A flow that several steps run is one part; what is counted of it is the sum over all its entries.
+//! A flow that several steps run is one part. Its counts are sums over all its entries.
 
 use super::{
     control_flow::ControlFlow,
@@ -12,10 +13,10 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Whole<'f> {
-    /// The outermost flow first, and each other one after those that run it.
+    /// The outermost flow first. Each other flow comes after those that run it.
     pub(super) parts: Vec<Part<'f>>,
     by_id: BTreeMap<&'f FlowId, usize>,
 }
@@ -25,54 +26,54 @@ pub(super) struct Whole<'f> {
 pub(super) struct Part<'f> {
     pub(super) flow: &'f Flow,
     pub(super) control_flow: ControlFlow,
-    /// By the place of the step.
+    /// By the position of the step.
     pub(super) calls: Vec<Calls>,
 }
 
-/// The flows that a visit of a step enters, by their places among the parts.
+/// The flows that a visit of a step enters, as indexes of parts.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The one that it runs, once for each of its items.
+    /// The flow that it runs, once per item.
     pub(super) runs: Option<usize>,
-    /// One of these, once, where its text says so.
+    /// One of these, once, if the step's text contains a hint to it.
     pub(super) hints: Vec<usize>,
 }
 
-/// The figures of a run's flows that bound it. What dominates is found by lowering one of them.
+/// The settings of a run's flows that bound it. The dominant one is found by lowering each of them.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
-    /// As [`Whole::parts`].
+    /// In the order of [`Whole::parts`].
     pub(super) parts: Vec<PartFigures>,
-    /// Returns of all loops.
+    /// The limit for returns of all loops.
     pub(super) iterations: Option<u128>,
-    /// Attempts of the run.
+    /// The limit for attempts of the run.
     pub(super) hops: Option<u128>,
 }
 
 /// See [`Figures`].
 #[derive(Debug, Clone, Default)]
 pub(super) struct PartFigures {
-    /// Of each loop, as in [`ControlFlow::loops`].
+    /// For each loop, in the order of [`ControlFlow::loops`].
     pub(super) times: Vec<u128>,
-    /// Tries of one visit, of each step, or of one of its items.
+    /// For each step, the tries of one visit or item.
     pub(super) tries: Vec<u128>,
-    /// Attempts of each of these tries and beside them, because of doubt.
+    /// For each step, the attempts that are caused by doubt.
     pub(super) doubt: Vec<Doubt>,
-    /// Items of one visit, of each step.
+    /// For each step, the items of one visit.
     pub(super) items: Vec<u128>,
 }
 
-/// Attempts because of doubt, without a decision of a person.
+/// Attempts that are caused by doubt, without a decision of a person.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Doubt {
-    /// With each try.
+    /// Per try.
     pub(super) each_try: u128,
-    /// Besides.
+    /// In addition, independent of the tries.
     pub(super) besides: u128,
 }
 
 impl PartFigures {
-    /// Attempts of one visit of the step at this place, or of one of its items.
+    /// Attempts of one visit of the step at this position, or of one of its items.
     pub(super) fn attempts(&self, place: usize) -> u128 {
         let tries = self.tries.get(place).copied().unwrap_or(0);
         let doubt = self.doubt.get(place).copied().unwrap_or_default();
@@ -84,17 +85,17 @@ impl PartFigures {
     }
 }
 
-/// How often the steps and loops of one part are visited and go back, in the whole run.
+/// The visits and returns in one part, over the whole run.
 #[derive(Debug)]
 pub(super) struct Counts {
     pub(super) rounds: Vec<Rounds>,
     pub(super) visits: Vec<u128>,
 }
 
-/// For each part, what one visit of each of its steps weighs by itself, without the flows that it runs.
+/// For each part, the weight of one visit of each of its steps, without the flows that it runs.
 pub(super) type Weights = Vec<Vec<u128>>;
 
-/// What one entry into a part weighs.
+/// The weight of one entry into a part.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     first: u128,
@@ -135,7 +136,7 @@ impl<'f> Whole<'f> {
         self.by_id.get(flow).copied()
     }
 
-    /// How a step of a part is called: one of another flow by both.
+    /// The name of a step of a part. A step of another flow is named with its flow.
     pub(super) fn name(&self, part: usize, step: &StepId) -> String {
         match self.flow(part).filter(|_| part > 0) {
             Some(flow) => format!("{}/{step}", flow.id),
@@ -154,7 +155,7 @@ impl<'f> Whole<'f> {
         })
     }
 
-    /// Of each part, in the whole run.
+    /// The counts of each part, over the whole run.
     pub(super) fn counts(&self, figures: &Figures) -> Vec<Counts> {
         let mut entered = vec![0_u128; self.parts.len()];
         if let Some(first) = entered.first_mut() {
@@ -179,8 +180,8 @@ impl<'f> Whole<'f> {
         counts
     }
 
-    /// What the heaviest run weighs. Of two bounds the lower one counts: entry by entry, each as heavy as it can be, and all
-    /// returns of the run together, of which there are no more than the limit.
+    /// The weight of the heaviest run. It is the smaller of two bounds: the sum over all entries, each as heavy as
+    /// possible; and the sum with all returns of the run together, which the limit on returns bounds.
     pub(super) fn heaviest(&self, figures: &Figures, own: &Weights) -> u128 {
         let by_entry = self.by_entry(figures, own, Measure::Sum, |times, _| times);
         if figures.iterations.is_none() {
@@ -201,8 +202,7 @@ impl<'f> Whole<'f> {
         by_entry.min(added(gains, figures.iterations, base))
     }
 
-    /// What one entry into the outermost flow weighs, where a step with items weighs as `spread` says for their number and
-    /// their step.
+    /// The weight of one entry into the outermost flow. `spread` is the factor for a step with this number of items.
     pub(super) fn by_entry(
         &self,
         figures: &Figures,
@@ -234,7 +234,7 @@ impl<'f> Whole<'f> {
         entries
     }
 
-    /// What one visit of each step of a part weighs, with the flows that it runs.
+    /// The weight of one visit of each step of a part, including the flows that it runs.
     fn weights(
         &self,
         at: usize,
@@ -256,14 +256,15 @@ impl<'f> Whole<'f> {
         each.map(weight).collect()
     }
 
-    /// What one visit of each step weighs with all that it runs, part by part.
+    /// The weight of one visit of each step, including everything that it runs, by part.
     pub(super) fn whole_weights(&self, figures: &Figures, own: &Weights) -> Weights {
         let spread = |items: u128, _: &Step| items;
         let entries = self.entries(figures, own, Measure::Sum, &spread);
         (0..self.parts.len()).map(|at| self.weights(at, figures, own, &entries, &spread)).collect()
     }
 
-    /// The most of a run, where one attempt of a step weighs what `weights` says: attempts for 1, time for its limit.
+    /// The largest total of a run. `weights` are the weights of one attempt of each step: 1 to count attempts, its
+    /// limit to count time.
     pub(super) fn total(&self, figures: &Figures, weights: &Weights) -> u128 {
         let heaviest = self.heaviest(figures, &of_visits(figures, weights));
         let most = weights.iter().flatten().copied().max().unwrap_or(0);
@@ -271,13 +272,13 @@ impl<'f> Whole<'f> {
         heaviest.min(most.unwrap_or(u128::MAX))
     }
 
-    /// For each part, what `weigh` says of each of its steps.
+    /// For each part, the result of `weigh` for each of its steps.
     pub(super) fn each(&self, weigh: impl Fn(&Step) -> u128) -> Weights {
         self.parts.iter().map(|part| part.flow.steps.iter().map(&weigh).collect()).collect()
     }
 }
 
-/// What all attempts of a visit of each step weigh, where one attempt weighs what `weights` says.
+/// The weight of all attempts of a visit of each step. `weights` are the weights of one attempt.
 pub(super) fn of_visits(figures: &Figures, weights: &Weights) -> Weights {
     let of_part = |(of, weights): (&PartFigures, &Vec<u128>)| {
         let of_step = |(place, weight): (usize, &u128)| {

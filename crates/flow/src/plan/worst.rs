@@ -1,42 +1,43 @@
-//! How often, at most, in one flow: returns of loops, visits of steps, and what the heaviest way through it weighs.
+//! Upper bounds for one flow: returns of loops, visits of steps, and the weight of the heaviest path.
 //!
-//! In a list a run is a chain of stretches. On each it only goes onward, so that it visits no step twice; one ends where a
-//! loop goes back. In a graph all steps are visited once, and a return visits again what hangs on its target and cannot have
-//! waited for the step that closes the loop. [`super::control_flow`] knows which loops start over; nothing else adds a visit.
+//! In a list a run is a chain of sections. Within a section the run only goes forward, so it visits no step twice. A
+//! section ends where a loop goes back. In a graph each step is visited once. A return visits again the steps that
+//! depend on its target and cannot have waited for the step that closes the loop. [`super::control_flow`] knows which
+//! loops start over. Nothing else adds a visit.
 
 use super::control_flow::{Back, ControlFlow, Form, Graph};
 use envoi_kernel::flow::Places;
 
-/// How often each loop is entered and goes back.
+/// How many times each loop is entered and goes back.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rounds {
     pub(super) entries: u128,
     pub(super) returns: u128,
 }
 
-/// What weighs in a graph, whose steps are done beside each other.
+/// How the weights of a graph's steps are combined, because its steps can run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// All steps: what they use.
+    /// The sum over all steps: what they use.
     Sum,
-    /// The heaviest way from a first step to a last one: how long it takes.
+    /// The heaviest path from a first step to a last one: how long it takes.
     Longest,
 }
 
-/// One return of a loop, and how often there is one.
+/// The weight of one return of a loop, and the number of returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Gain {
     pub(super) weight: u128,
     pub(super) returns: u128,
-    /// Whether `limits.iterations` counts it.
+    /// True if `limits.iterations` counts it.
     pub(super) counted: bool,
 }
 
 impl ControlFlow {
-    /// Of each loop, where the flow is entered so often and `limits.iterations` is `most`.
+    /// The rounds of each loop if the flow is entered `entered` times and `limits.iterations` is `most`.
     pub(super) fn rounds(&self, times: &[u128], entered: u128, most: Option<u128>) -> Vec<Rounds> {
         let most = most.unwrap_or(u128::MAX);
-        // Rounds are no returns for that limit, and there are none but in the outermost flow.
+        // Rounds of `goals` are not returns for that limit. Only the outermost flow has such rounds.
         let uncounted = self.loops.iter().zip(times).filter(|(back, _)| back.rounds);
         let uncounted = uncounted.fold(0_u128, |sum, (_, times)| sum.saturating_add(*times));
         let mut rounds: Vec<Rounds> = Vec::with_capacity(self.loops.len());
@@ -50,13 +51,13 @@ impl ControlFlow {
         rounds
     }
 
-    /// Returns of all loops together, without rounds; the limit on them is the run's.
+    /// Returns of all loops together, without rounds of `goals`. Their limit applies to the whole run.
     pub(super) fn returns(&self, rounds: &[Rounds]) -> u128 {
         let counted = self.loops.iter().zip(rounds).filter(|(back, _)| !back.rounds);
         counted.fold(0, |sum, (_, of)| sum.saturating_add(of.returns))
     }
 
-    /// Visits of each step: one an entry, and one more for each return of a loop that can lead to it again.
+    /// Visits of each step: one per entry, and one more for each return of a loop that can lead to it again.
     pub(super) fn visits(&self, rounds: &[Rounds], entered: u128, most: Option<u128>) -> Vec<u128> {
         let mut visits = vec![(entered, 0_u128); self.len()];
         for (back, of) in self.loops.iter().zip(rounds).filter(|(_, of)| of.returns > 0) {
@@ -70,11 +71,11 @@ impl ControlFlow {
         visits.into_iter().map(|(base, counted)| base.saturating_add(counted.min(most))).collect()
     }
 
-    /// What one entry into the flow weighs at most, where a visit of a step weighs what `weights` says. `anywhere`: it may be
-    /// entered at any step.
+    /// The largest weight of one entry into the flow. `weights` are the weights of one visit of each step. With
+    /// `anywhere` it may be entered at any step.
     ///
-    /// In a list there are two bounds, and the lower one counts: the heaviest way onward with what each return adds to what is
-    /// still ahead, and each step by itself.
+    /// In a list the smaller of two bounds counts: the heaviest path forward plus what each return adds, and the sum
+    /// over all steps separately.
     pub(super) fn entry(
         &self,
         times: &[u128],
@@ -94,7 +95,7 @@ impl ControlFlow {
         by_ways.min(by_steps.fold(0, u128::saturating_add))
     }
 
-    /// What one entry weighs in which no loop goes back.
+    /// The weight of one entry without returns of loops.
     pub(super) fn base(&self, weights: &[u128], measure: Measure, anywhere: bool) -> u128 {
         match &self.form {
             Form::Listed(onward) => {
@@ -109,7 +110,7 @@ impl ControlFlow {
         }
     }
 
-    /// What a return of each loop adds.
+    /// The weight that a return of each loop adds.
     pub(super) fn gains(&self, rounds: &[Rounds], weights: &[u128], measure: Measure) -> Vec<Gain> {
         let weight: Box<dyn Fn(&Back) -> u128> = match &self.form {
             Form::Listed(onward) => {
@@ -135,7 +136,7 @@ impl ControlFlow {
         each.map(gain).collect()
     }
 
-    /// The steps of one round of a loop that weighs most: in a list the heaviest way from where it goes back to, in a graph all
+    /// The steps of the heaviest round of a loop: in a list the heaviest path from its target, in a graph everything
     /// that it repeats.
     pub(super) fn round_of(&self, back: &Back, weights: &[u128]) -> Vec<usize> {
         match &self.form {
@@ -146,7 +147,8 @@ impl ControlFlow {
 }
 
 impl Graph {
-    /// The heaviest chain of steps of which each needs the one before it, at whatever distance; only those of `among` weigh.
+    /// The heaviest chain of steps in which each step needs the one before it, directly or indirectly. Only the steps
+    /// in `among` have a weight.
     pub(super) fn longest(&self, weights: &[u128], among: Option<&Places>) -> u128 {
         let mut up_to = vec![0_u128; self.needs.len()];
         let mut longest = 0;
@@ -165,7 +167,8 @@ impl Graph {
     }
 }
 
-/// `base` with all that returns add; those that count towards the limit are the ones that add most.
+/// `base` plus the weights of all returns. If the limit does not allow all counted returns, the heaviest ones are
+/// used.
 pub(super) fn added(mut gains: Vec<Gain>, most: Option<u128>, base: u128) -> u128 {
     gains.sort_unstable_by(|one, other| other.cmp(one));
     let mut left = most.unwrap_or(u128::MAX);
@@ -180,7 +183,7 @@ pub(super) fn added(mut gains: Vec<Gain>, most: Option<u128>, base: u128) -> u12
     sum
 }
 
-/// What the heaviest way onward from each step weighs, with the step.
+/// The weight of the heaviest path forward from each step, including the step.
 fn ahead(onward: &[Vec<usize>], weights: &[u128]) -> Vec<u128> {
     let mut ahead = weights.to_vec();
     for place in (0..onward.len()).rev() {
@@ -192,16 +195,16 @@ fn ahead(onward: &[Vec<usize>], weights: &[u128]) -> Vec<u128> {
     ahead
 }
 
-/// The same without the step.
+/// The weight of the heaviest path forward from a step, without the step.
 fn behind(onward: &[Vec<usize>], ahead: &[u128], place: usize) -> u128 {
     let next = onward.get(place).into_iter().flatten();
     next.filter_map(|next| ahead.get(*next)).copied().max().unwrap_or(0)
 }
 
-/// The heaviest way from a target of this loop to the step that closes it.
+/// The heaviest path from a target of this loop to the step that closes it.
 fn heaviest_way(onward: &[Vec<usize>], back: &Back, weights: &[u128]) -> Vec<usize> {
     let span = back.end.saturating_sub(back.start).saturating_add(1);
-    // Of each step of the loop, from its first: what the way to the end weighs, and the next step on it.
+    // For each step of the loop from its first: the weight of the path to the end, and the next step on it.
     let mut ways: Vec<Option<(u128, usize)>> = vec![None; span];
     for place in (back.start..=back.end).rev() {
         let index = place.saturating_sub(back.start);
@@ -209,7 +212,7 @@ fn heaviest_way(onward: &[Vec<usize>], back: &Back, weights: &[u128]) -> Vec<usi
         let known = |next: usize| ways.get(next.checked_sub(back.start)?).copied().flatten();
         let nexts = onward.get(place).into_iter().flatten();
         let best = nexts.filter_map(|next| Some((known(*next)?.0, *next))).max_by_key(|(sum, next)| {
-            // Of equal ways the one that leaves out least.
+            // If several paths are equally heavy, the one that skips the fewest steps.
             (*sum, core::cmp::Reverse(*next))
         });
         let here = match best {

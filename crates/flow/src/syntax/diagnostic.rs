@@ -1,7 +1,7 @@
-//! What is wrong with a flow file, and where.
+//! The mistakes of a flow file, with their locations.
 //!
-//! Owns diagnostics, their order, their places, and their form as text with snippets. It does not decide
-//! what is wrong; every reader of this crate adds to [`Problems`] and goes on, so that all mistakes are reported at once.
+//! Owns diagnostics, their order, their locations, and their form as text with snippets. It does not find mistakes:
+//! every reader of this crate adds to [`Problems`] and continues, so that all mistakes are reported at once.
 
 mod located;
 mod render;
@@ -12,38 +12,39 @@ pub use span::{LineColumn, Span};
 
 use envoi_contract::code::Code;
 
-/// More mistakes than these are counted and not shown: no person reads them, and a broken file of a megabyte has thousands.
+/// Further mistakes are counted and not shown. A broken file of a megabyte has thousands, and no person reads them.
 const MAX_KEPT: usize = 100;
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// `FLOW_SYNTAX` for a text that is not YAML, `FLOW_INVALID` for one that is and is no flow, their twins of a
-    /// configuration, `IMPORT_INVALID`, or `NOT_YET_SUPPORTED` for what this build refuses and never ignores.
+    /// `FLOW_SYNTAX` for a text that is not YAML; `FLOW_INVALID` for YAML that is not a valid flow; the corresponding
+    /// codes of a configuration; `IMPORT_INVALID`; or `NOT_YET_SUPPORTED` for a construct that this build refuses and
+    /// does not ignore.
     pub code: Code,
-    /// What is wrong, on one line.
+    /// The mistake, on one line.
     pub message: String,
-    /// Where.
+    /// The location.
     pub span: Span,
-    /// What would have been accepted there; stands beside the marked text.
+    /// The accepted values, shown beside the marked text.
     pub expected: Option<String>,
-    /// What to do.
+    /// Advice.
     pub help: Option<String>,
-    /// Other places that explain it, such as the first of two equal ids.
+    /// Other locations that explain the mistake, such as the first of two equal ids.
     pub labels: Vec<Label>,
 }
 
-/// A second place that belongs to a [`Diagnostic`].
+/// A second location of a [`Diagnostic`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The location.
     pub span: Span,
-    /// What is there.
+    /// An explanation of this location.
     pub text: String,
 }
 
 impl Diagnostic {
-    /// A mistake of this code at this place.
+    /// A mistake with this code at this location.
     #[must_use]
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), span, expected: None, help: None, labels: Vec::new() }
@@ -98,17 +99,17 @@ impl Problems {
         self.found.is_empty()
     }
 
-    /// Whether further ones are only counted. Checks whose work grows with the mistakes may then stop.
+    /// True if further mistakes are only counted. Checks whose work grows with the mistakes may then stop.
     pub(crate) fn full(&self) -> bool {
         self.found.len() >= MAX_KEPT
     }
 
-    /// How many were found; a later call tells whether something was added in between.
+    /// The number of mistakes so far. A caller can compare two results to detect new mistakes.
     pub(crate) fn count(&self) -> usize {
         self.found.len().saturating_add(self.beyond)
     }
 
-    /// Everything found, in the order of the file.
+    /// All mistakes, in the order of the file.
     pub(crate) fn into_report(self, file: &str, text: &str) -> Report {
         let mut diagnostics = self.found;
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
@@ -119,21 +120,22 @@ impl Problems {
     }
 }
 
-/// Everything that is wrong with one file, and with those that it names: never empty.
+/// All mistakes of one file and of the files that it names. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{file}` is not {wanted}: {} found", count(self.found()))]
 pub struct Report {
-    /// As it was named by the caller.
+    /// The name of the file, as the caller gave it.
     pub file: String,
-    /// The text that the spans point into.
+    /// The text to which the spans refer.
     pub text: String,
-    /// What the file should be, in words.
+    /// The expected kind of file, in words.
     pub wanted: &'static str,
-    /// In the order of the file; at most 100.
+    /// The mistakes in the order of the file; at most 100.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many more were found, at least.
+    /// The number of further mistakes; a lower bound.
     pub beyond: usize,
-    /// What is wrong with the files that it names, directly or not. If anything is, this one may have no mistake of its own.
+    /// The mistakes of the files that it names, directly or indirectly. If there are any, this file may have no
+    /// mistake of its own.
     pub others: Vec<Report>,
 }
 
@@ -141,7 +143,7 @@ fn count(problems: usize) -> String {
     if problems == 1 { "1 problem".to_owned() } else { format!("{problems} problems") }
 }
 
-/// Whether rendered text carries terminal colours.
+/// Whether rendered text has terminal colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Colour {
     /// Plain text.
@@ -152,19 +154,19 @@ pub enum Colour {
 }
 
 impl Report {
-    /// How many mistakes there are, in all files.
+    /// The number of mistakes in all files.
     fn found(&self) -> usize {
         let own = self.diagnostics.len().saturating_add(self.beyond);
         self.others.iter().fold(own, |sum, other| sum.saturating_add(other.found()))
     }
 
-    /// For people: each mistake with its line of the file, and how many there are.
+    /// The report as text for people: each mistake with its line of the file, and the number of mistakes.
     #[must_use]
     pub fn render(&self, colour: Colour) -> String {
         render::report(self, colour)
     }
 
-    /// Where a diagnostic begins.
+    /// The location of a diagnostic.
     #[must_use]
     pub fn place(&self, diagnostic: &Diagnostic) -> LineColumn {
         LineColumn::of(&self.text, diagnostic.span.start)

@@ -1,19 +1,20 @@
-//! Every key of the language: which are read, and which are known and not built yet.
+//! Every key of the language: those that are read, and those that are known and not implemented yet.
 //!
-//! Owns the vocabulary alone, so that readers, suggestions and the schema for editors cannot drift apart.
+//! Owns only the vocabulary, so that readers, suggestions and the schema for editors stay consistent.
 
 /// The keys of one kind of mapping.
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
-    /// Where these keys stand, in words: "a step".
+    /// The mapping with these keys, in words: "a step".
     pub(crate) place: &'static str,
-    /// What is read.
+    /// Keys that are read.
     pub(crate) keys: &'static [&'static str],
-    /// What belongs to the language and is not built yet.
+    /// Keys of the language that are not implemented yet.
     pub(crate) later: &'static [&'static str],
 }
 
-/// A word of another language of pipelines, or of another place of this one; where it stands; and what is written in its place.
+/// Words of other pipeline languages, or of other mappings of this one: the mapping, the word, and a hint to the
+/// right key.
 pub(crate) const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("a flow", "name", "did you mean `flow`?"),
     ("a flow", "jobs", "steps stand in the list `steps`; `needs` says what each one waits for"),
@@ -62,7 +63,7 @@ pub(crate) const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("`ask`", "timeout", "did you mean `expires_in`?"),
     ("`retry`", "delay", "did you mean `backoff`?"),
     ("`limits`", "stages", "rounds are bounded by `max_rounds` in `goals`"),
-    // The words of the resolver's input, where `loop_target` is a status and not a step.
+    // Words of the resolver's input, where `loop_target` is a status and not a step.
     ("`routing`", "routing_kind", "did you mean `kind`?"),
     (
         "`routing`",
@@ -71,7 +72,7 @@ pub(crate) const ELSEWHERE: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Mappings within a step, whose keys are sometimes written into the step itself, with the key that each one needs.
+/// Mappings in a step whose keys are sometimes written in the step itself, each with its required key.
 pub(crate) const WITHIN_STEP: &[(&str, &str, &Vocabulary)] = &[
     ("ask", "message", &ASK),
     ("agent", "use", &AGENT),
@@ -143,7 +144,7 @@ pub(crate) const CONFIG: Vocabulary = Vocabulary {
     later: &[],
 };
 
-/// What is kept of the output of commands.
+/// Limits for the stored output of commands.
 pub(crate) const OUTPUT: Vocabulary = Vocabulary { place: "`output`", keys: &["stream"], later: &[] };
 
 pub(crate) const NOTIFY: Vocabulary =
@@ -198,7 +199,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
     later: &["http"],
 };
 
-/// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
+/// Keys of [`STEP`] that determine what a step does. A step has exactly one of them.
 pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "model", "agent"];
 
 pub(crate) const A2A: Vocabulary = Vocabulary {
@@ -241,13 +242,13 @@ pub(crate) const ON_THROTTLED: Vocabulary = Vocabulary {
 pub(crate) const OTHER_PROGRAM: Vocabulary =
     Vocabulary { place: "`then`", keys: &["use", "account", "model", "args"], later: &[] };
 
-/// Keys of [`STEP`] that say something of an agent program alone.
+/// Keys of [`STEP`] that apply only to agent programs.
 pub(crate) const OF_AGENT: &[&str] = &["on_throttled", "idle", "denials"];
 
-/// Keys of [`STEP`] that do nothing beside an agent program.
+/// Keys of [`STEP`] that have no effect with an agent program.
 pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "data", "returns", "cache"];
 
-/// Keys of [`STEP`] that do nothing beside a model.
+/// Keys of [`STEP`] that have no effect with a model.
 pub(crate) const NOT_BESIDE_MODEL: &[&str] = &[
     "inputs",
     "skill",
@@ -262,14 +263,14 @@ pub(crate) const NOT_BESIDE_MODEL: &[&str] = &[
     "cache",
 ];
 
-/// Keys of [`STEP`] that say something of a command alone.
+/// Keys of [`STEP`] that have no effect with another agent.
 pub(crate) const NOT_BESIDE_A2A: &[&str] =
     &["inputs", "skill", "envelope", "data", "files", "isolate", "on_conflict", "returns", "cache"];
 
-/// Keys of [`STEP`] that a step which asks may have.
+/// Keys of [`STEP`] that are allowed with a question.
 pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];
 
-/// Keys of [`STEP`] that a step which runs a flow may have.
+/// Keys of [`STEP`] that are allowed with another flow.
 pub(crate) const BESIDE_FLOW: &[&str] = &[
     "id",
     "flow",
@@ -319,14 +320,15 @@ pub(crate) const ROUTING: Vocabulary = Vocabulary {
     later: &[],
 };
 
-/// Keys of [`ROUTING`] that a step which asks may have.
+/// Keys of [`ROUTING`] that are allowed with a question.
 pub(crate) const ROUTING_OF_ASK: &[&str] = &["next", "loop_to", "max_iterations"];
 
-/// What stands at a key whose value is often written in a form that it has not; `found` is the value, if it is a word or a number.
+/// An example for a key whose value is often written in a wrong form. `found` is the value, if it is a word or a
+/// number.
 pub(crate) fn example(name: &str, found: Option<&str>) -> Option<String> {
-    /// In the place of the value that was found.
+    /// The placeholder for the found value.
     const VALUE: &str = "VALUE";
-    /// By the name of the key: the form with the value that was found in it, and the form without one.
+    /// By the name of the key: an example with the found value, and an example without it.
     const FORMS: &[(&str, &str, &str)] = &[
         ("a step", "- { id: VALUE, run: make }", "- { id: build, run: make }"),
         ("`limits`", "", "limits: { iterations: 12 }"),

@@ -1,6 +1,6 @@
-//! A list that stands in the file, or an expression whose value is one.
+//! A literal list in the file, or an expression whose value is a list.
 //!
-//! Owns both forms, for `for_each` and for `goals`. What the expression may name is checked with all others
+//! Owns both forms, for `for_each` and for `goals`. The names in the expression are checked together with all others
 //! ([`crate::check::expression`]).
 
 use crate::syntax::{
@@ -15,20 +15,20 @@ use envoi_kernel::{
     flow::Expression,
 };
 
-/// The longest list that is written out; a longer one is no list that people write.
+/// Longest literal list. People do not write longer ones.
 const MAX_ITEMS: usize = 1000;
 
-/// A list as it was written.
+/// A list as written.
 #[derive(Debug)]
 pub(crate) enum List<'n> {
-    /// Its items, none of which has an expression in it.
+    /// The items. None of them contains an expression.
     Items(&'n [Node]),
     /// The source of one expression.
     Expression(&'n str),
 }
 
 impl List<'_> {
-    /// As the kernel reads it: a list that is written out is its JSON.
+    /// The list as an expression for the kernel. A literal list becomes its JSON.
     pub(crate) fn expression(&self) -> Expression {
         match self {
             List::Items(items) => Expression(Value::Array(items.iter().map(tree::value).collect()).compact()),
@@ -83,7 +83,7 @@ fn written_out<'n>(
     Some(items)
 }
 
-/// The first text in `node` that looks as if it were to be filled in.
+/// The first text in `node` with an expression.
 pub(crate) fn expression_in(node: &Node) -> Option<&Node> {
     match &node.kind {
         Kind::Scalar(scalar) => scalar.text.contains("${{").then_some(node),

@@ -1,6 +1,6 @@
 //! The spelling of names: ids, variables, inputs, words of a status.
 //!
-//! Owns which texts may name something, and that two steps never have one name. Ids themselves are the kernel's.
+//! Owns the valid spellings, and checks that no two steps have the same name. The kernel owns the id types.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems, Span},
@@ -9,13 +9,13 @@ use crate::syntax::{
 };
 use std::collections::BTreeMap;
 
-/// What an id looks like.
+/// The form of an id, in words.
 pub(crate) const ID: &str = "a lower-case letter, then up to 63 of `a-z 0-9 _ -`";
-/// What the name of an environment variable looks like.
+/// The form of the name of an environment variable, in words.
 pub(crate) const VARIABLE: &str = "a letter or `_`, then letters, digits and `_`";
-/// What the name of an input looks like.
+/// The form of the name of an input, in words.
 pub(crate) const INPUT: &str = "a letter or `_`, then letters, digits, `_` and `-`";
-/// What the word of a status looks like.
+/// The form of the word of a status, in words.
 pub(crate) const WORD: &str = "a letter, then letters, digits, `_` and `-`";
 
 fn spelled(text: &str, first: impl Fn(u8) -> bool, rest: impl Fn(u8) -> bool) -> bool {
@@ -32,13 +32,13 @@ pub(crate) fn is_input(text: &str) -> bool {
     spelled(text, |b| b.is_ascii_alphabetic() || b == b'_', rest)
 }
 
-/// `[A-Za-z][A-Za-z0-9_-]*`, what the resolver reads as a status.
+/// True for `[A-Za-z][A-Za-z0-9_-]*`, which the resolver reads as a status.
 pub(crate) fn is_word(text: &str) -> bool {
     let rest = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     spelled(text, |b| b.is_ascii_alphabetic(), rest)
 }
 
-/// The diagnostic of a text that is no id, with the id that it nearly is.
+/// The diagnostic for an invalid id, with the most similar valid id.
 pub(crate) fn bad_id(span: Span, text: &str, expected: &str) -> Diagnostic {
     let near: String = text
         .to_ascii_lowercase()
@@ -51,7 +51,7 @@ pub(crate) fn bad_id(span: Span, text: &str, expected: &str) -> Diagnostic {
     Diagnostic::invalid(span, format!("`{shown}` is not an id")).expecting(expected).maybe_help(help)
 }
 
-/// The key as the name of an environment variable that is given to commands.
+/// The key as the name of an environment variable for commands.
 pub(crate) fn variable(key: &Key, what: &str, problems: &mut Problems) -> Option<String> {
     let name = key.text.as_str();
     if !is_variable(name) {
@@ -67,14 +67,14 @@ pub(crate) fn variable(key: &Key, what: &str, problems: &mut Problems) -> Option
     Some(name.to_owned())
 }
 
-/// The ids given so far.
+/// The ids so far.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     first: BTreeMap<String, Span>,
 }
 
 impl Names {
-    /// Gives an id to a step, unless another one has it, in whatever case.
+    /// Records the id of a step, unless another step has it, ignoring case.
     pub(crate) fn claim(&mut self, id: &Spanned<String>, problems: &mut Problems) {
         let folded = id.value.to_ascii_lowercase();
         match self.first.get(&folded) {

@@ -1,6 +1,6 @@
-//! Paths of a flow file: the workspace, the folder of a step, globs of artifacts.
+//! Paths in a flow file: the workspace, the folder of a step, globs of artifacts.
 //!
-//! Owns what may be written; it never looks at a disk.
+//! Owns the valid forms. It never accesses a disk.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems, Span},
@@ -10,7 +10,7 @@ use crate::syntax::{
 use envoi_kernel::path::outside;
 use globset::GlobBuilder;
 
-/// The folder in which commands run, relative to the flow file; it may lead upward.
+/// The folder in which commands run, relative to the flow file. It may begin with `..`.
 pub(crate) fn workspace(node: &Node, problems: &mut Problems) -> Option<String> {
     let text = fixed(node, "`workspace`", problems)?;
     if text.starts_with('/') {
@@ -20,7 +20,7 @@ pub(crate) fn workspace(node: &Node, problems: &mut Problems) -> Option<String> 
     Some(text.to_owned())
 }
 
-/// A string in which nothing is filled in.
+/// A string without expressions.
 pub(crate) fn fixed<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> Option<&'n str> {
     let text = read::text(node, name, problems)?;
     without_expression(node.span, text, name, problems)
@@ -40,7 +40,7 @@ pub(crate) fn without_expression<'t>(
     Some(text)
 }
 
-/// A folder inside the workspace, in which expressions may stand.
+/// A folder inside the workspace; expressions are allowed.
 pub(crate) fn inside<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> Option<&'n str> {
     let text = read::text(node, name, problems)?;
     match outside(text) {
@@ -70,7 +70,7 @@ pub(crate) fn globs(node: &Node, name: &str, problems: &mut Problems) -> Vec<Str
         .collect()
 }
 
-/// What is wrong with a glob, if anything is.
+/// The mistake in a glob, if there is one.
 fn bad_glob(span: Span, glob: &str, what: &str) -> Option<Diagnostic> {
     let refused = |message: String| Some(Diagnostic::invalid(span, message));
     if let Some(why) = outside(glob) {

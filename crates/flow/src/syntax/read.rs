@@ -1,7 +1,7 @@
-//! From nodes to values: the readers that every part of the language shares.
+//! Converts nodes to values: the readers for all parts of the language.
 //!
-//! Owns what a string, a list, an integer, a duration or one of some words is, and how a mistake in one is reported. Each
-//! reader answers `None` after it has added the reason to the problems.
+//! Owns the definitions of a string, a list, an integer, a duration and a choice of words, and the reports of
+//! mistakes in them. Each reader returns `None` after it has added a problem.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems, Span},
@@ -12,24 +12,24 @@ use crate::syntax::{
 use envoi_contract::code::Code;
 use std::ops::RangeInclusive;
 
-/// A value and where it was written.
+/// A value and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spanned<T> {
     pub(crate) value: T,
     pub(crate) span: Span,
 }
 
-/// How many unknown keys of a mapping are taken for misspelt ones.
+/// The number of unknown keys of a mapping that are checked for typos.
 const MISSPELT: usize = 10;
 
-/// The members of a mapping whose keys have been checked.
+/// The members of a mapping whose keys were checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'n> {
     members: &'n [(Key, Node)],
 }
 
 impl<'n> Fields<'n> {
-    /// The members of `node`; unknown keys and keys that are not built yet are reported at once.
+    /// The members of `node`. Unknown keys, and keys that are not implemented yet, are reported at once.
     pub(crate) fn of(node: &'n Node, vocabulary: &Vocabulary, problems: &mut Problems) -> Option<Self> {
         let members = mapping(node, vocabulary.place, problems)?;
         for (key, _) in members {
@@ -46,7 +46,8 @@ impl<'n> Fields<'n> {
         self.members.iter().find(|(key, _)| key.text == name).map(|(key, node)| (key, node))
     }
 
-    /// Whether `name` is absent and an unknown key was probably meant to be it, so that its absence is no second mistake.
+    /// True if `name` is absent and an unknown key was probably meant as `name`. The missing key is then not reported
+    /// as another mistake.
     pub(crate) fn misspelt(&self, name: &str, vocabulary: &Vocabulary) -> bool {
         let known = |word: &str| vocabulary.words().any(|known| known == word);
         let mut unknown = self.keys().filter(|key| !known(&key.text)).take(MISSPELT);
@@ -68,7 +69,8 @@ fn elsewhere(name: &str, vocabulary: &Vocabulary) -> Option<&'static str> {
     found.map(|(.., instead)| *instead)
 }
 
-/// A key that was written one level too high: into the mapping that the step has, or else into the first that could have it.
+/// A hint for a key that belongs into a mapping of the step: a mapping that the step has, or else the first one that
+/// allows the key.
 fn deeper(name: &str, members: &[(Key, Node)]) -> Option<String> {
     let could = || keys::WITHIN_STEP.iter().filter(|(.., of)| of.keys.contains(&name));
     let has = |place: &str| members.iter().any(|(key, _)| key.text == place);
@@ -98,13 +100,13 @@ fn check_key(key: &Key, members: &[(Key, Node)], vocabulary: &Vocabulary, proble
     problems.add(unknown.help(meant));
 }
 
-/// Something of the language that this build does not carry out.
+/// The diagnostic for a part of the language that this build does not support.
 pub(crate) fn not_yet(span: Span, what: &str) -> Diagnostic {
     Diagnostic::new(Code::NotYetSupported, span, format!("{what} is not supported yet"))
         .help("this version of Envoi refuses what it would have to ignore")
 }
 
-/// `` `a`, `b` or `c` ``
+/// Lists words as `` `a`, `b` or `c` ``.
 pub(crate) fn listed(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {
@@ -142,12 +144,12 @@ pub(crate) fn list<'n>(
     }
 }
 
-/// The members of a [`mapping`]; none where there is a problem instead.
+/// The members of a [`mapping`]; empty after a problem.
 pub(crate) fn entries<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> &'n [(Key, Node)] {
     mapping(node, name, problems).unwrap_or(&[])
 }
 
-/// The items of a [`list`]; none where there is a problem instead.
+/// The items of a [`list`]; empty after a problem.
 pub(crate) fn items<'n>(node: &'n Node, name: &str, expected: &str, problems: &mut Problems) -> &'n [Node] {
     list(node, name, expected, problems).unwrap_or(&[])
 }
@@ -159,7 +161,7 @@ fn scalar(node: &Node) -> Option<&Scalar> {
     }
 }
 
-/// The text of a scalar that is a string, without a problem where it is not one.
+/// The text of a scalar that is a string; `None` without a problem otherwise.
 pub(crate) fn as_text(node: &Node) -> Option<&str> {
     scalar(node).filter(|scalar| scalar.meaning() == Meaning::Text).map(|scalar| scalar.text.as_str())
 }
@@ -169,7 +171,7 @@ pub(crate) fn as_token(node: &Node) -> Option<&str> {
     scalar(node).filter(|scalar| scalar.meaning() != Meaning::Null).map(|scalar| scalar.text.as_str())
 }
 
-/// A string that is neither blank nor holds a NUL.
+/// A string that is not blank and contains no NUL.
 pub(crate) fn text<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> Option<&'n str> {
     let Some(text) = as_text(node) else {
         let quote = as_token(node).map(|token| format!("in quotes it is a string: \"{token}\""));
@@ -178,7 +180,7 @@ pub(crate) fn text<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> O
     usable(node.span, text, name, problems)
 }
 
-/// A string, number or boolean as the text in which it was written: what commands and variables take.
+/// A string, number or boolean as the text that was written, for commands and variables.
 pub(crate) fn token<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> Option<&'n str> {
     match as_token(node) {
         Some(token) => without_nul(node.span, token, name, problems),
@@ -212,7 +214,7 @@ pub(crate) fn boolean(node: &Node, name: &str, problems: &mut Problems) -> Optio
     refuse(problems, mismatch(node, name, "`true` or `false`").maybe_help(meant))
 }
 
-/// A whole number within `range`.
+/// An integer within `range`.
 pub(crate) fn integer(
     node: &Node,
     name: &str,
@@ -229,7 +231,7 @@ pub(crate) fn integer(
     }
 }
 
-/// One of `words`, by its place among them.
+/// The value for one of `words`.
 pub(crate) fn choice<T: Clone>(
     node: &Node,
     name: &str,
@@ -245,7 +247,7 @@ pub(crate) fn choice<T: Clone>(
     refuse(problems, mismatch(node, name, &expected).maybe_help(did_you_mean(token, known)))
 }
 
-/// `500ms`, `10s`, `30m`, `2h` or `1d`, in milliseconds.
+/// Reads `500ms`, `10s`, `30m`, `2h` or `1d`, in milliseconds.
 pub(crate) fn duration(node: &Node, name: &str, problems: &mut Problems) -> Option<u64> {
     let token = as_token(node).unwrap_or_default();
     match parse_duration(token) {
@@ -258,7 +260,7 @@ pub(crate) fn duration(node: &Node, name: &str, problems: &mut Problems) -> Opti
     }
 }
 
-/// Like [`duration`]; `0s` is one as well.
+/// Like [`duration`], but `0s` is allowed.
 pub(crate) fn duration_or_zero(node: &Node, name: &str, problems: &mut Problems) -> Option<u64> {
     match parse_duration(as_token(node).unwrap_or_default()) {
         Some(0) => Some(0),
@@ -266,10 +268,10 @@ pub(crate) fn duration_or_zero(node: &Node, name: &str, problems: &mut Problems)
     }
 }
 
-/// What a duration looks like.
+/// The form of a duration, in words.
 pub(crate) const DURATION: &str = "a duration such as `500ms`, `10s`, `30m`, `2h` or `1d`";
 
-/// The longest duration: what a contract's integers hold.
+/// The longest duration: the largest integer of the contracts.
 const MAX_DURATION_MS: u64 = (1 << 53) - 1;
 
 /// Milliseconds of a duration such as `500ms`, `10s`, `30m`, `2h` or `1d`; `None` for anything else.
@@ -290,7 +292,7 @@ pub fn parse_duration(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit).filter(|millis| *millis <= MAX_DURATION_MS)
 }
 
-/// A duration as [`parse_duration`] reads it, in the largest unit that leaves no rest.
+/// A duration that [`parse_duration`] reads, in the largest unit without a remainder.
 ///
 /// ```
 /// assert_eq!(envoi_flow::written_duration(5_400_000), "90m");
@@ -307,7 +309,7 @@ pub fn written_duration(millis: u64) -> String {
     found.unwrap_or_else(|| format!("{millis}ms"))
 }
 
-/// A list of strings, each of them not blank.
+/// A list of strings that are not blank.
 pub(crate) fn texts(node: &Node, name: &str, problems: &mut Problems) -> Vec<Spanned<String>> {
     let items = items(node, name, "a list of strings", problems);
     items
@@ -319,7 +321,7 @@ pub(crate) fn texts(node: &Node, name: &str, problems: &mut Problems) -> Vec<Spa
         .collect()
 }
 
-/// Adds a problem and answers `None`.
+/// Adds a problem and returns `None`.
 pub(crate) fn refuse<T>(problems: &mut Problems, diagnostic: Diagnostic) -> Option<T> {
     problems.add(diagnostic);
     None

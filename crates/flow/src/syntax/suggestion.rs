@@ -1,13 +1,13 @@
-//! "Did you mean": the nearest of the words that would have been accepted.
+//! "Did you mean": finds the accepted word that is most similar.
 //!
-//! Which words are candidates is the caller's to say.
+//! The caller provides the candidates.
 
-/// A help line naming the candidate nearest to `found`, if one is near.
+/// A help line with the candidate most similar to `found`, if one is similar enough.
 pub(crate) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(found, candidates).map(|word| format!("did you mean `{word}`?"))
 }
 
-/// The candidate nearest to `found`, if one is near ([`envoi_contract::suggestion::nearest`]).
+/// The candidate most similar to `found`, if one is similar enough ([`envoi_contract::suggestion::nearest`]).
 pub(crate) fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     envoi_contract::suggestion::nearest(found, &candidates, false)

@@ -1,6 +1,6 @@
 //! The file as a JSON value.
 //!
-//! Owns what a node means as JSON, and the digest of a whole file.
+//! Owns the conversion of nodes to JSON, and the digest of a whole file.
 
 use crate::syntax::yaml::{Kind, Meaning, Node, Scalar};
 use envoi_contract::{
@@ -9,7 +9,7 @@ use envoi_contract::{
 };
 use std::collections::BTreeMap;
 
-/// Member order and number tokens survive.
+/// The node as JSON. Member order and number tokens are kept.
 pub(crate) fn value(node: &Node) -> Value {
     match &node.kind {
         Kind::Scalar(scalar) => scalar_value(scalar),
@@ -20,7 +20,7 @@ pub(crate) fn value(node: &Node) -> Value {
     }
 }
 
-/// The value of a mapping without the member of this name.
+/// The value of a mapping without the member `name`.
 pub(crate) fn value_without(node: &Node, name: &str) -> Value {
     match &node.kind {
         Kind::Mapping(members) => {
@@ -46,13 +46,13 @@ fn scalar_value(scalar: &Scalar) -> Value {
     }
 }
 
-/// SHA-256 of the tree as compact JSON with members sorted by code point: comments, order of keys and style of quoting do
-/// not count, and neither do defaults, which are not in the tree.
+/// SHA-256 of the tree as compact JSON, with members sorted by code point. Comments, the order of keys and the
+/// quoting style do not affect it. Defaults do not either, because they are not in the tree.
 pub(crate) fn digest(root: &Node) -> Digest {
     Digest::of(sorted(&value(root)).compact().as_bytes())
 }
 
-/// As [`digest`], of a file and of those that it names, by their paths.
+/// Like [`digest`], for a file and the files that it names, by their paths.
 pub(crate) fn digest_with(root: &Node, parts: BTreeMap<String, Value>) -> Digest {
     let parts = Value::Object(parts.into_iter().collect());
     Digest::of(sorted(&Value::Array(vec![value(root), parts])).compact().as_bytes())

@@ -1,8 +1,8 @@
-//! YAML text as a tree that knows its places.
+//! YAML text as a tree with locations.
 //!
-//! Owns which YAML is read: the 1.2 core schema with strict booleans, one document, plain keys. Anchors, aliases, tags,
-//! merge keys and complex keys are refused, because a flow is read by people who must see what runs. It knows nothing of
-//! flows.
+//! Owns the supported subset of YAML: the 1.2 core schema with strict booleans, one document, plain keys. Anchors,
+//! aliases, tags, merge keys and complex keys are refused, because people who read a flow must see what runs. It does
+//! not depend on the content of flows.
 
 mod scalar;
 
@@ -11,22 +11,22 @@ pub(crate) use scalar::{Meaning, shortened};
 use crate::syntax::diagnostic::{Diagnostic, Problems, Span};
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
 
-/// Deeper nesting is refused; a flow needs about six levels, a schema of an input a few more.
+/// Largest nesting depth. A flow needs about six levels, and the schema of an input a few more.
 const MAX_DEPTH: usize = 64;
 
-/// A piece of the file.
+/// A part of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) span: Span,
     pub(crate) kind: Kind,
 }
 
-/// What a [`Node`] holds.
+/// The content of a [`Node`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     Scalar(Scalar),
     Sequence(Vec<Node>),
-    /// In the order of the file; keys are unique.
+    /// In the order of the file, with unique keys.
     Mapping(Vec<(Key, Node)>),
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Key {
     pub(crate) text: String,
 }
 
-/// A text and whether it was written without quotes.
+/// A text, and whether it was written without quotes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scalar {
     pub(crate) text: String,
@@ -45,7 +45,7 @@ pub(crate) struct Scalar {
 }
 
 impl Node {
-    /// What it is, in words that finish "found …".
+    /// The kind of the node, in words that complete "found …".
     pub(crate) fn described(&self) -> String {
         match &self.kind {
             Kind::Sequence(_) => "a list".to_owned(),
@@ -55,15 +55,15 @@ impl Node {
     }
 }
 
-/// Reads one document. `None`: nothing could be read, and `problems` says why. A tree with problems is good enough to look
-/// for more of them.
+/// Reads one document. `None` if nothing could be read; `problems` has the reason. A tree with problems can still be
+/// searched for more of them.
 pub(crate) fn compose(text: &str, problems: &mut Problems) -> Option<Node> {
     let mut composer =
         Composer { parser: Parser::new_from_str(text), offsets: Offsets::of(text), text, problems };
     composer.document().unwrap_or_default()
 }
 
-/// The value of a line `key: value`, if its second colon, which another key would have, stands at `at`.
+/// The value of a line `key: value` if a second colon, as of another key, is at the offset `at`.
 fn value_with_a_colon(text: &str, at: usize) -> Option<&str> {
     let start = text.get(..at)?.rfind('\n').map_or(0, |end| end.saturating_add(1));
     let line = text.get(start..)?.lines().next()?;
@@ -75,7 +75,7 @@ fn value_with_a_colon(text: &str, at: usize) -> Option<&str> {
     (is_key && is_plain && comes_later && (value.contains(": ") || value.ends_with(':'))).then_some(value)
 }
 
-/// Reading cannot go on; the reason is among the problems.
+/// Reading cannot continue; the reason is in the problems.
 struct Stop;
 
 struct Composer<'a, 'p> {
@@ -205,7 +205,7 @@ impl<'a> Composer<'a, '_> {
         }
     }
 
-    /// A plain or quoted key; anything else is refused and its member left out.
+    /// A plain or quoted key. Any other key is refused, and its member is left out.
     fn key(&mut self, node: Node) -> Option<Key> {
         let span = node.span;
         match node.kind {
@@ -228,7 +228,7 @@ impl<'a> Composer<'a, '_> {
         }
     }
 
-    /// `key: {{ x }}` and `key: ${{ x }}` without quotes are what people write by mistake.
+    /// Help for `key: {{ x }}` and `key: ${{ x }}` without quotes, which people write by mistake.
     fn braces_help(&self, span: Span) -> Option<String> {
         let from = span.start.saturating_sub(2);
         let around = self.text.get(from..).unwrap_or_default();
@@ -251,7 +251,7 @@ impl<'a> Composer<'a, '_> {
         }
     }
 
-    /// The property that begins with `mark` in front of a node, or the node where it cannot be found.
+    /// The span of the property that begins with `mark` before a node, or the span of the node if there is none.
     fn written_before(&self, span: Span, mark: char) -> Span {
         let before = self.text.get(..span.start).unwrap_or_default();
         match before.rfind(mark) {
@@ -263,7 +263,7 @@ impl<'a> Composer<'a, '_> {
         }
     }
 
-    /// Without the white space and line ends that the parser counts to some scalars.
+    /// The span without the white space and line breaks that the parser includes at the end of some scalars.
     fn trimmed(&self, span: Span) -> Span {
         let inside = self.text.get(span.start..span.end).unwrap_or_default();
         Span::new(span.start, span.start.saturating_add(inside.trim_end().len()))
@@ -282,7 +282,7 @@ fn null(span: Span) -> Node {
     Node { span, kind: Kind::Scalar(Scalar { text: String::new(), plain: true }) }
 }
 
-/// An absent value is reported where its key stands; the parser places it at whatever follows.
+/// Moves the location of an absent value to its key, because the parser puts it at whatever follows.
 fn place_null(mut value: Node, key: Span) -> Node {
     if matches!(&value.kind, Kind::Scalar(scalar) if scalar.plain && scalar.text.is_empty()) {
         value.span = key;
@@ -290,15 +290,15 @@ fn place_null(mut value: Node, key: Span) -> Node {
     value
 }
 
-/// From its first character to the end of its last member, or to its closing bracket.
+/// The span from the first character to the end of the last member, or to the closing bracket.
 fn collection(start: Span, end: Span, last: Option<Span>) -> Span {
     let closed = if end.end > end.start { Some(end.end) } else { None };
     Span::new(start.start, closed.or(last.map(|span| span.end)).unwrap_or(start.end))
 }
 
-/// From the parser's places, counted in characters, to bytes.
+/// Converts the parser's positions, which count characters, to bytes.
 struct Offsets {
-    /// One entry a character and one for the end; empty where characters and bytes are the same.
+    /// One entry per character, and one for the end. Empty if characters and bytes are the same.
     bytes: Vec<usize>,
     length: usize,
 }

@@ -1,20 +1,20 @@
-//! The form of a question: its defaults filled in, and checked against its schema.
+//! The form of a question: fills in its defaults, and checks it against its schema.
 //!
-//! The schema stands in the flow that a run is pinned to. [`complete`] is the only place that fills in defaults and decides
-//! whether a form fits; the engine calls it for every answer, whatever way the answer came in.
+//! The schema is part of the flow to which a run is pinned. Only [`complete`] fills in defaults and decides whether a
+//! form fits. The engine calls it for every answer, however the answer arrived.
 //!
-//! JSON Schema lets a form have members that the schema does not name. A form is filled in by people, and a member that it does
-//! not name is most often a misspelt one. So it is refused, unless the schema says what it lets in besides its fields.
+//! JSON Schema allows a form to have members that the schema does not name. People fill in forms, and such a member
+//! is usually a typo. It is therefore refused, unless the schema says which other members it allows.
 
 use crate::syntax::{suggestion::nearest, yaml::shortened};
 use crate::values::json_schema::{Mismatch, Schema};
 use core::fmt;
 use envoi_contract::json::{Object, Value};
 
-/// Everything that is wrong with a form.
+/// All mistakes in a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormErrors {
-    /// One line each.
+    /// One line per mistake.
     lines: Vec<String>,
 }
 
@@ -26,8 +26,10 @@ impl fmt::Display for FormErrors {
 
 impl core::error::Error for FormErrors {}
 
+/// Checks a form against its schema.
+///
 /// # Errors
-/// Every place where the form does not fit, with the place as a JSON pointer.
+/// Every location at which the form does not fit, as a JSON pointer.
 fn check(schema: &Value, form: &Value) -> Result<(), FormErrors> {
     let wrong = match Schema::new(schema) {
         Ok(schema) => schema.check(form),
@@ -41,7 +43,7 @@ fn line(mismatch: &Mismatch) -> String {
     if place.is_empty() { mismatch.reason.clone() } else { format!("{place}: {}", mismatch.reason) }
 }
 
-/// Keywords beside `properties` that say of more members whether they are let in.
+/// Keywords besides `properties` that determine whether other members are allowed.
 const LETS_IN_MORE: [&str; 14] = [
     "$dynamicRef",
     "$ref",
@@ -59,7 +61,7 @@ const LETS_IN_MORE: [&str; 14] = [
     "unevaluatedProperties",
 ];
 
-/// The members of a form that are no fields, where the schema lets in no others.
+/// The members of a form that are not fields, if the schema allows no others.
 fn unknown_fields(schema: &Value, form: &Value) -> Vec<String> {
     let fields = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty());
     let (Some(fields), Some(members)) = (fields, form.as_object()) else { return Vec::new() };
@@ -79,7 +81,7 @@ fn without(form: Value, unknown: &[String]) -> Value {
     Value::Object(kept.map(|(name, value)| (name.to_owned(), value.clone())).collect())
 }
 
-/// A line that says so, with the field that was meant or those that there are.
+/// The message for an unknown member, with the field that was probably meant, or the existing fields.
 fn unknown_field(name: &str, schema: &Value) -> String {
     let fields = schema.get("properties").and_then(Value::as_object);
     let fields: Vec<&str> = fields.into_iter().flat_map(Object::keys).collect();
@@ -90,7 +92,7 @@ fn unknown_field(name: &str, schema: &Value) -> String {
     }
 }
 
-/// The most fields that a line names.
+/// The largest number of fields that a message lists.
 const MOST_NAMED: usize = 10;
 
 fn listed(fields: &[&str]) -> String {
@@ -104,22 +106,22 @@ fn listed(fields: &[&str]) -> String {
 /// One field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Its member's name.
+    /// The name of its member.
     pub name: String,
     /// The label that people see: the schema's `title`, else the name.
     pub title: String,
-    /// More about it.
+    /// The description.
     pub description: Option<String>,
-    /// Whether the form is not whole without it.
+    /// True if the form is incomplete without it.
     pub required: bool,
     /// The value when none is given.
     pub default: Option<Value>,
-    /// The only values that it takes, if it is a choice.
+    /// The allowed values, if it is a choice.
     pub choices: Vec<Value>,
     schema: Value,
 }
 
-/// The schema of a field with what it may refer to.
+/// The schema of a field, with the definitions that it may refer to.
 pub(crate) fn on_its_own(field: Value, whole: &Value) -> Value {
     let Value::Object(mut members) = field else { return field };
     for key in ["$defs", "definitions"] {
@@ -155,7 +157,7 @@ pub fn fields(schema: &Value) -> Vec<Field> {
     properties.into_iter().flat_map(|all| all.iter().map(|(name, field)| read(name, field))).collect()
 }
 
-/// The values of a field whose branches allow one value each.
+/// The values of a field whose `oneOf` or `anyOf` branches allow one value each.
 fn branches_of_one(field: &Value) -> Vec<Value> {
     let branches = ["oneOf", "anyOf"].into_iter().find_map(|keyword| match field.get(keyword) {
         Some(Value::Array(branches)) => Some(branches),
@@ -165,13 +167,13 @@ fn branches_of_one(field: &Value) -> Vec<Value> {
     values.collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The form that an answer stands for: what was given, with the defaults of the fields that it leaves out.
+/// The complete form of an answer: the given members, and the defaults of missing fields.
 ///
-/// An answer without a form gives no field, so it is complete where the defaults are.
+/// An answer without a form has no members, so it is complete if the defaults are.
 ///
 /// # Errors
-/// The form does not fit: every place where it does not. A field that is required and has neither a value nor a default is
-/// named, and so is a member that is no field, unless the schema says that there may be others.
+/// Every location at which the form does not fit. This includes required fields without a value and a default, and
+/// members that are not fields, unless the schema allows others.
 pub fn complete(schema: &Value, given: Option<&Value>) -> Result<Value, FormErrors> {
     let form = match given {
         None => with_defaults(schema, Object::default()),
@@ -183,7 +185,7 @@ pub fn complete(schema: &Value, given: Option<&Value>) -> Result<Value, FormErro
         check(schema, &form)?;
         return Ok(form);
     }
-    // Other mistakes are reported too, but members that are no fields only once.
+    // Other mistakes are reported too, but each unknown member only once.
     let mut lines: Vec<String> = unknown.iter().map(|name| unknown_field(name, schema)).collect();
     if let Err(errors) = check(schema, &without(form, &unknown)) {
         lines.extend(errors.lines);
@@ -201,7 +203,7 @@ fn with_defaults(schema: &Value, mut given: Object) -> Value {
 }
 
 impl Field {
-    /// What it takes, for people: `text`, `yes or no`, `blog, mail`.
+    /// The accepted values, for people: `text`, `yes or no`, `blog, mail`.
     #[must_use]
     pub fn expects(&self) -> String {
         if !self.choices.is_empty() {
@@ -211,13 +213,13 @@ impl Field {
         if words.is_empty() { "text".to_owned() } else { words.join(", or ") }
     }
 
-    /// The value that a person's words stand for, checked against the field's own schema.
+    /// Converts a person's text to a value, and checks it against the field's schema.
     ///
-    /// The words stand for themselves where the schema takes that text, and else for the value of it that it takes: yes or no, or what
-    /// they say as JSON.
+    /// The text itself is the value if the schema accepts it. Otherwise the value is the accepted interpretation of
+    /// the text: yes or no, or the text as JSON.
     ///
     /// # Errors
-    /// What the field takes, or what is wrong with the value.
+    /// The values that the field accepts, or the mistake in the value.
     pub fn parse(&self, text: &str) -> Result<Value, NotAValue> {
         let trimmed = text.trim();
         let chosen = self.choices.iter().find(|choice| spoken(choice).eq_ignore_ascii_case(trimmed));
@@ -229,7 +231,8 @@ impl Field {
         if let Some(value) = meant.iter().find(|value| check(value).is_ok()) {
             return Ok(value.clone());
         }
-        // Of a number that is too large, that is what is wrong; of a word in place of one, what the field takes.
+        // If the value has the right type, its mistake is reported. For a value of another type, the accepted values
+        // are.
         let words = expected(&self.schema);
         let read = meant.iter().skip(1).find(|value| words.contains(&kind_of(value)));
         let takes_text = words.is_empty() || words.contains(&"text");
@@ -242,18 +245,18 @@ impl Field {
     }
 }
 
-/// Why words are no value of a field.
+/// The reason why a text is not a value of a field.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAValue {
-    /// They are of another kind than the field takes.
+    /// The text has another type than the field. Contains the accepted values.
     #[error("expected {0}")]
     Expected(String),
-    /// They are a value that the schema of the field refuses.
+    /// The schema of the field refuses the value.
     #[error(transparent)]
     Misfit(FormErrors),
 }
 
-/// What a schema says that it takes, for people, each kind once. Empty where it does not say.
+/// The types that a schema accepts, for people, without duplicates. Empty if it does not say.
 fn expected(schema: &Value) -> Vec<&'static str> {
     let mut words = Vec::new();
     let types = match schema.get("type") {
@@ -285,7 +288,7 @@ fn expected(schema: &Value) -> Vec<&'static str> {
     words
 }
 
-/// The word of [`expected`] for a value that is no text.
+/// The word of [`expected`] for a value that is not a text.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Bool(_) => "yes or no",
@@ -298,7 +301,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// All that a person's words may stand for, the words themselves first.
+/// All possible interpretations of a person's text. The text itself comes first.
 fn meanings(text: &str) -> Vec<Value> {
     let trimmed = text.trim();
     let truth = match trimmed.to_ascii_lowercase().as_str() {
@@ -310,11 +313,11 @@ fn meanings(text: &str) -> Vec<Value> {
     [Some(Value::from(text)), truth.map(Value::from), json].into_iter().flatten().collect()
 }
 
-/// The members that `name=text` pairs stand for. A field reads its text by its own schema ([`Field::parse`]); any other member
-/// is the text, unless the schema refuses that and takes what the text says as JSON.
+/// Converts `name=text` pairs to members. A field interprets its text by its own schema ([`Field::parse`]). Any other
+/// member is the text, unless the schema refuses that and accepts the text as JSON.
 ///
 /// # Errors
-/// The name of the field, and what was expected.
+/// The name of the field, and the expected value.
 pub fn read_members<'t>(
     schema: &Value,
     given: impl IntoIterator<Item = (&'t str, &'t str)>,
@@ -338,7 +341,8 @@ pub fn read_members<'t>(
             form.insert(name, value.clone());
             check(schema, &with_defaults(schema, form)).map_or_else(|errors| errors.lines.len(), |()| 0)
         };
-        // The first of those with the fewest mistakes: what else is wrong with the form is wrong with each.
+        // The first interpretation with the fewest mistakes, because other mistakes of the form occur with each of
+        // them.
         let best = meanings(text).into_iter().min_by_key(mistakes);
         members.insert(name, best.unwrap_or_else(|| Value::from(text)));
     }

@@ -1,6 +1,6 @@
 //! A file of variables: `NAME=value` on each line.
 //!
-//! Owns how it is written. Reads no file: text is an argument. Nothing is expanded.
+//! Owns its syntax. Reads no file: the text is an argument. Nothing is expanded.
 
 use crate::syntax::names::is_variable;
 use core::fmt;
@@ -8,37 +8,37 @@ use core::fmt;
 /// A line that is not an assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineError {
-    /// From 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What is wrong, without the value.
+    /// The reason, without the value.
     pub reason: NotAssigned,
 }
 
-/// Why a line is no assignment. The value is not in it: it may be a secret.
+/// The reason why a line is not an assignment. It does not contain the value, which may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAssigned {
     /// There is no `=`.
     #[error("expected `NAME=value`")]
     NoEqualsSign,
-    /// No variable can have the name.
+    /// The name is not valid for a variable.
     #[error("what stands before `=` cannot name a variable")]
     NoName,
-    /// Only Envoi sets it.
+    /// The variable is reserved for Envoi.
     #[error("`{name}` begins `ENVOI_`; such variables are set by Envoi")]
     Reserved {
         /// The name.
         name: String,
     },
-    /// No variable can have the value.
+    /// The value is not valid for a variable.
     #[error("the value of `{name}` has a NUL character")]
     Nul {
         /// The name.
         name: String,
     },
-    /// Only a comment may follow the value.
+    /// Text other than a comment follows the closing quote.
     #[error("something stands behind the closing quote")]
     BehindTheQuote,
-    /// A value is one line.
+    /// The quote is not closed on the same line.
     #[error("a quote is not closed in its line")]
     OpenQuote,
 }
@@ -51,10 +51,10 @@ impl fmt::Display for LineError {
 
 impl core::error::Error for LineError {}
 
-/// The variables of a file, in its order; a later one of the same name counts.
+/// The variables of a file, in its order. If a name is repeated, the last value counts.
 ///
 /// # Errors
-/// The first line that is not an assignment. Its value is not in the message: it may be a secret.
+/// The first line that is not an assignment. The message does not contain its value, which may be a secret.
 pub fn parse(text: &str) -> Result<Vec<(String, String)>, LineError> {
     let mut variables: Vec<(String, String)> = Vec::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -94,7 +94,7 @@ fn assignment(line: &str) -> Result<(String, String), NotAssigned> {
     Ok((name.to_owned(), value))
 }
 
-/// What stands before the closing quote; nothing but a comment may follow it.
+/// The text before the closing quote. Only a comment may follow the quote.
 fn quoted(text: &str, quote: char) -> Result<String, NotAssigned> {
     let mut value = String::new();
     let mut letters = text.chars();

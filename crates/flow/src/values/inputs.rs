@@ -1,7 +1,7 @@
-//! The values that a run is given, against the inputs that its flow declares.
+//! Checks the inputs of a run against the inputs that its flow declares.
 //!
-//! Owns defaults, unknown and missing names, and the reading of `name=value` from a command line. What a declaration may
-//! say is checked when the flow is loaded.
+//! Owns defaults, unknown and missing names, and the interpretation of `name=value` from a command line. Declarations
+//! are checked when the flow is loaded.
 
 use crate::syntax::suggestion::did_you_mean;
 use crate::values::json_schema::{Mismatch, Schema, shown};
@@ -9,16 +9,16 @@ use core::fmt;
 use envoi_contract::json::{self, MAX_PART_DEPTH, Object, Value};
 use envoi_kernel::flow::{Flow, InputDecl, InputMisfit};
 
-/// The most bytes that the inputs of a run have together, as compact JSON.
+/// Largest size of all inputs of a run together, as compact JSON.
 pub const MAX_INPUT_BYTES: usize = 1024 * 1024;
 
-/// What is wrong with one input.
+/// A mistake in one input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// The flow declares no input of this name.
     #[error("there is no input `{name}`; {}", help.as_deref().unwrap_or("the flow declares none of that name"))]
     Unknown {
-        /// As it was given.
+        /// The name as given.
         name: String,
         /// The name that was probably meant, in a sentence.
         help: Option<String>,
@@ -29,40 +29,40 @@ pub enum InputError {
         /// The declared name.
         name: String,
     },
-    /// The value does not fit the schema of the input.
+    /// The value does not fit the input's schema.
     #[error("input `{name}`{}: {reason}", within(path))]
     Mismatch {
         /// The declared name.
         name: String,
-        /// Names and indices that lead to the part that does not fit; empty for the whole value.
+        /// The path of names and indexes to the part that does not fit; empty for the whole value.
         path: Vec<String>,
-        /// In words.
+        /// The reason, in words.
         reason: String,
     },
-    /// All of them together have too many bytes: they stand in the run's first event and in its envelope.
+    /// All inputs together are too large. They are stored in the run's first event and in its envelope.
     #[error(
         "the inputs have {bytes} bytes together, and at most {MAX_INPUT_BYTES} can be given; give the path of a file"
     )]
     TooLarge {
-        /// As compact JSON.
+        /// The size as compact JSON.
         bytes: usize,
     },
-    /// The value is nested too deeply to stand in other documents.
+    /// The value is nested too deeply to be part of other documents.
     #[error(
         "input `{name}` has {depth} levels of nesting, and at most {MAX_PART_DEPTH} can be given; give the path of a file"
     )]
     TooDeep {
         /// The declared name.
         name: String,
-        /// How many.
+        /// The nesting depth.
         depth: usize,
     },
-    /// A text that should have been JSON.
+    /// The text should have been JSON.
     #[error("input `{name}` is not JSON: {reason}")]
     NotJson {
         /// The declared name.
         name: String,
-        /// In words.
+        /// The reason, in words.
         reason: String,
     },
 }
@@ -71,7 +71,7 @@ fn within(path: &[String]) -> String {
     if path.is_empty() { String::new() } else { format!(" at `{}`", path.join(".")) }
 }
 
-/// Everything that is wrong with the inputs of a run; never empty.
+/// All mistakes in the inputs of a run; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputErrors(pub Vec<InputError>);
 
@@ -84,9 +84,9 @@ impl fmt::Display for InputErrors {
 
 impl std::error::Error for InputErrors {}
 
-/// Whether these are inputs that the flow can be run with, in one sentence if not.
+/// Checks that the flow can run with these inputs. The error is one sentence.
 pub(crate) fn check_all(flow: &Flow, given: &Object) -> Result<(), InputMisfit> {
-    // It cannot be given on a command line there: a corrected flow, or a step, needs it.
+    // This check is for a corrected flow or a flow that a step runs, where no command line can give the value.
     let line = |error: &InputError| match error {
         InputError::Missing { name } => format!("input `{name}` has no value, and no `default` in the file"),
         other => other.to_string(),
@@ -97,7 +97,7 @@ pub(crate) fn check_all(flow: &Flow, given: &Object) -> Result<(), InputMisfit> 
     })
 }
 
-/// The inputs of a run, in declared order, with defaults filled in and every value checked against its schema.
+/// The inputs of a run in declared order, with defaults filled in, and every value checked against its schema.
 ///
 /// # Errors
 /// All unknown names, missing values and mismatches at once.
@@ -145,12 +145,12 @@ fn check(decl: &InputDecl, value: &Value) -> Vec<InputError> {
 
 /// The value of `--input name=text`.
 ///
-/// For a schema of `type: string` it is the text itself. For any other it is read as JSON; the text is taken as it is where the
-/// schema accepts that string, and the text is no JSON or the schema refuses what it says. A text that is plainly meant as JSON and cannot
-/// be read as such is an error, and no string.
+/// For a schema with `type: string` it is the text itself. For any other schema the text is read as JSON. The text
+/// itself is used if the schema accepts it and the text is not JSON, or its JSON value does not fit. A text that is
+/// clearly meant as JSON, but is not valid JSON, is an error.
 ///
 /// # Errors
-/// [`InputError::NotJson`]. Whether the value fits is for [`resolve`].
+/// [`InputError::NotJson`]. [`resolve`] checks whether the value fits.
 pub fn parse_argument(decl: &InputDecl, text: &str) -> Result<Value, InputError> {
     let string = Value::from(text);
     if decl.schema.get("type").and_then(Value::as_str) == Some("string") {
@@ -176,7 +176,7 @@ pub fn parse_argument(decl: &InputDecl, text: &str) -> Result<Value, InputError>
     }
 }
 
-/// Whether a value of this schema may be an object or a list.
+/// True if a value of this schema may be an object or a list.
 fn has_members(schema: &Value) -> bool {
     let is_one = |name: &Value| matches!(name.as_str(), Some("object" | "array"));
     schema
@@ -184,9 +184,11 @@ fn has_members(schema: &Value) -> bool {
         .is_none_or(|types| is_one(types) || types.as_array().is_some_and(|all| all.iter().any(is_one)))
 }
 
-/// Whether a text that cannot be read as JSON was meant as such. It has too many levels; or it begins as an object with a member, or as a
-/// list with more than one item, and ends with the same kind of bracket. `[draft] write this`, `[draft]`, `{name}` and a document with
-/// more behind it are texts.
+/// True if a text that is not valid JSON was meant as JSON.
+///
+/// This is so if it has too many levels. It is also so if it begins as an object with a member, or as a list with
+/// several items, and ends with the matching bracket. `[draft] write this`, `[draft]`, `{name}`, and a document
+/// followed by more text are texts.
 fn is_meant_as_json(text: &str, error: &json::Error) -> bool {
     let text = text.trim();
     let is_closed = |open, close| text.starts_with(open) && text.ends_with(close);
@@ -205,7 +207,7 @@ fn begins_as_json(text: &str) -> bool {
     first.is_some_and(|(item, rest)| Value::parse_str(item).is_ok() && rest.starts_with(','))
 }
 
-/// The string, number or word at the beginning, and what stands behind it without white space.
+/// The string, number or word at the beginning, and the text after it without leading white space.
 fn first_of(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let end = match text.strip_prefix('"') {

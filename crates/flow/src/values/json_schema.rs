@@ -1,7 +1,7 @@
-//! JSON Schema over the contracts' values.
+//! JSON Schema for values of the contracts.
 //!
-//! Owns the conversion to the validator's own values and the text of a mismatch. Nothing is fetched: a
-//! schema can only refer to itself. The work of a check has a bound ([`work`]).
+//! Owns the conversion to the validator's values, and the text of a mismatch. Nothing is fetched: a schema can only
+//! refer to itself. The work of a check is limited ([`work`]).
 
 mod work;
 
@@ -10,20 +10,20 @@ use crate::syntax::yaml::shortened;
 use envoi_contract::json::{Number, Value};
 use jsonschema::Validator;
 
-/// A person who corrects a value reads no more of them at once.
+/// Largest number of reported mismatches. A person who corrects a value does not read more.
 const MOST_MISMATCHES: usize = 1_000;
 
-/// A schema that is ready to check values.
+/// A compiled schema.
 #[derive(Debug)]
 pub(crate) struct Schema {
     validator: Validator,
     work: Work,
 }
 
-/// A place in a value (or in a schema) and what is wrong there.
+/// A location in a value (or in a schema), and the mistake there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch {
-    /// Names and indices that lead to the place.
+    /// The path of names and indexes to the location.
     pub(crate) path: Vec<String>,
     pub(crate) reason: String,
 }
@@ -37,7 +37,7 @@ impl Mismatch {
     }
 }
 
-/// The validator's words, on one line and without the value, which may be long.
+/// The validator's message on one line, without the value, which may be long.
 fn reason(text: &str) -> String {
     const LONGEST: usize = 200;
     let line = text.replace(['\n', '\r'], " ");
@@ -49,7 +49,7 @@ fn reason(text: &str) -> String {
 }
 
 impl Schema {
-    /// Compiles a schema (draft 2020-12 unless it names another one).
+    /// Compiles a schema. It is draft 2020-12 unless it names another one.
     pub(crate) fn new(schema: &Value) -> Result<Self, Mismatch> {
         let schema = convert(schema);
         let work = Work::of(&schema);
@@ -67,19 +67,19 @@ impl Schema {
         }
     }
 
-    /// Everything that is wrong with a schema that did not compile; `first` is the compiler's error.
+    /// All mistakes in a schema that did not compile. `first` is the compiler's error.
     pub(crate) fn mistakes(schema: &Value, first: Mismatch) -> Vec<Mismatch> {
         let schema = convert(schema);
         let all: Vec<Mismatch> = match jsonschema::meta::validator_for(&schema) {
             Ok(validator) => validator.iter_errors(&schema).map(|error| Mismatch::of(&error)).collect(),
             Err(_) => Vec::new(),
         };
-        // A pattern that is none, or a reference to nowhere, is in keeping with the schema of schemas.
+        // The meta-schema does not detect invalid patterns and references to missing parts.
         if all.is_empty() { vec![first] } else { all }
     }
 
-    /// Everything that is wrong with a value, at most [`MOST_MISMATCHES`]; empty if nothing is. Where the check may take too much work it is
-    /// not made, and that is the only mismatch, at the top of the value.
+    /// All mistakes in a value, at most [`MOST_MISMATCHES`]; empty if there are none. A check that might take too
+    /// much work is not made. That is then the only mismatch, at the root of the value.
     pub(crate) fn check(&self, value: &Value) -> Vec<Mismatch> {
         let value = convert(value);
         if !self.work.is_bounded(&value) {
@@ -107,7 +107,7 @@ fn convert(value: &Value) -> serde_json::Value {
     }
 }
 
-/// The nearest number that the validator can hold; the value itself is passed on by its token.
+/// The nearest number that the validator supports. The value itself is passed on with its own token.
 fn convert_number(number: &Number) -> serde_json::Value {
     let token = number.as_str();
     if let Ok(integer) = token.parse::<i64>() {

@@ -1,4 +1,4 @@
-//! `a2a`: what another agent is told.
+//! Tests `a2a`: the message to another agent.
 
 use crate::told::{each_is_told, loaded, loaded_with, step, steps};
 use envoi_contract::json::Value;

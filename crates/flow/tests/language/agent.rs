@@ -1,4 +1,4 @@
-//! `agent`: what an agent program is to do.
+//! Tests `agent`: the task of an agent program.
 
 use crate::told::{each_is_told, loaded, step, steps};
 use envoi_kernel::flow::{

@@ -42,7 +42,7 @@ fn a_branch_that_leads_into_no_flow_is_reported() {
             graph.as_str(),
             "a graph, which cannot be entered in its middle",
         ),
-        // Nor at one of its beginnings: the others would never begin.
+        // A branch to one of its first steps is not possible either, because the others would never begin.
         ("flows: [repair.yaml]", "repair/look", graph.as_str(), "name a flow in listed order"),
         ("", "repair/fix", REPAIR, "`flows: [./that.yaml]`"),
         ("flows: []", "b", REPAIR, "`flows` names no file"),

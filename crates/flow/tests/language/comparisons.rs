@@ -1,4 +1,4 @@
-//! A comparison with a word that can never be is a mistake.
+//! Tests that a comparison with an impossible word is a mistake.
 
 use crate::told::{Row, each_is_told, loaded, steps};
 use envoi_flow::load_as;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 const INPUTS: &str = "inputs: { mode: { enum: [fast, deep], default: fast } }\n";
 
-/// `after` has this condition; `judge` and `person` hand over data whose words are known.
+/// A flow whose step `after` has this condition. The data of `judge` and `person` have known words.
 fn conditional(condition: &str) -> String {
     let lines = [
         "id: test, run: x, continue_on_error: true",

@@ -1,4 +1,4 @@
-//! What a flow takes from the caller's environment: `pass_env`, `env_file` and `env.NAME`.
+//! Tests how a flow uses the caller's environment: `pass_env`, `env_file` and `env.NAME`.
 
 use crate::told::{each_is_told, files, loaded, loaded_with, steps};
 use envoi_flow::load_with;

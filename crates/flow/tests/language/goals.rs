@@ -2,7 +2,7 @@
 
 use crate::told::{each_is_told, loaded, step, steps};
 
-/// Four steps, of which `b` and `c` are the round; `goals` stands on line 2, `b` on line 5.
+/// Four steps, of which `b` and `c` are the round. `goals` is on line 2, `b` on line 5.
 fn with(goals: &str, b: &str, others: &str) -> String {
     format!(
         "flow: f\n{goals}\nsteps:\n  - {{ id: a, run: x{others} }}\n  - {{ id: b, run: x{b} }}\n  - {{ id: c, run: x }}\n  - {{ id: d, run: x }}\n"
@@ -28,7 +28,7 @@ fn goals_name_what_a_run_is_for_and_its_rounds() {
     let plan = flow.goals.clone().unwrap();
     assert_eq!((plan.list.0.as_str(), plan.max_rounds, plan.stuck_after), ("steps.a.data", 1000, 1));
     assert_eq!(step(&flow, "b").marks, ["anything"]);
-    // A round leads back: its first step can read what its last one left.
+    // A round leads back, so its first step can read the result of its last one.
     loaded(&with(ROUND, ", if: steps.c.status | default('') == 'x'", ""));
     assert!(loaded(&with("", "", "")).goals.is_none());
 }
@@ -86,7 +86,8 @@ fn marks_that_reach_nothing_are_reported() {
     ]);
 }
 
-/// Six steps, `a` on line 4, of which `b`, `c` and `d` are the round; some of them have other keys than `run: x`.
+/// Six steps, of which `b`, `c` and `d` are the round. `a` is on line 4. The steps in `changed` have these keys
+/// instead of `run: x`.
 fn round(changed: &[(&str, String)]) -> String {
     let lines = ["a", "b", "c", "d", "e", "f"].map(|id| {
         let keys = changed.iter().find(|(of, _)| *of == id).map_or("run: x", |(_, keys)| keys.as_str());
@@ -96,7 +97,7 @@ fn round(changed: &[(&str, String)]) -> String {
     steps(&lines.each_ref().map(String::as_str)).replacen("flow: f\n", goals, 1)
 }
 
-/// Keys of a step that may lead to these.
+/// The keys of a step with these branches.
 fn hint(to: &str) -> String {
     format!("run: x, routing: {{ kind: branch, branches: [{to}] }}")
 }
@@ -115,13 +116,13 @@ fn ways_within_a_round_and_outside_of_it_are_free() {
         &[("b", hint("a, c, d"))],
         &[("d", hint("a, b"))],
         &[("b", "ask: { message: m, expires_in: 1h, on_deny: a, on_expire: fail }".to_owned())],
-        // What follows the last step is entered when no goal is open.
+        // The step after the last one is entered when no goal is open.
         &[("d", AFTER_D.to_owned()), ("a", hint("e"))],
         &[("d", "ask: { message: m, on_deny: c }, routing: { next: f }".to_owned()), ("a", hint("e"))],
-        // A denial in a round may lead on in it, or end the run as denied.
+        // A denial in a round may lead to a later step of the round, or end the run as denied.
         &[("b", DENIED_TO_C.to_owned())],
         &[("b", DENIED_TO_C.to_owned()), ("c", "run: x, routing: { next: d }".to_owned())],
-        // A denial ends the run at the end of the round as well; a yes goes on to the next one.
+        // A denial ends the run, even at the end of the round. A yes continues with the next round.
         &[
             ("c", "ask: { message: m, on_deny: d }, routing: { next: d }".to_owned()),
             ("d", "run: x, routing: { next: e }".to_owned()),
@@ -153,9 +154,9 @@ fn a_round_is_left_at_its_end_alone() {
         ),
         (round(&[("c", denied("e")), ("d", next("f"))]), 6, "e }", "`on_deny: e` leads out of a round"),
         (round(&[("d", OVERDUE_TO_E.to_owned())]), 7, "e }", "`on_expire: e` leads out of a round"),
-        // A step before the round, to which one of the round goes back.
+        // A step before the round to which a step of the round goes back.
         (round(&[("a", hint("c, e")), ("c", hint("a"))]), 4, "e] }", OUT),
-        // A last resort ends the run as denied, unless something else leads there as well.
+        // The target of a denial ends the run as denied, unless another edge leads there too.
         (
             round(&[("a", hint("d")), ("b", denied("c") + ", routing: { next: c }")]),
             6,
@@ -171,7 +172,7 @@ fn a_round_does_not_end_where_only_a_denial_leads() {
     let flow = steps(&["id: a, ask: { message: m, on_deny: c }", OTHER, "id: c, run: x"]);
     let goals = "flow: f\ngoals: { list: [first], from: a, to: c }\n";
     let flow = flow.replacen("flow: f\n", goals, 1);
-    // A yes leads there as well, and to the next round.
+    // A yes leads there too, and then to the next round.
     let both = flow.replace("on_deny: c }", "on_deny: c }, routing: { next: c }");
     loaded(&both.replace(&format!("  - {{ {OTHER} }}\n"), ""));
     each_is_told(vec![(flow, 2, "c }", "only a denial or an expiry leads to `c`")]);

@@ -1,8 +1,8 @@
-//! In a loop, a step reads its own last visit, or that of a later step.
+//! Tests reads of a step's own last visit, and of a later step, in a loop.
 
 use crate::told::{each_is_told, loaded, steps};
 
-/// `fix` and `check` in a loop, with this in `fix`.
+/// `fix` and `check` in a loop; `fix` has these keys.
 fn looped(keys: &str) -> String {
     let check = "id: check, run: x, routing: { kind: microloop, loop_to: fix, success_values: [OK] }";
     steps(&["id: plan, run: x", &format!("id: fix, {keys}"), check, "id: after, run: x"])

@@ -1,4 +1,4 @@
-//! What the language says beyond one step after another: what loads, what does not, and in which words.
+//! Tests the language beyond simple sequences: which flows load, and the messages for those that do not.
 
 mod a2a;
 mod agent;

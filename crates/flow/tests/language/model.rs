@@ -1,4 +1,4 @@
-//! `model`: which model is asked, and what.
+//! Tests `model`: the model and its question.
 
 use crate::told::{each_is_told, loaded, step, steps};
 use envoi_kernel::flow::{

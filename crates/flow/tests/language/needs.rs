@@ -4,7 +4,8 @@ use crate::told::{each_is_told, loaded, step, steps, told};
 use envoi_flow::load;
 use envoi_kernel::flow::Join;
 
-/// A diamond, `build` then `lint` and `test` then `report`, listed backwards; `{}` keys at `report`, on line 3.
+/// A diamond, `build` then `lint` and `test` then `report`, listed in reverse. `report` is on line 3 and has these
+/// keys.
 fn diamond(report: &str) -> String {
     steps(&[
         &format!("id: report, run: x, needs: [lint, test], {report}"),
@@ -138,8 +139,8 @@ fn what_leads_on_in_a_list_leads_nowhere_in_a_graph() {
     ]);
 }
 
-/// `build`, then `test` and `lint`, then `judge`, then `report`; beside them `other`. `judge` stands on line 7, `report` on
-/// line 8.
+/// `build`, then `test` and `lint`, then `judge`, then `report`, and `other` beside them. `judge` is on line 7,
+/// `report` on line 8.
 fn looped(judge: &str, report: &str) -> String {
     steps(&[
         "id: other, run: x",
@@ -162,16 +163,16 @@ fn a_loop_is_not_closed_by_a_step_that_does_not_wait_for_it() {
         judge("needs: [test, other]"),
         judge("needs: [test, other], join: settled"),
         judge("needs: [test, lint, build], join: any"),
-        // One of the repeated ones has to succeed as well.
+        // One of the repeated needs has to succeed too.
         judge("needs: [test, lint, other], join: { quorum: 2 }"),
         between("needs: [test, lint], join: any"),
-        // It is entered by the loop itself, and by nothing else.
+        // Only the loop itself enters it.
         looped(own, "run: x, needs: [judge]"),
         looped(
             "run: x, needs: [test, other], join: any",
             &format!("{}, needs: [judge]", BACK.replace("build", "judge")),
         ),
-        // After the loop, or before it.
+        // A step after the loop, or before it.
         looped(&format!("{BACK}, needs: [test]"), "run: x, needs: [judge, other], join: any"),
     ] {
         loaded(&text);
@@ -230,7 +231,7 @@ fn a_step_of_a_graph_reads_what_it_waits_for() {
         (0, "lint", false),
         (1, "build", false),
         (5, "first", false),
-        // In a loop the last round can be read, by the step itself too.
+        // In a loop the previous round can be read, even by the step itself.
         (3, "report", true),
         (3, "lint", true),
         (1, "report", true),
@@ -243,7 +244,7 @@ fn a_step_of_a_graph_reads_what_it_waits_for() {
     for (reader, read, loops, words) in [
         (1, "test", false, "step `test` is not among what `lint` waits for"),
         (1, "test", false, "add it: `needs: [test]`"),
-        // Beside each other in a loop: what is read would be of this round or of the last one.
+        // Steps that run beside each other in a loop: the value could be of this round or of the previous one.
         (1, "test", true, "not among what `lint` waits for"),
         (3, "report", false, "step `report` runs later"),
         (4, "report", true, "step `report` runs later"),

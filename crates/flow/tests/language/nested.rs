@@ -57,7 +57,7 @@ fn a_flow_is_a_part_of_another_with_inputs_and_outputs() {
     let inner = loaded.flow.flows.get(&FlowId::new("build").unwrap()).unwrap();
     assert_eq!((inner.steps.len(), loaded.flow.flows.len()), (2, 1));
     assert_eq!(loaded.parts, files(&[("parts/build.yaml", BUILD)]));
-    // The run has the secrets of all its flows; a file is where the flow that names it would find it.
+    // The run has the secrets of all its flows. The path of a file is relative to the flow that names it.
     let secret = &loaded.flow.secrets[0];
     assert_eq!(
         (secret.name.as_str(), &secret.source),
@@ -126,7 +126,7 @@ fn the_digest_is_of_all_that_is_named_and_of_a_lone_flow_as_it_ever_was() {
     assert_ne!(one, digest("flow: b\nsteps: [{ id: a, run: y }]\n"));
     let canonical = r#"[{"flow":"r","steps":[{"flow":"b.yaml","id":"a"}]},{"b.yaml":{"flow":"b","steps":[{"id":"a","run":"x"}]}}]"#;
     assert_eq!(one, Digest::of(canonical.as_bytes()));
-    // Of what is named by what is named, too.
+    // Indirectly named flows count too.
     let deep = |text: &str| {
         let others = [("b.yaml", "flow: b\nsteps: [{ id: a, flow: c.yaml }]\n"), ("c.yaml", text)];
         loaded_with(root, &others).flow.digest

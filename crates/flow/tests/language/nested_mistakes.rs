@@ -1,4 +1,4 @@
-//! What is wrong with flows in flows.
+//! Tests mistakes in inner flows.
 
 use crate::told::{files, steps, told};
 use envoi_flow::{Colour, Report, load_with};
@@ -19,7 +19,7 @@ fn report(root: &str, others: &[(&str, &str)]) -> Report {
     }
 }
 
-/// One step with a flow, on line 4.
+/// Three steps. `b` runs a flow and is on line 4.
 fn part(keys: &str) -> String {
     steps(&[
         "id: a, run: x",
@@ -135,7 +135,7 @@ fn mistakes_in_a_named_file_are_reported_for_that_file() {
     assert!(by_flows.diagnostics.is_empty() && by_flows.others.len() == 1);
 }
 
-/// A flow of this id that names another.
+/// A flow with this id that names another flow.
 fn naming(id: &str, path: &str) -> String {
     format!("flow: {id}\nsteps:\n  - {{ id: a, flow: {path} }}\n")
 }
@@ -150,7 +150,7 @@ fn a_flow_that_contains_itself_is_reported_with_its_circle() {
     let [inner] = circle.others.as_slice() else { panic!("{circle:?}") };
     assert_eq!(inner.file, "in/c.yaml");
     assert!(told(inner)[0].2.contains("`flow.yaml -> b.yaml -> c.yaml -> b.yaml`"), "{inner:?}");
-    // Whatever the file is called for messages: the text is that of the flow itself.
+    // The name for messages does not matter: the text is that of the flow itself.
     let text = naming("a", "b.yaml");
     let renamed = load_with("<stdin>", &text, &files(&[("b.yaml", &text)])).unwrap_err();
     assert!(told(&renamed)[0].2.contains("a part of itself: `<stdin> -> b.yaml`"), "{renamed:?}");
@@ -167,7 +167,7 @@ fn flows_are_nested_three_deep_and_no_deeper() {
         told(&deep.others[0])[0].2.contains("at most 3 deep: `flow.yaml -> b.yaml -> c.yaml -> d.yaml`"),
         "{deep:?}"
     );
-    // Also where the deeper flows are known from elsewhere already.
+    // Even if the deeper flows were already loaded on another path.
     let known = format!("{}  - {{ id: b, flow: b.yaml }}\n", naming("a", "c.yaml"));
     let known = report(&known, &others);
     assert!(told(&known.others[0])[0].2.contains("`flow.yaml -> b.yaml -> c.yaml`"), "{known:?}");
@@ -204,7 +204,7 @@ fn one_id_is_one_flow_and_one_secret_has_one_source() {
     );
     let roots = report(&two, &[("b.yaml", &flow("f", "y")), ("c.yaml", &flow("x", "z"))]);
     assert!(told(&roots.others[0])[0].2.contains("the id of the flow in `flow.yaml`"), "{roots:?}");
-    // Copies that name files of their own are two flows.
+    // Copies of a file that name different files are different flows.
     let copies = steps(&["id: a, flow: p/b.yaml", "id: b, flow: q/b.yaml"]);
     let b = naming("b", "./c.yaml");
     let copies = report(

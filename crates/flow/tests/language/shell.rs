@@ -1,4 +1,4 @@
-//! `shell`: what runs a command that is a string.
+//! Tests `shell`: the interpreter of a command that is a string.
 
 use crate::told::{each_is_told, loaded, step, steps};
 use envoi_flow::{NamedProgram, load_as, programs, warnings};

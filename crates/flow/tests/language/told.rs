@@ -1,4 +1,4 @@
-//! Flows that load, and mistakes that are told at their place.
+//! Shared functions: flows that must load, and mistakes with their locations.
 
 use envoi_flow::{Colour, Loaded, Report, load, load_with};
 use envoi_kernel::{
@@ -7,7 +7,7 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// A mistake: the text of the flow, the line and the text at which it is told, and words of what is said.
+/// A mistake: the text of the flow, its line, the text at its location, and a part of its message.
 pub(crate) type Row = (String, usize, &'static str, &'static str);
 
 #[expect(clippy::panic, reason = "a flow of these tests that does not load is a failed test")]
@@ -20,14 +20,14 @@ pub(crate) fn files(files: &[(&str, &str)]) -> BTreeMap<String, String> {
     files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
 }
 
-/// The flow of the first of these files, and what it was read from.
+/// Loads the flow `text`, with the other files.
 #[expect(clippy::panic, reason = "a flow of these tests that does not load is a failed test")]
 pub(crate) fn loaded_with(text: &str, others: &[(&str, &str)]) -> Loaded {
     load_with("in/flow.yaml", text, &files(others))
         .unwrap_or_else(|report| panic!("{}", report.render(Colour::Never)))
 }
 
-/// A flow of these steps, one a line, from line 3.
+/// A flow with these steps, one per line, from line 3.
 pub(crate) fn steps(lines: &[&str]) -> String {
     let lines: String = lines.iter().map(|line| format!("  - {{ {line} }}\n")).collect();
     format!("flow: f\nsteps:\n{lines}")
@@ -38,7 +38,7 @@ pub(crate) fn step<'f>(flow: &'f Flow, id: &str) -> &'f Step {
     flow.step(&StepId::new(id).unwrap()).unwrap()
 }
 
-/// The line of each mistake, the text from there on, and what is said.
+/// The line of each mistake, the text from its location on, and its message.
 pub(crate) fn told(report: &Report) -> Vec<(usize, String, String)> {
     let row = |diagnostic: &envoi_flow::Diagnostic| {
         let help = diagnostic.help.clone().unwrap_or_default();
@@ -52,7 +52,7 @@ pub(crate) fn told(report: &Report) -> Vec<(usize, String, String)> {
     report.diagnostics.iter().map(row).collect()
 }
 
-/// Every row gives exactly one diagnostic, at its place and in its words.
+/// Checks that every row gives exactly one diagnostic, with its location and message.
 pub(crate) fn each_is_told(rows: Vec<Row>) {
     let mut wrong = Vec::new();
     for (text, line, at, words) in rows {

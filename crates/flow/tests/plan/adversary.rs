@@ -1,7 +1,7 @@
-//! A world that wants a run to be long: outcomes and answers of a real run, chosen from a seed.
+//! A simulated environment that tries to make a run long. The seed determines the outcomes and answers of a real run.
 //!
-//! Every attempt finds a slot at once, takes all of its time or a little less, and the clock goes on from one end of
-//! something to the next, so that what takes long in the plan takes long here.
+//! Every attempt gets a slot at once and takes all of its time or a little less. The clock advances from one end to
+//! the next, so that what takes long in the plan takes long here too.
 
 use envoi_contract::{
     json::{Number, Object, Value},
@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a run came to; a step of another flow is called by both, `inner/a`.
+/// The counts of a run. A step of an inner flow is named with its flow, `inner/a`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) attempts: BTreeMap<String, u64>,
@@ -31,12 +31,12 @@ pub(crate) struct Tally {
     pub(crate) rounds: u64,
     pub(crate) time_ms: u64,
     pub(crate) waits_ms: u64,
-    /// From the start to the end, without what people were waited for while nothing else was under way.
+    /// The time from start to end, without the time in which the run only waited for people.
     pub(crate) elapsed_ms: u64,
-    /// Whether questions were answered at once.
+    /// True if all questions were answered at once.
     pub(crate) prompt: bool,
     pub(crate) calls: u64,
-    /// Attempts that a person had run again after doubt.
+    /// Attempts that a person had run again because of doubt.
     pub(crate) reruns: u64,
     pub(crate) turns: u64,
     pub(crate) ended: bool,
@@ -58,7 +58,7 @@ impl Tally {
     }
 }
 
-/// A small generator of numbers: the same seed, the same run.
+/// A small generator of pseudo-random numbers. The same seed gives the same run.
 struct Dice(u64);
 
 impl Dice {
@@ -93,19 +93,19 @@ struct World<'f> {
     flow: &'f Arc<Flow>,
     run: Run,
     dice: Dice,
-    /// In percent: how often an attempt fails, is in doubt, and goes back.
+    /// Percentages: how often an attempt fails, is in doubt, and goes back.
     fails: u64,
     doubts: u64,
     back: u64,
     now: Timestamp,
-    /// When each attempt that is live or being ended is over.
+    /// The end of each attempt that is live or being ended.
     over: BTreeMap<AttemptId, Timestamp>,
     entered: BTreeSet<VisitId>,
     waited_ms: i64,
     tally: Tally,
 }
 
-/// Lives one run of `flow` to its end, or for at most so many turns.
+/// Runs `flow` to its end, or for at most `most_turns` turns.
 pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
     let mut dice = Dice(seed);
     let (fails, doubts) = (dice.pick(&[0, 30, 60, 100]), dice.pick(&[0, 0, 20, 90]));
@@ -158,7 +158,7 @@ impl World<'_> {
     fn feed(&mut self, input: Input) -> bool {
         let records = match self.run.decide(input, slot(), self.now) {
             Ok(records) => records,
-            // A refusal has a reason; that the state does not fit its flow is none.
+            // A refusal is legitimate, except one for a state that does not match its flow.
             Err(refusal @ Refusal::Inconsistent { .. }) => panic!("{refusal}"),
             Err(_) => return false,
         };
@@ -170,9 +170,9 @@ impl World<'_> {
         true
     }
 
-    /// A visit counts when it is opened; its items are no visits of their own.
+    /// Counts a visit when it begins. Items are not separate visits.
     fn count_entered(&mut self) {
-        // Whoever is ready, live or asked about stands in what the run wants.
+        // Visits that are ready, live or asked about are in the run's wants.
         let wants = self.run.wants();
         let live = wants.attempts.iter().map(|attempt| attempt.visit.clone());
         for visit in live.chain(wants.ready).map(|visit| visit.whole()) {
@@ -201,7 +201,7 @@ impl World<'_> {
                 let name = self.name(&event.attempt.visit);
                 *self.tally.attempts.entry(name).or_default() += 1;
                 let timeout = self.step(&event.attempt.visit).timeout_ms.unwrap_or(7);
-                // Mostly all of its time; the rest makes room for what is first by accident.
+                // Mostly all of its time. The rest gives other attempts a chance to end first.
                 let taken = if self.dice.percent(80) { timeout } else { self.dice.below(timeout + 1) };
                 self.over.insert(event.attempt.clone(), self.now.saturating_add_ms(taken));
             }
@@ -225,7 +225,7 @@ impl World<'_> {
     fn turn(&mut self) {
         let wants = self.run.wants();
         if !wants.ready.is_empty() {
-            // Every visit finds a slot; one that waits for what others have set aside is not ready.
+            // Every visit gets a slot. A visit that waits for reserved amounts is not ready.
             assert!(self.feed(Input::SlotFree));
             return;
         }
@@ -260,7 +260,7 @@ impl World<'_> {
         let duration_ms = step.timeout_ms.unwrap_or(7);
         self.over.remove(attempt);
         let verifies = self.run.attempt(attempt).is_some_and(|plan| plan.verifies.is_some());
-        // A verification in doubt is a question, which makes no run longer by itself.
+        // A verification in doubt becomes a question, which by itself makes no run longer.
         if self.dice.percent(if verifies { self.doubts / 10 } else { self.doubts }) {
             let ran = Value::Number(Number::parse(&duration_ms.to_string()).unwrap());
             let evidence = Value::Object(Object::from([("ran_ms", ran)]));
@@ -269,7 +269,7 @@ impl World<'_> {
         }
         let failures = u64::from(attempt.attempt);
         let last = failures >= u64::from(step.retry.attempts);
-        // A failure that is tried again makes a run longer, the last one mostly ends it.
+        // A failure that is retried makes a run longer; a final one mostly ends it.
         let code = match self.dice.percent(self.fails) {
             _ if verifies => self.dice.pick(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2]),
             true if !last || self.dice.percent(4) => 2,
@@ -285,7 +285,7 @@ impl World<'_> {
         };
         let calls = self.budget_of(attempt);
         self.tally.calls += calls;
-        // A verification that says that it happened may have found that it happened badly.
+        // A verification that says that the step happened may also say that it failed.
         let well = !(verifies && code == 0 && self.dice.percent(70));
         let report = (!well || calls > 0).then(|| {
             let metrics = format!(r#""metrics":{{"llm_calls":{calls}}}"#);
@@ -299,7 +299,7 @@ impl World<'_> {
         }))
     }
 
-    /// What the attempt may call, and does.
+    /// The number of calls that the attempt may make. It makes all of them.
     fn budget_of(&self, attempt: &AttemptId) -> u64 {
         let reserved = self.run.attempt(attempt).and_then(|plan| plan.reserved);
         reserved.and_then(|budget| budget.llm_calls).unwrap_or(0)
@@ -334,7 +334,7 @@ impl World<'_> {
         }
         let named = &step.routing.branches;
         if named.is_empty() || self.dice.percent(25) {
-            // Without a hint a branch asks a person, and so does a hint to nowhere.
+            // A branch without a hint asks a person, and so does a hint to an unknown step.
             let nowhere = !named.is_empty() && self.dice.percent(40);
             return if nowhere { format!("{status}\nGo to step 'nowhere'") } else { status.to_owned() };
         }
@@ -344,7 +344,8 @@ impl World<'_> {
         format!("{status}\nGo to step '{target}'")
     }
 
-    /// `idle`: nothing else is under way, so that the question may as well be left until it has lapsed.
+    /// Answers a question. `idle` means that nothing else is in progress, so the question may also be left until it
+    /// expires.
     fn answers(&mut self, raised: &InterruptRaised, idle: bool) {
         let step = self.step(&raised.visit);
         let led_back = |target: &StepId| self.is_back(&raised.visit, target);
@@ -397,7 +398,7 @@ impl World<'_> {
                 return;
             }
         }
-        // Its hour may have come while others were at work.
+        // It may have expired while others were working.
         let lapsed = Input::Expire { interrupt: raised.interrupt.clone() };
         assert!(self.feed(lapsed), "no answer is taken: {raised:?}");
     }

@@ -1,11 +1,12 @@
-//! Exact figures of graphs, items, flows in flows, verifications and goals, and a run of the kernel that comes to them.
+//! Tests exact figures of graphs, items, inner flows, verifications and goals, and finds a run of the kernel that
+//! reaches them.
 
 use crate::{adversary::live, soundness::check};
 use envoi_flow::plan::{Plan, plan};
 use envoi_kernel::Flow;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Seeds that are tried until a run comes to what is planned.
+/// Seeds that are tried until a run reaches the plan.
 const SEEDS: u64 = 2_500;
 
 pub(crate) fn whole(text: &str, parts: &[(&str, &str)]) -> Arc<Flow> {
@@ -16,7 +17,7 @@ pub(crate) fn whole(text: &str, parts: &[(&str, &str)]) -> Arc<Flow> {
     Arc::new(loaded.unwrap_or_else(|report| panic!("{report:#?}\n{text}")).flow)
 }
 
-/// A step that takes a second, with what it needs and what else it says.
+/// A step that takes a second, with its needs and other keys.
 fn run(id: &str, needs: &str, more: &str) -> String {
     let needs = if needs.is_empty() { String::new() } else { format!("    needs: [{needs}]\n") };
     format!("  - id: {id}\n    run: go\n    timeout: 1s\n{needs}{more}")
@@ -34,8 +35,8 @@ fn steps(steps: &[String]) -> String {
     format!("steps:\n{}", steps.concat())
 }
 
-/// What is counted, what of the flow it runs, and the figures: visits of each step, attempts, returns, seconds from start to
-/// end.
+/// A name, the flow and its inner flow, and the figures: visits of each step, attempts, returns, seconds from start
+/// to end.
 struct Row {
     name: &'static str,
     text: String,
@@ -93,7 +94,7 @@ fn rows() -> Vec<Row> {
                 critic("d", "b, c", "a", 2),
                 run("z", "d", ""),
             ]),
-            // The last one waits for the loop to be over.
+            // The last step waits for the end of the loop.
             &[3, 3, 3, 3, 1],
             (13, 2, 10),
         ),
@@ -110,7 +111,7 @@ fn rows() -> Vec<Row> {
                 run("b", "a", ""),
                 critic("d", "a", "a", 1),
                 run("z", "b, d", &join("any")),
-                // Without this one the loop would be given up for the sake of the one before.
+                // Without this step the loop would be abandoned because of the step before.
                 run("w", "d", ""),
             ]),
             &[2, 2, 2, 2, 1],
@@ -186,7 +187,7 @@ fn rows() -> Vec<Row> {
                     ])
                 ),
                 &[2, 1, 2, 2],
-                // A visit after which somebody says `again` has led nowhere: the plan counts it as if it had.
+                // After a visit with the answer `again` nothing was entered. The plan counts it as if something was.
                 (7, 1, 7),
             ),
         ),
@@ -234,7 +235,7 @@ fn known(plan: &Plan) -> (Vec<u64>, u64, u64, u64) {
     (visits, plan.attempts.known().unwrap(), plan.loop_backs.known().unwrap(), elapsed / 1_000)
 }
 
-/// Its plan is more than any run comes to.
+/// A plan that no run reaches.
 const NOT_REACHED: &str = "a hint into another flow, which is entered once a visit";
 
 #[test]

@@ -1,11 +1,11 @@
-//! Exact figures of flows that one can count by hand, and a run of the kernel that comes to each of them.
+//! Tests exact figures of flows that can be counted by hand, and finds a run of the kernel that reaches each of them.
 
 use crate::adversary::live;
 use envoi_flow::plan::{Plan, plan};
 use envoi_kernel::Flow;
 use std::sync::Arc;
 
-/// Seeds that are tried until a run comes to what is planned.
+/// Seeds that are tried until a run reaches the plan.
 const SEEDS: u64 = 3_000;
 
 pub(crate) fn flow(steps: &str) -> Arc<Flow> {
@@ -34,7 +34,7 @@ fn steps(steps: &[String]) -> String {
     format!("steps:\n{}", steps.concat())
 }
 
-/// Steps, visits of each, attempts, returns.
+/// Name, steps, visits of each, attempts, returns.
 type Row = (&'static str, String, &'static [u64], u64, u64);
 
 fn rows() -> Vec<Row> {
@@ -53,7 +53,7 @@ fn rows() -> Vec<Row> {
         (
             "a loop in a loop",
             steps(&[run("a", ""), run("b", ""), critic("in", "b", 3), critic("out", "a", 2)]),
-            // Entered three times, three returns each.
+            // Entered three times, with three returns each.
             &[3, 12, 12, 3],
             30,
             11,
@@ -75,7 +75,7 @@ fn rows() -> Vec<Row> {
         (
             "crossing loops",
             steps(&[run("a", ""), run("b", ""), critic("c", "a", 1), critic("d", "b", 1)]),
-            // The second one is entered again after the first has gone back.
+            // The second loop is entered again after the first has gone back.
             &[2, 4, 4, 3],
             13,
             3,
@@ -152,7 +152,7 @@ fn flows_that_can_be_counted_by_hand_have_exactly_these_figures() {
 #[test]
 fn a_run_comes_to_exactly_these_figures() {
     for (name, text, _, attempts, returns) in rows() {
-        // A condition that is false is planned as if it could be true.
+        // The plan assumes that a condition could be true, but it is false.
         if name == "a skipped step counts" {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Time, waits, calls, cost, limits, what dominates, and what is past a maximum.
+//! Tests time, waits, calls, cost, limits, the dominant setting, and exceeded maximums.
 
 use crate::counts::flow;
 use envoi_flow::plan::{Amount, Bite, Exceeded, Field, Maxima, Most, Plan, line_of, plan};
@@ -25,7 +25,7 @@ fn most(count: u64) -> Most {
 fn time_is_what_all_attempts_may_take() {
     let timed = |limits: &str| planned(&looped(limits, "    timeout: 10s\n", "    timeout: 2s\n"));
     assert_eq!(timed("").time_ms, Some(most(61_000)));
-    // What is live when the limit is reached goes on to its own.
+    // Attempts that are live when the limit is reached continue to their own limits.
     assert_eq!(timed("limits: { wall_time: 30s }\n").time_ms, Some(most(40_000)));
     assert_eq!(timed("limits: { wall_time: 30s }\n").most_time, None, "no other figure saves time then");
     assert_eq!(timed("limits: { wall_time: 2m }\n").time_ms, Some(most(61_000)));
@@ -43,9 +43,9 @@ fn time_is_what_all_attempts_may_take() {
 #[test]
 fn waits_double_up_to_the_longest_and_come_with_each_visit() {
     let retry = "    retry: { attempts: 4, backoff: 1s..5s }\n";
-    // 1 s, 2 s and 4 s a visit, a tenth more each, five visits.
+    // 1 s, 2 s and 4 s per visit, plus a tenth each, for five visits.
     assert_eq!(planned(&looped("", retry, "")).waits_ms, most(38_500));
-    // The longest wait is never passed.
+    // No wait exceeds the longest one.
     let few = "    retry: { attempts: 4, backoff: 1s..2s }\n";
     assert_eq!(planned(&looped("", few, "")).waits_ms, most(25_500));
     assert_eq!(planned(&looped("", "", "")).waits_ms, most(0));
@@ -99,7 +99,7 @@ fn the_figure_dominates_whose_lowering_saves_most() {
     let path = "a c".to_owned();
     assert_eq!(saves(&looped("", "")), ("routing.max_iterations", step("c"), 4, most(2), path.clone()));
     let retried = "    retry: { attempts: 2 }\n";
-    // One try fewer saves one attempt in each of five visits; one round fewer saves three.
+    // One try fewer saves one attempt in each of five visits. One round fewer saves three.
     assert_eq!(saves(&looped("", retried)), ("retry.attempts", step("a"), 2, most(5), "a".to_owned()));
     let capped = "limits: { iterations: 3 }\n";
     assert_eq!(saves(&looped(capped, "")), ("limits.iterations", None, 3, most(2), String::new()));
@@ -129,7 +129,7 @@ fn a_round_goes_the_heaviest_way() {
     let plan = planned(text);
     let path: Vec<String> = plan.most_attempts.unwrap().path.iter().map(ToString::to_string).collect();
     assert_eq!(path, ["a", "heavy", "heavier", "c"]);
-    // Ten rounds by the heavy way; the light one is not taken besides.
+    // Ten rounds on the heavy path. The light path is not taken in addition.
     assert_eq!(plan.attempts, most(40));
 }
 
@@ -191,7 +191,7 @@ fn a_figure_is_found_in_the_file() {
         (Field::AgentHops, Some(2)),
         (Field::RetryAttempts(step("a")), Some(9)),
         (Field::MaxIterations(step("c")), Some(12)),
-        // Left to its default: what would hold it.
+        // A default: the line of the mapping that would contain it.
         (Field::MaxIterations(step("d")), Some(15)),
         (Field::RetryAttempts(step("c")), Some(10)),
         (Field::RetryAttempts(step("nowhere")), None),
@@ -203,7 +203,7 @@ fn a_figure_is_found_in_the_file() {
 
 #[test]
 fn a_large_flow_is_planned_in_one_go() {
-    // Every step closes a loop, so that each looks at all that begin before it.
+    // Every step closes a loop, so each loop examines all loops that begin before it.
     let steps: String = (0..1_500)
         .map(|n| {
             format!(

@@ -1,4 +1,4 @@
-//! What bounds the length of a list, what dominates then, budgets, and time that is spent side by side.
+//! Tests the bounds of a list's length, the dominant setting, budgets, and the time of parallel steps.
 
 use crate::beside::whole;
 use envoi_flow::plan::{Amount, Field, Items, Most, Plan, plan};
@@ -25,7 +25,7 @@ fn a_list_is_as_long_as_the_files_say_or_as_any_list_may_be() {
         (files, "[x, y]", 2, true),
         (files, "${{ inputs.files }}", 7, true),
         (nested, "${{ inputs.conf.files }}", 3, true),
-        // A default may be replaced by a longer list, and a filter could make one of anything.
+        // A run may replace a default with a longer list, and a filter could make a list of any value.
         (free, "${{ inputs.files }}", 1_000, false),
         (files, "${{ inputs.files | list }}", 1_000, false),
         (files, "${{ steps.a.data.files }}", 1_000, false),
@@ -47,7 +47,7 @@ fn a_list_of_unknown_length_is_named_first() {
     assert_eq!((dominant.saves, dominant.spent), (most(3), most(3_000)));
     let known = "  files: { type: array, maxItems: 4, default: [] }\n";
     let found = fan(known, "${{ inputs.files }}", "    retry: { attempts: 3, backoff: 0s }\n");
-    // One try fewer saves one for each item; one item fewer saves its three.
+    // One try fewer saves one attempt per item. One item fewer saves its three attempts.
     assert!(matches!(found.most_attempts.unwrap().field, Field::RetryAttempts(_)));
 }
 
@@ -120,9 +120,9 @@ fn a_limit_on_time_leaves_all_that_is_side_by_side_to_end() {
         plan(&whole(&text, &[]))
     };
     let free = graph("");
-    // Time is that of all attempts; from the start to the end it is the longest way: a, and two turns of c or b and d.
+    // `time_ms` adds all attempts. `elapsed_ms` is the longest path: a, and two turns of c, or b and d.
     assert_eq!((free.time_ms, free.elapsed_ms), (Some(most(160_000)), Some(most(70_000))));
-    // Two of `c` beside `d` may be live when the limit is reached.
+    // Two items of `c` and `d` may be live when the limit is reached.
     assert_eq!(graph("limits: { wall_time: 1s }\n").time_ms, Some(most(101_000)));
 }
 

@@ -1,4 +1,4 @@
-//! The worst case of a flow: exact where that is known, and never passed by a run of the kernel.
+//! Tests the worst case of a flow: exact where it is known, and never exceeded by a run of the kernel.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

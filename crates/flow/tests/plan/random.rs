@@ -1,4 +1,4 @@
-//! Random flow files that `check` admits.
+//! Generates random flow files that `check` accepts.
 
 use envoi_kernel::Flow;
 use proptest::{option, prelude::*, sample::select};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 const STEPS: usize = 6;
 
-/// A step before its places are folded into the flow's length.
+/// A step before its references are limited to the length of the flow.
 #[derive(Debug, Clone)]
 struct Sketch {
     kind: u8,
@@ -53,7 +53,7 @@ fn asks(sketch: &Sketch) -> bool {
     sketch.kind >= 9
 }
 
-/// The text of a flow; where a denial leads on, the step before says where it goes itself.
+/// The text of a flow. If a denial leads forward to a step, the step before that one gets its own `next`.
 fn text(sketches: &[Sketch], limits: &str) -> String {
     let count = sketches.len();
     let mut text = format!("flow: random\n{limits}steps:\n");

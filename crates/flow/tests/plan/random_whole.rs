@@ -1,4 +1,4 @@
-//! Random runs of the whole language: graphs, items, flows in flows, verifications, budgets and goals.
+//! Generates random flows with the whole language: graphs, items, inner flows, verifications, budgets and goals.
 
 use crate::random::Sample;
 use proptest::{option, prelude::*, sample::select};
@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 const STEPS: usize = 5;
 
-/// A step before its places are folded into the flow's length.
+/// A step before its references are limited to the length of the flow.
 #[derive(Debug, Clone)]
 struct Sketch {
     kind: u8,
@@ -56,7 +56,7 @@ fn sketches() -> impl Strategy<Value = (bool, Vec<Sketch>)> {
     (any::<bool>(), prop::collection::vec(sketch(), 1..=STEPS))
 }
 
-/// The steps of one flow, which may run the flow of the file `inner`.
+/// The steps of one flow, which may run the flow in the file `inner`.
 fn steps((graph, sketches): &(bool, Vec<Sketch>), inner: Option<&str>) -> String {
     let mut text = String::from("steps:\n");
     let count = sketches.len();
@@ -70,7 +70,7 @@ fn steps((graph, sketches): &(bool, Vec<Sketch>), inner: Option<&str>) -> String
             let mut needs: Vec<usize> = sketch.needs.iter().filter(|need| **need < place).copied().collect();
             needs.sort_unstable();
             needs.dedup();
-            // The second step makes a graph of it.
+            // The `needs` of the second step make the flow a graph.
             if place == 1 {
                 needs = vec![0];
             }
@@ -183,7 +183,7 @@ fn goals() -> impl Strategy<Value = Option<(usize, usize, u64)>> {
     option::weighted(0.3, (0..STEPS, 0..STEPS, 1_u64..4))
 }
 
-/// A random flow that runs another one, which may run a third.
+/// A random flow that runs another one, which may run a third one.
 pub(crate) fn wholes() -> impl Strategy<Value = Sample> {
     let parts = (sketches(), sketches(), sketches());
     (parts, limits(), goals()).prop_filter_map(

@@ -1,4 +1,4 @@
-//! No run of the kernel comes to more than the plan says.
+//! Tests that no run of the kernel exceeds its plan.
 
 use crate::{
     adversary::{Tally, live},
@@ -11,13 +11,13 @@ use envoi_kernel::{Flow, flow::InDoubtPolicy};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Runs of one flow.
+/// The number of runs per flow.
 const RUNS: u64 = 25;
 
-/// Runs of more turns than this are left unfinished: what they came to until then counts.
+/// A run with more turns is stopped; its counts up to then are checked.
 const TURNS: u64 = 3_000;
 
-/// The same of flows in flows, whose runs are longer.
+/// The numbers of runs and turns for flows with inner flows, whose runs are longer.
 const WHOLE_RUNS: u64 = 6;
 const WHOLE_TURNS: u64 = 600;
 
@@ -25,7 +25,8 @@ fn within(planned: Most, lived: u64) -> bool {
     Most::of(u128::from(lived)) <= planned
 }
 
-/// What people had run again after doubt is beyond the plan, and nothing else. A rerun may be in doubt and be verified again.
+/// Checks that only attempts that people had run again because of doubt exceed the plan. A rerun may be in doubt and
+/// be verified again.
 pub(crate) fn check(flow: &Flow, plan: &Plan, tally: &Tally) {
     let all =
         || core::iter::once(flow).chain(flow.flows.values().map(AsRef::as_ref)).flat_map(|flow| &flow.steps);
@@ -68,7 +69,7 @@ pub(crate) fn check(flow: &Flow, plan: &Plan, tally: &Tally) {
     }
 }
 
-/// From `b`, where `d` goes back to, only the return of `c` leads to `d` again.
+/// From `b`, the target of `d`, only a return of `c` leads to `d` again.
 const THROUGH_ANOTHER_LOOP: &str = "steps:
   - id: a
     run: go

@@ -1,6 +1,6 @@
-//! Comparisons with words: `steps.a.status == 'success'` never holds, because no status is called that.
+//! Checks comparisons with words: `steps.a.status == 'success'` is never true, because no status has that name.
 //!
-//! Owns which words a path can be, and where it is compared with others. What it cannot read it leaves alone.
+//! Owns the words that a path can be, and finds the comparisons. Syntax that it does not understand is ignored.
 
 use crate::{
     parse::draft::{Draft, DraftStep},
@@ -17,17 +17,17 @@ use envoi_kernel::{
 };
 use std::ops::Range;
 
-/// What can become of a step.
+/// The statuses of a step.
 const STATUSES: &[&str] = &["succeeded", "failed", "skipped"];
 
-/// Words that other programs use for these.
+/// Words of other programs for these statuses.
 const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("succeeded", &["success", "successful", "ok", "passed", "pass", "done", "completed", "complete"]),
     ("failed", &["failure", "error", "errored", "fail", "cancelled", "canceled"]),
     ("skipped", &["skip", "omitted"]),
 ];
 
-/// Each word that this path is compared with and can never be, with its place in the source.
+/// Each word that is compared with this path and that the path can never be, with its range in the source.
 pub(super) fn impossible(draft: &Draft, source: &str, found: &Found) -> Vec<(Range<usize>, Diagnostic)> {
     let Kind::Path { members, .. } = &found.kind else { return Vec::new() };
     let Some(words) = words(draft, &found.name, members) else { return Vec::new() };
@@ -45,7 +45,7 @@ pub(super) fn impossible(draft: &Draft, source: &str, found: &Found) -> Vec<(Ran
     compared_with(source, &found.range).into_iter().filter(|literal| wrong(literal)).map(diagnostic).collect()
 }
 
-/// The words that a path can be, if these are all that it can be.
+/// The words that a path can be; `None` if it can have other values.
 fn words<'d>(draft: &'d Draft, name: &str, members: &[String]) -> Option<Vec<&'d str>> {
     match (name, members) {
         ("steps", [_, status]) if status == "status" => Some(STATUSES.to_vec()),
@@ -61,7 +61,7 @@ fn words<'d>(draft: &'d Draft, name: &str, members: &[String]) -> Option<Vec<&'d
     }
 }
 
-/// What the data of a step has to be. The data of a `for_each` is a list of such data.
+/// The schema of a step's data. The data of a `for_each` is a list of such data, so it has none here.
 pub(super) fn schema(step: &DraftStep) -> Option<&Value> {
     let step = step.step.as_ref().filter(|_| !step.each)?;
     match &step.kind {
@@ -78,14 +78,14 @@ fn of_schema<'v>(schema: &'v Value, fields: &[String]) -> Option<Vec<&'v str>> {
     schema.get("enum")?.as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// A quoted text, without its quotes.
+/// A string literal, without its quotes.
 struct Literal<'s> {
     text: &'s str,
-    /// With its quotes.
+    /// The range, including the quotes.
     range: Range<usize>,
 }
 
-/// The texts that the path at `range` is compared with: on its right side, on its left side, or in a list.
+/// The literals with which the path at `range` is compared: on its right side, on its left side, or in a list.
 fn compared_with<'s>(source: &'s str, range: &Range<usize>) -> Vec<Literal<'s>> {
     let after = Cursor { source, at: range.end };
     let right = after.past("==").or_else(|| after.past("!=")).and_then(Cursor::literal);
@@ -100,7 +100,7 @@ fn compared_with<'s>(source: &'s str, range: &Range<usize>) -> Vec<Literal<'s>> 
     right.map(|(literal, _)| literal).into_iter().chain(list.into_iter().flatten()).chain(left).collect()
 }
 
-/// The quoted text at the very end.
+/// The literal at the very end of the text.
 fn last_literal(before: &str) -> Option<Literal<'_>> {
     let quote = before.chars().next_back().filter(|letter| matches!(letter, '\'' | '"'))?;
     let inside = before.get(..before.len().checked_sub(1)?)?;
@@ -108,7 +108,7 @@ fn last_literal(before: &str) -> Option<Literal<'_>> {
     Some(Literal { text: inside.get(start.checked_add(1)?..)?, range: start..before.len() })
 }
 
-/// A place in the source.
+/// A position in the source.
 #[derive(Clone, Copy)]
 struct Cursor<'s> {
     source: &'s str,
@@ -116,13 +116,13 @@ struct Cursor<'s> {
 }
 
 impl<'s> Cursor<'s> {
-    /// Whether nothing here changes the value of what stands before.
+    /// True if no operator or access follows that would change the value of the operand before.
     fn ends_an_operand(self) -> bool {
         let rest = self.source.get(self.at..).unwrap_or_default().trim_start();
         !rest.starts_with(['~', '+', '-', '*', '/', '%', '|', '[', '.', '('])
     }
 
-    /// After spaces and `sign`. A sign that is a word is a whole one.
+    /// The position after spaces and `sign`. A sign that is a word must be a whole word.
     fn past(self, sign: &str) -> Option<Self> {
         let rest = self.source.get(self.at..)?;
         let trimmed = rest.trim_start();
@@ -132,7 +132,7 @@ impl<'s> Cursor<'s> {
         (!is_word || !goes_on).then(|| Self { at: self.source.len().saturating_sub(after.len()), ..self })
     }
 
-    /// The quoted text that stands here, and what follows it.
+    /// The literal at this position, and the position after it.
     fn literal(self) -> Option<(Literal<'s>, Self)> {
         let rest = self.source.get(self.at..)?;
         let trimmed = rest.trim_start();
@@ -144,7 +144,7 @@ impl<'s> Cursor<'s> {
         is_closed.then_some((Literal { text, range: start..end }, Self { at: end, ..self }))
     }
 
-    /// The quoted texts of a list that begins here; what else stands in it is left alone.
+    /// The literals of a list that begins here. It stops at the first element that is not a literal.
     fn list(self) -> Vec<Literal<'s>> {
         let mut found = Vec::new();
         let Some(mut place) = self.past("[").or_else(|| self.past("(")) else { return found };

@@ -1,11 +1,12 @@
-//! Expressions inside strings of a Python script.
+//! Finds expressions inside strings of a Python script.
 //!
-//! Owns just enough of Python's quoting to find them. A string that is not closed ends with its line, unless it has three quotes.
+//! Implements only as much of Python's quoting as this needs. A string that is not closed ends with its line, unless
+//! it has three quotes.
 
 use envoi_kernel::expression::{Segment, segments};
 use std::ops::Range;
 
-/// The ranges of `${{ … }}` that stand in a string.
+/// The ranges of `${{ … }}` inside strings.
 pub(super) fn quoted_expressions(script: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut state = State::Open;
@@ -33,11 +34,11 @@ pub(super) fn quoted_expressions(script: &str) -> Vec<Range<usize>> {
 enum State {
     Open,
     Comment,
-    /// In a string that these quotes end.
+    /// In a string that ends with these quotes.
     In(&'static str),
 }
 
-/// The longer ones first: `"""` begins with `"`.
+/// The longer ones first, because `"""` begins with `"`.
 const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
 
 impl State {

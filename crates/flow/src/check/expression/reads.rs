@@ -1,7 +1,7 @@
-//! Which expressions read the results of steps, and in which lines they stand.
+//! Finds the expressions that read the results of steps, and their lines.
 //!
-//! A run that does a part of the flow needs something for each of these whose step it leaves out. Owns no rule: what is missing is
-//! decided by the kernel.
+//! A run of a part of the flow needs a value for each expression whose step is left out. The kernel decides what is
+//! missing.
 
 use super::{place_of, ranges};
 use crate::parse::draft::{Draft, Site, Usage};
@@ -11,7 +11,7 @@ use envoi_kernel::{
     ids::StepId,
 };
 
-/// Every place of the file that reads a step of it, or the goals; `text` is the file's.
+/// Every location in the file that reads one of its steps, or the goals. `text` is the text of the file.
 pub(crate) fn reads(draft: &Draft, text: &str) -> Vec<StepRead> {
     let lines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let of = |usage: &Usage| -> Vec<StepRead> {
@@ -46,7 +46,7 @@ pub(crate) fn reads(draft: &Draft, text: &str) -> Vec<StepRead> {
     draft.expressions.iter().flat_map(of).collect()
 }
 
-/// The step that is read (`None`: the goals), and whether only its status is.
+/// The step that is read (`None` for the goals), and whether only its status is read.
 fn what(found: &Found) -> Option<(Option<StepId>, bool)> {
     let Kind::Path { members, .. } = &found.kind else { return None };
     match found.name.as_str() {
@@ -59,7 +59,7 @@ fn what(found: &Found) -> Option<(Option<StepId>, bool)> {
     }
 }
 
-/// Whether it says what holds where a value is not defined, or asks whether it is.
+/// True for a filter that gives a default for an undefined value, or a test whether a value is defined.
 fn says_what_holds(found: &Found) -> bool {
     match found.kind {
         Kind::Filter => matches!(found.name.as_str(), "default" | "d"),

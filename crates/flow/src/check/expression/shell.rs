@@ -1,12 +1,13 @@
-//! Expressions inside single quotes of a shell script.
+//! Finds expressions inside single quotes of a shell script.
 //!
-//! Owns just enough of the shell's quoting to find them. Where it cannot be sure (here-documents), it finds none.
+//! Implements only as much of the shell's quoting as this needs. In scripts with here-documents it is not reliable,
+//! so it finds none there.
 
 use crate::check::quotes::{Quotes, State};
 use envoi_kernel::expression::{Segment, segments};
 use std::ops::Range;
 
-/// The ranges of `${{ … }}` that stand in single quotes.
+/// The ranges of `${{ … }}` inside single quotes.
 pub(super) fn quoted_expressions(script: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     if script.contains("<<") {
@@ -25,7 +26,7 @@ pub(super) fn quoted_expressions(script: &str) -> Vec<Range<usize>> {
                 if quotes.state == State::Single {
                     found.push(at..end);
                 }
-                // It becomes `${NAME}`: part of a word, whatever it holds.
+                // The expression becomes `${NAME}`, which is part of a word, whatever its value is.
                 quotes.word_begins = false;
                 at = end;
             }

@@ -1,7 +1,6 @@
-//! What is wrong with one path of an expression, such as `steps.critic.sumary`.
+//! Checks one path of an expression, such as `steps.critic.sumary`.
 //!
-//! Owns which names exist and what they are made of. Where in the file the path stands is the checker's to say: the
-//! diagnostics here have no place yet.
+//! Owns the names that exist and their members. The diagnostics here have no location yet; the caller adds it.
 
 use super::comparison::schema;
 use crate::{
@@ -28,10 +27,10 @@ const OF_GOALS: &[&str] = &["all", "remaining", "done", "round"];
 const OF_A_STEP: &[&str] = &["status", "summary", "text", "data", "artifacts", "report"];
 const OF_A_RUN: &[&str] = &["id", "flow", "workspace", "user_id", "session_id", "metadata", "raw_input"];
 
-/// What there is to say about a path.
+/// The result of checking a path.
 pub(super) struct Verdict {
     pub(super) wrong: Vec<Diagnostic>,
-    /// The part of the source that is checked already.
+    /// The part of the source that this check covers.
     pub(super) covers: Range<usize>,
 }
 
@@ -65,7 +64,7 @@ impl Names<'_> {
         Verdict { wrong: wrong.into_iter().collect(), covers: found.range.clone() }
     }
 
-    /// What an expression of this place can begin with.
+    /// The names with which an expression at this location can begin.
     fn roots(&self) -> Vec<&'static str> {
         let step = self.usage.step.and_then(|place| self.draft.steps.get(place));
         let items = self.usage.site == Site::Text && step.is_some_and(|step| step.each);
@@ -105,7 +104,7 @@ impl Names<'_> {
         unplaced(format!("unknown name `{name}`")).expecting(listed(&roots)).maybe_help(help)
     }
 
-    /// A variable that is read when the run starts, and stands in the journal from then on.
+    /// Checks a variable that is read when the run starts and is then stored in the journal.
     fn variable(&self, name: &str) -> Option<Diagnostic> {
         let draft = self.draft;
         let help = "what an expression reads is stored in the journal; a command reads it from its environment: `$NAME`";
@@ -182,7 +181,7 @@ impl Names<'_> {
         Some(unplaced(message).help(unknown.help()))
     }
 
-    /// A step can be read only where it can have run.
+    /// Checks that the step that is read can have run before.
     fn order(&self, id: &str, read: usize) -> Option<Diagnostic> {
         if self.usage.site == Site::Outputs {
             return None;
@@ -212,14 +211,15 @@ impl Names<'_> {
         Some(unplaced(message))
     }
 
-    /// In a loop, a step may read its own last visit, or that of a later step. At the first visit there is none.
+    /// Checks a read of a later step, or of the step's own last visit, in a loop. At the first visit there is no
+    /// value.
     fn first_visit(&self, id: &str, read: usize, reader: usize) -> Option<Diagnostic> {
-        // A run that was begun in version 1 keeps a flow that passed then.
+        // A run that was begun with version 1 keeps its flow, which passed the checks of that version.
         let checks = self.draft.language >= 2 && self.graph.is_first_without(read, reader);
         if !checks || self.asks_whether_it_is_there() {
             return None;
         }
-        // An `if` may keep the step from being done at its first visit.
+        // An `if` may skip the step at its first visit.
         let step = self.draft.steps.get(reader)?;
         let may_skip = step.step.as_ref().is_none_or(|step| step.condition.is_some());
         if may_skip && self.usage.site != Site::Condition {
@@ -231,7 +231,7 @@ impl Names<'_> {
         Some(unplaced(message).help("say what holds then: `| default('…')`, or ask `is defined`"))
     }
 
-    /// Whether something in the text says what holds where a value is not defined.
+    /// True if the text handles an undefined value, by a default or by a test.
     fn asks_whether_it_is_there(&self) -> bool {
         super::sources(self.usage).into_iter().flat_map(names::names).any(|found| match found.kind {
             Kind::Filter => matches!(found.name.as_str(), "default" | "d"),
@@ -240,7 +240,8 @@ impl Names<'_> {
         })
     }
 
-    /// `steps.fix-it.status` is `steps.fix` minus `it.status`; a name with a hyphen that is known was meant.
+    /// `steps.fix-it.status` means `steps.fix` minus `it.status`. If a known name contains the hyphen, it was
+    /// probably meant.
     fn subtraction(&self, found: &Found, member: &str, known: impl Fn(&str) -> bool) -> Option<Verdict> {
         let start = found.range.start.checked_add(found.name.len())?.checked_add(1)?;
         let written = self.usage.source.get(start..).filter(|written| written.starts_with(member))?;
@@ -281,7 +282,7 @@ fn no_report(id: &str) -> Diagnostic {
 mod tests {
     use super::*;
 
-    /// `docs/expressions.md` says what each name is, and shows it in a row that another test evaluates.
+    /// `docs/expressions.md` explains each name, and shows it in a row that another test evaluates.
     #[test]
     fn the_page_of_expressions_explains_and_shows_every_name() {
         const PAGE: &str = include_str!("../../../../../docs/expressions.md");

@@ -1,15 +1,15 @@
-//! Which step of a graph comes before which.
+//! The order of the steps of a graph.
 //!
-//! Owns the order that `needs` makes of the steps, or the circles that keep it from being one. It knows steps by their
-//! places alone.
+//! Owns the order that follows from `needs`, or the cycles that prevent one. It identifies steps only by their
+//! positions.
 
-/// For each step, the steps that have to be over before it.
+/// For each step, the steps that have to end before it.
 #[derive(Debug)]
 pub(in crate::check) struct Order {
     before: Vec<Places>,
 }
 
-/// A set of places, one bit each: a flow may have thousands of steps, each of which waits for all earlier ones.
+/// A set of positions, one bit each. A flow may have thousands of steps, each of which waits for all earlier ones.
 #[derive(Debug, Clone)]
 struct Places {
     words: Vec<u64>,
@@ -38,10 +38,11 @@ impl Places {
 }
 
 impl Order {
-    /// The order of steps of which each waits for those that `needs` has at its place.
+    /// The order of steps. Each step waits for the steps that `needs` has at its position.
     ///
     /// # Errors
-    /// Circles: in each, every step waits for the next one and the last for the first. One a knot, not all that there are.
+    /// Cycles: each step of a cycle waits for the next one, and the last for the first. One cycle is returned per
+    /// group of connected cycles, not all of them.
     pub(in crate::check) fn of(needs: &[Vec<usize>]) -> Result<Self, Vec<Vec<usize>>> {
         let mut waiting: Vec<usize> = needs.iter().map(Vec::len).collect();
         let mut dependents = vec![Vec::new(); needs.len()];
@@ -75,13 +76,13 @@ impl Order {
         if done == needs.len() { Ok(Self { before }) } else { Err(circles(needs, &waiting)) }
     }
 
-    /// Whether `later` waits for `earlier`, directly or not.
+    /// True if `later` waits for `earlier`, directly or indirectly.
     pub(in crate::check) fn is_before(&self, earlier: usize, later: usize) -> bool {
         self.before.get(later).is_some_and(|places| places.has(earlier))
     }
 }
 
-/// Walks along the steps that still wait: each of them waits for another such one, so that every walk ends in a circle.
+/// Follows the steps that still wait. Each of them waits for another such step, so every walk ends in a cycle.
 fn circles(needs: &[Vec<usize>], waiting: &[usize]) -> Vec<Vec<usize>> {
     let stuck = |place: usize| waiting.get(place).is_some_and(|left| *left > 0);
     let mut seen = vec![false; needs.len()];
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn each_knot_is_reported_by_one_circle() {
-        // 0 <-> 1; 2 -> 3 -> 4 -> 2; 5 hangs on a knot and is in none.
+        // 0 <-> 1; 2 -> 3 -> 4 -> 2; 5 waits for a cycle and is in none.
         let circles = Order::of(&[vec![1], vec![0], vec![3], vec![4], vec![2], vec![2]]).unwrap_err();
         assert_eq!(circles, [vec![0, 1], vec![2, 3, 4]]);
         let first_is_no_part = Order::of(&[vec![1], vec![2], vec![1]]).unwrap_err();

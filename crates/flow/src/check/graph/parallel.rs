@@ -1,7 +1,7 @@
-//! Targets in a flow in which `needs` says what follows what.
+//! Checks targets in a flow in which `needs` determines the order.
 //!
-//! Owns which targets make sense there: what leads back leads to a step that this one waits for, and nothing leads on but
-//! `needs`. The order itself is [`super::order`]'s.
+//! A target that leads back must be a step that this one waits for, and only `needs` leads forward. [`super::order`]
+//! owns the order itself.
 
 use super::{Graph, order::Order};
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Steps of a circle that are named; a longer one is cut short.
+/// The number of steps of a cycle that a message names. A longer cycle is shortened.
 const SHOWN: usize = 8;
 
-/// A way from a step back to one before it, or to itself.
+/// An edge from a step back to an earlier one, or to itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Return {
     from: usize,
@@ -24,7 +24,7 @@ pub(super) struct Return {
 }
 
 impl Graph<'_> {
-    /// Checks what waits for what, and then all other targets.
+    /// Checks `needs`, and then all other targets.
     pub(super) fn check_parallel(&mut self, problems: &mut Problems) {
         let before = problems.count();
         let steps = self.steps;
@@ -166,8 +166,8 @@ impl Graph<'_> {
         returns
     }
 
-    /// Whether `read` is settled whenever `reader` is entered, or was in the round before: what is done beside it in the same
-    /// round may be either, and does not count.
+    /// True if `read` has always ended when `reader` is entered, in this round or in the previous one. A step that
+    /// runs beside it in the same round may or may not have ended, so it does not count.
     pub(super) fn settled_before(&self, order: &Order, read: usize, reader: usize) -> bool {
         let up_to = |a: usize, b: usize| a == b || order.is_before(a, b);
         order.is_before(read, reader)

@@ -1,7 +1,8 @@
-//! What a loop of a graph repeats, and what waits for that.
+//! Checks the steps that a loop of a graph repeats, and the steps that wait for them.
 //!
-//! Owns that no step between the two ends of a loop is entered anew before the loop has come to it: what its `join` can do
-//! with is not all outside of what is repeated. That the ways lead back is checked before.
+//! No step between the two ends of a loop may be entered again before the loop has reached it. A `join` must
+//! therefore not be satisfied only by steps outside of the repeated part. Another check ensures that the edges lead
+//! back.
 
 use super::{Graph, order::Order};
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 };
 use envoi_kernel::flow::Join;
 
-/// A step that is entered when so many of its needs have succeeded, whatever becomes of the others.
+/// A step that is entered when `wanted` of its needs have succeeded, whatever happens to the others.
 struct Choosing<'n> {
     place: usize,
     wanted: usize,
@@ -21,7 +22,8 @@ struct Choosing<'n> {
 }
 
 impl Graph<'_> {
-    /// Checks that no loop can be closed by steps that do not wait for what it repeats. `needs` are those of all steps.
+    /// Checks that no step inside a loop can be entered only because of needs that the loop does not repeat. `needs`
+    /// are those of all steps.
     pub(super) fn check_repeated(&self, order: &Order, needs: &[Vec<usize>], problems: &mut Problems) {
         let choosing: Vec<Choosing<'_>> =
             self.steps.iter().zip(needs).enumerate().filter_map(choosing).collect();
@@ -47,7 +49,8 @@ impl Graph<'_> {
         }
     }
 
-    /// The step at `place` is entered at once when the loop goes back to `target`: it can do with what is `outside`.
+    /// Reports that the step at `place` would be entered at once when the loop goes back to `target`, because the
+    /// needs in `outside` are enough for it.
     fn tell_early(&self, target: &Spanned<String>, place: usize, outside: &[usize], problems: &mut Problems) {
         let name = |place: usize| self.steps.get(place).map_or("", DraftStep::name);
         let to = &target.value;
@@ -71,7 +74,7 @@ impl Graph<'_> {
     }
 }
 
-/// One that says `any` or `quorum`, unless it is wrong.
+/// The step if it has `join: any` or `quorum`, unless it is invalid.
 fn choosing<'n>((place, (step, needs)): (usize, (&DraftStep, &'n Vec<usize>))) -> Option<Choosing<'n>> {
     let wanted = match step.step.as_ref()?.join {
         Join::All | Join::Settled => return None,

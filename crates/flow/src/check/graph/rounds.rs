@@ -1,7 +1,7 @@
-//! The ways through the steps that a flow repeats for its goals.
+//! Checks the control flow through the steps that a flow repeats for its goals.
 //!
-//! Owns that a round ends at its last step and nowhere else: there alone it is seen whether goals are open. What `goals` says,
-//! and that its steps exist, is [`crate::parse::goals`]'s.
+//! A round must end at its last step and nowhere else, because only there the run checks whether goals are open.
+//! [`crate::parse::goals`] reads `goals`, and checks that its steps exist.
 
 use super::{Graph, SideWay, reached};
 use crate::parse::draft::Rounds;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Graph<'_> {
-    /// Checks that no way leads out of a round, past the place where it is seen whether goals are open.
+    /// Checks that no edge leads out of a round past the step at which the run checks for open goals.
     pub(super) fn check_rounds(&self, problems: &mut Problems) {
         let Some(rounds) = self.rounds.filter(|rounds| rounds.first <= rounds.last) else { return };
         let ordinary = self.reached_without_a_denial();
@@ -30,7 +30,7 @@ impl Graph<'_> {
         }
     }
 
-    /// The steps that are reached without a denial or an expiry.
+    /// The steps that can be reached without a denial or an expiry.
     fn reached_without_a_denial(&self) -> Vec<bool> {
         let ways_of = |(place, step): (usize, &DraftStep)| {
             let named = step.targets.branches.iter().chain(&step.targets.loop_to);
@@ -41,7 +41,7 @@ impl Graph<'_> {
         reached(&ways, vec![0], None)
     }
 
-    /// The steps of a round, and those before it that it can go back to.
+    /// The steps of a round, and the earlier steps to which it can go back.
     fn within(&self, rounds: Rounds) -> impl Iterator<Item = (usize, &DraftStep)> {
         let up_to_last = rounds.last.saturating_add(1);
         let ways = self.ways.get(..up_to_last).unwrap_or_default();
@@ -52,7 +52,7 @@ impl Graph<'_> {
 
     fn check_ways_out(&self, rounds: Rounds, place: usize, step: &DraftStep, problems: &mut Problems) {
         let targets = &step.targets;
-        // Where the last step goes on to is entered when no goal is open.
+        // The `next` of the last step is used when no goal is open.
         let next = targets.next.iter().filter(|_| place != rounds.last).map(|target| ("next", target));
         let branches = targets.branches.iter().map(|target| ("branches", target));
         let diversions = targets.diversions.iter().filter_map(|way| Some((way.key, way.step()?)));
@@ -88,7 +88,8 @@ impl Graph<'_> {
     }
 }
 
-/// A last resort ends the run as denied after a denial alone; reached in another way, the run would succeed.
+/// Reports a step at which the run ends with open goals. A target of a denial ends the run as denied only after a
+/// denial; if it is reached in another way, the run would succeed.
 fn ends_the_run(rounds: Rounds, step: &DraftStep, way: &SideWay) -> Diagnostic {
     let name = step.name();
     let message = format!("the run ends at `{name}`, whatever goals are open");

@@ -1,12 +1,12 @@
-//! What stands in a shell script, read just well enough for a warning.
+//! Reads a shell script, with just enough accuracy for warnings.
 //!
-//! Owns the words of a script outside quotes, comments and here-documents. It expands nothing and knows no grammar: where it is not
-//! sure, it says nothing.
+//! Finds the words of a script outside of quotes, comments and here-documents. It expands nothing and has no grammar.
+//! If it is not sure, it reports nothing.
 
 use crate::check::quotes::{Quotes, State};
 use envoi_kernel::expression::{Segment, segments};
 
-/// One command: its words as they are written, without quoted pieces.
+/// One command: its words as written, without quoted parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Command {
     words: Vec<String>,
@@ -37,7 +37,7 @@ const OF_BASH: [&str; 12] = [
     "[[",
 ];
 
-/// Commands that a shell has itself.
+/// Built-in commands of a shell.
 const BUILT_IN: [&str; 44] = [
     ".", ":", "[", "alias", "bg", "break", "case", "cd", "command", "continue", "echo", "eval", "exec",
     "exit", "export", "false", "fg", "for", "getopts", "hash", "if", "jobs", "kill", "printf", "pwd", "read",
@@ -45,23 +45,23 @@ const BUILT_IN: [&str; 44] = [
     "unalias", "unset", "until", "wait", "while", "{",
 ];
 
-/// Programs that write no data of a step by themselves: not to `$ENVOI_DATA`, and no report.
+/// Programs that do not write step data by themselves: neither to `$ENVOI_DATA` nor as a report.
 const PLAIN_PROGRAMS: [&str; 26] = [
     "awk", "basename", "cat", "cp", "cut", "date", "dirname", "find", "git", "grep", "head", "jq", "ls",
     "mkdir", "mktemp", "mv", "rm", "sed", "seq", "sleep", "sort", "tail", "tee", "tr", "uniq", "wc",
 ];
 
-/// A script of a shell, without what stands in quotes.
+/// A shell script without the content of quotes.
 pub(super) struct Script {
-    /// Outside quotes.
+    /// The text outside of quotes.
     open: String,
-    /// Where the shell expands variables: also in double quotes.
+    /// The text in which the shell expands variables, including double quotes.
     expanded: String,
 }
 
 impl Script {
     pub(super) fn new(template: &str) -> Self {
-        // An expression is a reference to a variable, whatever it holds.
+        // An expression counts as a reference to a variable, whatever its value is.
         let text: String = segments(template)
             .into_iter()
             .map(|segment| match segment {
@@ -78,7 +78,7 @@ impl Script {
                 let was_escaped = quotes.escaped;
                 quotes.read(letter);
                 if was_escaped && letter == '\n' && before == State::Open {
-                    // The command goes on in the next line.
+                    // The command continues on the next line.
                     open.pop();
                     open.push(' ');
                     continue;
@@ -110,7 +110,7 @@ impl Script {
         commands
     }
 
-    /// The words of its first command, where that runs whatever the others do: it stands in no condition.
+    /// The words of the first command, if it always runs. Empty if it is inside a condition.
     pub(super) fn first_command(&self) -> Vec<String> {
         let is_whole = |command: &Command| {
             self.open.trim_start().starts_with(command.words.first().map_or("", String::as_str))
@@ -118,12 +118,12 @@ impl Script {
         self.commands().into_iter().next().filter(is_whole).map(|command| command.words).unwrap_or_default()
     }
 
-    /// Whether it has two commands or more, so that it matters which of them decides.
+    /// True if there are at least two commands, so that it matters which one determines the result.
     pub(super) fn has_several_commands(&self) -> bool {
         self.commands().len() > 1
     }
 
-    /// Whether it says itself that it stops at a command that fails.
+    /// True if the script itself sets the option to stop at a failed command.
     pub(super) fn stops_by_itself(&self) -> bool {
         let sets = |command: &Command| {
             command.begins_with(&["set", "-o", "errexit"])
@@ -133,12 +133,12 @@ impl Script {
         self.commands().iter().any(sets)
     }
 
-    /// Whether it names an exit code itself.
+    /// True if the script has an `exit`.
     pub(super) fn names_an_exit_code(&self) -> bool {
         self.commands().iter().any(|command| command.begins_with(&["exit"]))
     }
 
-    /// Whether it goes on after failed commands: two or more follow a `set +e`.
+    /// True if the script continues after failed commands: at least two commands follow a `set +e`.
     pub(super) fn goes_on_after_failures(&self) -> bool {
         let commands = self.commands();
         let off = |command: &Command| {
@@ -151,7 +151,7 @@ impl Script {
         commands.iter().skip(at.saturating_add(1)).take_while(|command| !on(command)).count() > 1
     }
 
-    /// The first piece of syntax that bash has and `sh` has not.
+    /// The first piece of syntax that bash supports and `sh` does not.
     pub(super) fn bash_syntax(&self) -> Option<String> {
         let signs = ["<<<", "<(", ">(", "&>", "|&"];
         let sign = signs.into_iter().find(|sign| self.open.contains(sign)).map(str::to_owned);
@@ -161,7 +161,7 @@ impl Script {
             .or_else(|| expansion(&self.expanded))
     }
 
-    /// Whether it runs nothing but commands that are known to write no data of a step by themselves.
+    /// True if all commands are known to write no step data by themselves.
     pub(super) fn is_all_plain(&self) -> bool {
         let plain = |word: &&String| {
             let is_known = |known: &[&str]| known.contains(&word.as_str());
@@ -184,10 +184,10 @@ impl Script {
     }
 }
 
-/// Stands for a letter that is quoted.
+/// Replaces a quoted character.
 const QUOTED: char = '\u{1}';
 
-/// The lines of a script that are code: what a here-document holds is left out.
+/// The lines of a script that are code, without the content of here-documents.
 fn without_documents(text: &str) -> Vec<&str> {
     let mut end: Option<String> = None;
     let mut kept = Vec::new();
@@ -228,7 +228,7 @@ fn of_bash(command: &Command) -> Option<String> {
     (first == "[" && command.words.iter().any(|word| word == "==")).then(|| "[ … == … ]".to_owned())
 }
 
-/// `((` that begins an arithmetic command; `$((` is for every shell.
+/// True for `((` that begins an arithmetic command. Every shell supports `$((`.
 fn double_bracket(open: &str) -> bool {
     open.match_indices("((").any(|(at, _)| {
         let before = open.get(..at).unwrap_or_default().trim_end_matches([' ', '\t']);
@@ -243,7 +243,7 @@ fn array(open: &str) -> bool {
     })
 }
 
-/// `$'…'`, `${NAME^^}`, `${NAME//a/b}`, `${NAME:1:2}`, `${NAME[0]}`, `${!NAME}`.
+/// Finds `$'…'`, `${NAME^^}`, `${NAME//a/b}`, `${NAME:1:2}`, `${NAME[0]}` or `${!NAME}`.
 fn expansion(expanded: &str) -> Option<String> {
     if expanded.contains("$'") {
         return Some("$'…'".to_owned());

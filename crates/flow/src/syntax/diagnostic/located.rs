@@ -1,22 +1,22 @@
-//! Diagnostics with their places, for callers that show them in a form of their own.
+//! Diagnostics with their locations, for callers with their own output format.
 
 use super::{Diagnostic, LineColumn, Report};
 
-/// A mistake, the file that it is in, and where it stands there.
+/// A mistake with its file and its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Located<'r> {
-    /// The file, as it was named.
+    /// The name of the file, as the caller gave it.
     pub file: &'r str,
-    /// Where it begins.
+    /// The beginning of the location.
     pub start: LineColumn,
-    /// Where the part of it on its first line ends; exclusive.
+    /// The end of the location on its first line; exclusive.
     pub end: LineColumn,
     /// The mistake.
     pub diagnostic: &'r Diagnostic,
 }
 
 impl Report {
-    /// All mistakes that are kept: its own in the order of the file, then those of the files that it names.
+    /// All kept mistakes: those of the file in its order, then those of the files that it names.
     #[must_use]
     pub fn located(&self) -> Vec<Located<'_>> {
         let own = self.diagnostics.iter().map(|diagnostic| {

@@ -3,7 +3,7 @@
 use super::{Colour, Diagnostic, Label, LineColumn, Report, Span, count};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-/// Bytes of lines that are shown for one diagnostic; of a longer line, only the place is shown.
+/// Largest size of the lines that are shown for one diagnostic. For a longer line only the location is shown.
 const LONGEST_SNIPPET: usize = 64 * 1024;
 
 pub(super) fn report(report: &Report, colour: Colour) -> String {
@@ -35,7 +35,7 @@ fn own(report: &Report, colour: Colour, text: &mut String) {
     text.push('\n');
 }
 
-/// A name of a file, without what a terminal would obey.
+/// The name of a file, with terminal control characters escaped.
 fn name(file: &str) -> String {
     file.chars().fold(String::with_capacity(file.len()), |mut name, scalar| {
         match scalar.is_control() {
@@ -74,13 +74,13 @@ fn snippet<'a>(file: &'a str, diagnostic: &Diagnostic, window: &Window<'a>) -> S
         .annotations(others)
 }
 
-/// What stands beside the marked text, unless the message says it already.
+/// The text beside the marked location, unless the message already contains it.
 fn expected(diagnostic: &Diagnostic) -> Option<String> {
     let expected = diagnostic.expected.as_ref().filter(|expected| !diagnostic.message.contains(*expected))?;
     Some(format!("expected {expected}"))
 }
 
-/// The lines that a diagnostic speaks of: the renderer would else look at the whole file for each.
+/// The lines of a diagnostic. Otherwise the renderer would scan the whole file for each diagnostic.
 struct Window<'a> {
     whole: &'a str,
     text: &'a str,

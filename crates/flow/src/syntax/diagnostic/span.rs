@@ -1,4 +1,4 @@
-//! Places in a text.
+//! Locations in a text.
 
 /// A range of bytes of the file's text: `start` inclusive, `end` exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,7 +16,8 @@ impl Span {
         Self { start, end: end.max(start) }
     }
 
-    /// The part of it on its first line, inside the text and on character borders, so that it can always be shown.
+    /// The part of the span on its first line, limited to the text and to character boundaries, so that it can always
+    /// be shown.
     pub(crate) fn shown(self, text: &str) -> Self {
         let start = floor(text, self.start);
         let end = floor(text, self.end).max(start);
@@ -26,7 +27,7 @@ impl Span {
     }
 }
 
-/// The nearest border of characters at or before `offset`.
+/// The nearest character boundary at or before `offset`.
 fn floor(text: &str, offset: usize) -> usize {
     let mut at = offset.min(text.len());
     while !text.is_char_boundary(at) {
@@ -45,7 +46,7 @@ pub struct LineColumn {
 }
 
 impl LineColumn {
-    /// The place of a byte of `text`.
+    /// The location of a byte of `text`.
     #[must_use]
     pub fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..floor(text, offset)).unwrap_or_default();

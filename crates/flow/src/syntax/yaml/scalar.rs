@@ -1,14 +1,14 @@
-//! What a scalar without quotes means.
+//! The meaning of a scalar without quotes.
 
 use super::Scalar;
 
-/// The value of a scalar under the core schema, strictly: only `true` and `false` are booleans, only JSON's numbers are
-/// numbers (so `007`, `0x1F`, `+1` and `1_000` are texts), only `null`, `~` and nothing are null.
+/// The value of a scalar under the strict core schema. Only `true` and `false` are booleans. Only JSON's numbers are
+/// numbers, so `007`, `0x1F`, `+1` and `1_000` are texts. Only `null`, `~` and an empty scalar are null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Null,
     Bool(bool),
-    /// The text is the number's token.
+    /// A number. Its token is the text of the scalar.
     Number,
     Text,
 }
@@ -27,7 +27,7 @@ impl Scalar {
         }
     }
 
-    /// What it is, in words that finish "found …".
+    /// The kind of the value, in words that complete "found …".
     pub(crate) fn described(&self) -> String {
         match self.meaning() {
             Meaning::Null => "nothing".to_owned(),
@@ -49,7 +49,7 @@ pub(crate) fn shortened(text: &str) -> String {
     short
 }
 
-/// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`
+/// True for `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`.
 fn is_number(text: &str) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -1,4 +1,4 @@
-//! YAML as it is read here: what plain words mean, and what is refused.
+//! Tests the meaning of plain words, and which YAML is refused.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn read(text: &str) -> (Option<Node>, Problems) {
     (node, problems)
 }
 
-/// The tree as text, each scalar and collection with the text it spans.
+/// The tree as text. Each scalar and collection has the text of its span.
 fn outline(text: &str, node: &Node, out: &mut Vec<String>) {
     let spanned = text.get(node.span.start..node.span.end).unwrap();
     match &node.kind {

@@ -1,4 +1,4 @@
-//! Inputs: defaults, schemas, and everything wrong told at once.
+//! Tests defaults, schemas, and that all mistakes are reported at once.
 
 use super::*;
 

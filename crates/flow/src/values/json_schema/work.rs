@@ -1,41 +1,45 @@
-//! A bound on the work of checking a value by a schema, known before the check begins.
+//! An upper bound for the work of checking a value against a schema, computed before the check.
 //!
-//! A schema of a few lines can ask for more work than a machine does in a year: thirty references that double each, or a pattern that goes
-//! back and forth. The engine checks values in the thread that all of its runs share. So the work is bounded from above, and what may take
-//! more than [`MOST`] is not checked.
+//! A schema of a few lines can need more work than a machine can do in a year: thirty references that double each
+//! time, or a pattern with backtracking. The engine checks values in the thread that all its runs share. The work is
+//! therefore bounded, and a check that might exceed [`MOST`] is not made.
 //!
-//! The bound is the sum, over the places of a value, of how much of the schema can apply at such a place. That depends on how deep the place
-//! lies alone ([`Work::by_depth`]): the parts that apply at one place, and those that each of them applies one level below. Of parts
-//! that cannot apply to the same place, such as two properties of one object, the larger one counts. A reference counts as what it leads
-//! to; where that is not certain, as everything that it may lead to. A schema that refers to itself is no special case: each level of the value
-//! applies it again.
+//! The bound is the sum, over all locations of a value, of how much of the schema can apply there. That depends only
+//! on the depth of the location ([`Work::by_depth`]): the parts that apply at one location, and the parts that each
+//! of them applies one level below. Of parts that cannot apply to the same location, such as two properties of one
+//! object, only the larger one counts. A reference counts as its target; if the target is not certain, as all
+//! possible targets. A schema that refers to itself needs no special case, because each level of the value applies it
+//! again.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// The most work of one check. A part of a schema that applies once counts 1, and 1 for each value that stands in it. A list of 100,000
-/// rows with ten plain members each counts some five million. What fits takes some 20 ns for each, and what does not some 300.
+/// The largest amount of work of one check.
+///
+/// A part of a schema that applies once counts 1, plus 1 for each value in it. A list of 100,000 rows with ten plain
+/// members each counts about five million. A check takes about 20 ns per unit for values that fit, and about 300 ns
+/// for values that do not.
 pub(super) const MOST: u64 = 10_000_000;
 
-/// How often one use of a pattern that needs backtracking may go back. Beyond that the value does not match.
+/// The largest number of backtracking steps in one use of a pattern. Beyond that the value does not match.
 pub(super) const MOST_STEPS_BACK: usize = 20_000;
 
-/// What one use of such a pattern counts.
+/// The work of one use of a pattern with backtracking.
 const BACKTRACKING: u64 = 1_000;
 
-/// So many bytes, items or members of a value count as much again.
+/// The number of bytes, items or members after which the work of a value is counted again.
 const LONG: usize = 64;
 
-/// As deep as any value is that was read.
+/// The largest depth of any value that was read.
 const DEEPEST: usize = envoi_contract::json::MAX_DEPTH;
 
-/// What a schema that is not part of the document counts at each level: such as the schema of schemas.
+/// The work per level of a schema outside of the document, such as the meta-schema.
 const FOREIGN: u64 = 500;
 
-/// How much of a schema can apply to the places of a value.
+/// How much of a schema can apply at the locations of a value.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// At one place so many levels below the top.
+    /// The work at one location, by its depth.
     by_depth: Vec<u64>,
 }
 
@@ -43,7 +47,7 @@ impl Work {
     pub(super) fn of(schema: &Value) -> Self {
         let mut parts = Parts::of(schema);
         let top = parts.number(schema);
-        // Parts are found by way of those that apply them.
+        // Reading a part adds the parts that it applies to `found`.
         let mut at = 0;
         while let Some(found) = parts.found.get(at).copied() {
             let part = parts.part(found);
@@ -53,12 +57,12 @@ impl Work {
         Self { by_depth: by_depth(&parts.parts, top) }
     }
 
-    /// Whether there is a value whose check takes no more than [`MOST`].
+    /// True if there is a value whose check takes at most [`MOST`].
     pub(super) fn can_be_bounded(&self) -> bool {
         self.by_depth.first().is_none_or(|top| *top <= MOST)
     }
 
-    /// Whether checking the value takes no more than [`MOST`].
+    /// True if checking the value takes at most [`MOST`].
     pub(super) fn is_bounded(&self, value: &Value) -> bool {
         let mut sum = 0_u64;
         let mut open = vec![(value, 0_usize)];
@@ -86,14 +90,14 @@ impl Work {
     }
 }
 
-/// One object of a schema, or a bool.
+/// An object or boolean of a schema.
 #[derive(Debug, Default)]
 struct Part {
-    /// What it counts itself.
+    /// Its own work.
     own: u64,
-    /// The parts that it applies to the same place.
+    /// The parts that it applies to the same location.
     here: Vec<usize>,
-    /// Those that it applies to a member of an object, and to an item of a list.
+    /// The parts that it applies to members of an object, and to items of a list.
     members: Below,
     items: Below,
 }
@@ -101,9 +105,9 @@ struct Part {
 /// Parts that apply one level below.
 #[derive(Debug, Default)]
 struct Below {
-    /// Each to places of its own.
+    /// Parts that apply to different locations.
     apart: Vec<usize>,
-    /// All of them to any place.
+    /// Parts that all apply to any location.
     any: Vec<usize>,
 }
 
@@ -126,7 +130,7 @@ fn by_depth(parts: &[Part], top: usize) -> Vec<u64> {
     let order = those_it_applies_first(parts);
     let mut by_depth = Vec::new();
     let mut above: Option<Vec<u64>> = None;
-    // One level is computed from the next lower one.
+    // Each level is computed from the level below it.
     for _ in 0..=DEEPEST {
         let mut level = vec![0_u64; parts.len()];
         for (number, part) in order.iter().filter_map(|number| Some((*number, parts.get(*number)?))) {
@@ -148,8 +152,8 @@ fn by_depth(parts: &[Part], top: usize) -> Vec<u64> {
     by_depth
 }
 
-/// The parts in an order in which each comes after those that it applies to the same place. Of parts that apply each other there, which is no
-/// schema that ends, some order.
+/// An order of the parts in which each comes after the parts that it applies to the same location. Parts that apply
+/// each other there, which is an endless schema, have an arbitrary order.
 fn those_it_applies_first(parts: &[Part]) -> Vec<usize> {
     let mut order = Vec::with_capacity(parts.len());
     let mut was_seen = vec![false; parts.len()];
@@ -169,11 +173,11 @@ fn those_it_applies_first(parts: &[Part]) -> Vec<usize> {
     order
 }
 
-/// The parts of a schema, by the places of their JSON.
+/// The parts of a schema, by the addresses of their JSON.
 struct Parts<'s> {
-    /// The document and what has an id of its own: where references begin.
+    /// The document, and the parts with their own id, at which references begin.
     roots: Vec<&'s Value>,
-    /// What has a name that references give.
+    /// The parts with an anchor.
     anchors: BTreeMap<&'s str, Vec<&'s Value>>,
     numbers: HashMap<*const Value, usize>,
     found: Vec<Option<&'s Value>>,
@@ -191,7 +195,7 @@ impl<'s> Parts<'s> {
                         match (name.as_str(), member) {
                             ("$id" | "id", Value::String(id)) => {
                                 roots.push(value);
-                                // Before there were anchors, an id could be one.
+                                // In earlier drafts an id could be an anchor.
                                 let name = id.rsplit_once('#').map_or(id.as_str(), |(_, last)| last);
                                 anchors.entry(name).or_default().push(value);
                             }
@@ -222,7 +226,7 @@ impl<'s> Parts<'s> {
         values.into_iter().map(|value| self.number(value)).collect()
     }
 
-    /// A schema of another document. It applies itself to every level.
+    /// A schema of another document. It applies itself at every level.
     fn foreign(&mut self) -> usize {
         let number = self.found.len();
         self.found.push(None);
@@ -263,19 +267,19 @@ impl<'s> Parts<'s> {
                 "pattern" => {
                     part.own = part.own.saturating_add(of_pattern(member.as_str().unwrap_or_default()))
                 }
-                // They are no part of a check.
+                // These keywords do not take part in a check.
                 "$defs" | "definitions" | "default" | "examples" | "title" | "description" | "$comment" => {}
                 _ => part.own = part.own.saturating_add(nodes(member)),
             }
         }
         if members.contains_key("unevaluatedProperties") || members.contains_key("unevaluatedItems") {
-            // What the others have evaluated is found by applying them once more.
+            // The evaluated members or items are found by applying the other parts once more.
             part.here.extend(part.here.clone());
         }
         part
     }
 
-    /// All that a reference may lead to.
+    /// All possible targets of a reference.
     fn targets(&mut self, reference: &'s str) -> Vec<usize> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let roots = self.roots.clone();
@@ -298,7 +302,7 @@ impl<'s> Parts<'s> {
     }
 }
 
-/// What a pointer leads to. Letters may be written as their numbers.
+/// The target of a pointer. It may contain percent-encoded characters.
 fn target<'s>(root: &'s Value, pointer: &str) -> Option<&'s Value> {
     let decoded = decoded(pointer);
     root.pointer(&format!("/{decoded}"))
@@ -332,7 +336,7 @@ fn one_or_more(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten().chain(one)
 }
 
-/// Only these forms need backtracking: looks around, and references to what was matched.
+/// The work of a pattern. Only look-arounds and back-references need backtracking.
 fn of_pattern(pattern: &str) -> u64 {
     let refers = |pair: &[u8]| matches!(pair, [b'\\', b'1'..=b'9' | b'k']);
     if pattern.contains("(?") || pattern.as_bytes().windows(2).any(refers) { BACKTRACKING } else { 1 }

@@ -1,4 +1,4 @@
-//! Schemas that ask for much, and what is found of them.
+//! Tests schemas that need much work.
 
 use super::*;
 use crate::values::json_schema::{Mismatch, Schema};
@@ -21,7 +21,7 @@ fn by_depth(schema: &str) -> Vec<u64> {
     Work::of(&serde_json::from_str(schema).unwrap()).by_depth
 }
 
-/// Definitions of which each applies the one before it twice: the last one asks for 2^40 uses of the first.
+/// Definitions that each apply the one before twice. The last one needs 2^40 uses of the first.
 fn doubling(both: &str) -> String {
     let mut all = String::from(r#""a0": {"type": "integer"}"#);
     for at in 1..=40 {
@@ -71,7 +71,7 @@ fn every_way_to_name_a_part_is_followed() {
         let schema =
             format!("{{\"$defs\": {{\"x\": {{{name}, \"enum\": [1, 2, 3]}}}}, \"allOf\": [{many} true]}}");
         let found = by_depth(&schema);
-        // Each of them: itself, and the list of `enum` with three values.
+        // For each of them: the schema itself, and the list of `enum` with three values.
         assert!(found[0] >= 100 * (1 + 1 + 4), "{name} {reference}: {found:?}");
         assert!(found[0] < 1_000, "{name} {reference}: {found:?}");
     }
@@ -87,7 +87,7 @@ fn a_schema_that_refers_to_itself_counts_once_for_each_level_that_a_value_has() 
     let doubles = r##"{"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}"##;
     assert_eq!(check(doubles, &deep(5)), []);
     assert!(is_too_much(&check(doubles, &deep(60))));
-    // It is no schema that ends; it is not followed for ever either.
+    // This schema is endless, but following it ends.
     assert_eq!(by_depth(r##"{"allOf": [{"$ref": "#"}]}"##).len(), 2);
 }
 
