@@ -1,7 +1,8 @@
-//! Calls of tools that a person decides: which they are, how they are shown, and what an answer makes of them.
+//! Tool calls that a person decides: how they are matched, how they are shown, and how an answer changes them.
 //!
-//! Pure. A [`Pattern`] names a tool, and in brackets what the call is about. It is matched generously: a command is split at the
-//! operators of a shell, and each part is compared. It is no sandbox: a command that is spelt in another way is not found.
+//! Pure. A [`Pattern`] names a tool and, in brackets, the subject of the call. Matching is generous: a command is
+//! split at shell operators, and each part is compared. It is not a sandbox: a command that is spelled differently is
+//! not matched.
 
 use crate::member::{at, text};
 use envoi_contract::{
@@ -9,17 +10,17 @@ use envoi_contract::{
     json::{Object, Value},
 };
 
-/// The tool by which an agent asks a question of its own.
+/// The tool with which an agent asks its own question.
 pub const OWN_QUESTION: &str = "AskUserQuestion";
 
-/// The tool by which an agent hands over its data; it needs no decision of a person.
+/// The tool with which an agent hands over its data. It needs no person's decision.
 const DATA: &str = "StructuredOutput";
 
-/// The member that says what a call of a tool is about, the first that it has.
+/// Members that contain the subject of a call. The first one present counts.
 const SUBJECTS: [&str; 8] =
     ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "skill"];
 
-/// Which calls of tools a person decides: `Bash(git push *)`, `Edit(src/*)`, `mcp__github__*`.
+/// A pattern of the tool calls that a person decides: `Bash(git push *)`, `Edit(src/*)`, `mcp__github__*`.
 ///
 /// ```
 /// use envoi_contract::json::Value;
@@ -37,10 +38,10 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads one; `Err` says what is wrong with it.
+    /// Parses a pattern. The error is the reason, in words.
     ///
     /// # Errors
-    /// It names no tool, or its brackets are not closed.
+    /// The pattern names no tool, or a bracket is not closed.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let (tool, subject) = match text.split_once('(') {
             None => (text, None),
@@ -58,7 +59,7 @@ impl Pattern {
         Ok(Self { tool: tool.to_owned(), subject: subject.map(words) })
     }
 
-    /// Whether it names this call.
+    /// True if the pattern matches this call.
     #[must_use]
     pub fn matches(&self, tool: &str, input: &Value) -> bool {
         if tool == DATA || !fits(&self.tool, tool) {
@@ -66,29 +67,29 @@ impl Pattern {
         }
         let Some(pattern) = &self.subject else { return true };
         let Some(subject) = SUBJECTS.iter().find_map(|member| text(input, &[member])) else {
-            // What cannot be compared goes to a person.
+            // A call without a known subject cannot be compared, so a person decides.
             return true;
         };
         let whole = words(subject);
         let fits = |text: &str| {
-            // `git push *` is also `git push` alone.
+            // `git push *` also matches `git push` alone.
             fits(pattern, text) || pattern.strip_suffix(" *").is_some_and(|begin| begin == text)
         };
-        // A path is compared from any of its folders on.
+        // A path also matches from any of its folders on.
         let parts = whole.match_indices('/').filter_map(|(at, _)| whole.get(at.saturating_add(1)..));
         fits(&whole)
             || parts.filter(|_| tool != "Bash").any(fits)
             || commands(subject).any(|part| fits(&part))
     }
 
-    /// Whether it names the tool by which an agent asks a question of its own.
+    /// True if the pattern matches the tool with which an agent asks its own question.
     #[must_use]
     pub fn is_of_own_question(&self) -> bool {
         fits(&self.tool, OWN_QUESTION)
     }
 }
 
-/// The commands of a line for a shell, without the variables before them.
+/// The commands of a shell line, without the variable assignments before them.
 fn commands(line: &str) -> impl Iterator<Item = String> {
     let parts = line.split(['\n', ';', '|', '&', '(', ')', '`', '{', '}']);
     parts.map(|part| {
@@ -102,7 +103,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a text is as the pattern says, in which `*` stands for anything.
+/// True if the text matches the pattern. `*` matches any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
@@ -115,19 +116,19 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// One call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The program's own id of it.
+    /// The program's id of the call.
     pub id: String,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// What it is given.
+    /// The input of the tool.
     pub input: Value,
 }
 
 impl ToolCall {
-    /// Binds an answer to exactly this call.
+    /// A digest that binds an answer to exactly this call.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let call = Object::from([
@@ -138,13 +139,13 @@ impl ToolCall {
         Digest::of(Value::Object(call).compact().as_bytes())
     }
 
-    /// Whether it is a question of the agent's own, which takes words.
+    /// True if the call is the agent's own question, which is answered in words.
     #[must_use]
     pub fn is_own_question(&self) -> bool {
         self.tool == OWN_QUESTION
     }
 
-    /// The call as a question to a person: all of it, readable. Characters that a terminal obeys are written out.
+    /// The whole call as a readable question to a person. Terminal control characters are escaped.
     #[must_use]
     pub fn question(&self) -> String {
         let question = match self.tool.as_str() {
@@ -199,7 +200,7 @@ impl ToolCall {
         texts.join("\n\n")
     }
 
-    /// The members that are not shown otherwise.
+    /// The members that are not in `shown`, one per line.
     fn others(&self, shown: &[&str]) -> String {
         let members = self.input.as_object().into_iter().flat_map(|members| members.iter());
         let others = members.filter(|(name, _)| !shown.contains(name));
@@ -212,8 +213,10 @@ impl ToolCall {
         if lines.is_empty() || shown.is_empty() { lines } else { format!("\n{lines}") }
     }
 
-    /// What the call is given after an answer: `data` takes the place of members, and answers the questions of an agent's own. Words
-    /// answer each of these. `None`: as it was.
+    /// The input of the call after an answer. `None` means that the input is unchanged.
+    ///
+    /// Members of `data` replace members of the input, or answer the agent's own questions by name. `words` answers
+    /// each of these questions.
     #[must_use]
     pub fn answered(&self, words: &str, data: Option<&Value>) -> Option<Value> {
         let mut input = self.input.as_object()?.clone();
@@ -235,7 +238,7 @@ impl ToolCall {
     }
 }
 
-/// The same value, whatever the order of its members.
+/// The same value with sorted members.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -253,7 +256,7 @@ fn indented(mark: &str, text: &str) -> String {
     text.lines().map(|line| format!("    {mark}{line}\n")).collect()
 }
 
-/// Characters that a terminal obeys, or that change the order of others, as escapes.
+/// Escapes terminal control characters, and characters that change the order of others.
 fn written_out(text: &str) -> String {
     let is_hidden = |c: char| {
         (c.is_control() && c != '\n')

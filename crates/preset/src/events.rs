@@ -1,5 +1,5 @@
-//! What the output of each agent program means, one file for each: events, in; progress and the outcome, out. The arguments that a
-//! program gets are in `invocation`.
+//! Interprets the output of each agent program, one file per program: it turns events into progress and an outcome.
+//! `invocation` has the arguments of a program.
 
 pub(crate) mod claude;
 pub(crate) mod codex;

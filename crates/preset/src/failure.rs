@@ -1,31 +1,31 @@
-//! Why an agent failed: a class, its code, and whether another try can help.
+//! The failures of an agent: the class, its code, and whether another try can help.
 
 use envoi_contract::code::Code;
 
 /// The class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// The provider does not accept the login, or there is none.
+    /// The login is missing, or the provider does not accept it.
     Auth,
     /// The account has no credit.
     Billing,
-    /// A limit of the account is reached, for a while.
+    /// A rate limit of the account is reached.
     Throttled,
-    /// The provider has too much to do, or an error of its own.
+    /// The provider is overloaded, or has an internal error.
     Overloaded,
-    /// The prompt, with the session, is longer than the model takes.
+    /// The prompt and the session are too long for the model.
     TooLong,
-    /// The bound on turns is reached.
+    /// The turn limit is reached.
     Turns,
-    /// The program's own bound on its cost is reached.
+    /// The program's own cost limit is reached.
     Budget,
-    /// A tool was refused that the agent wanted to use.
+    /// A tool that the agent wanted to use was refused.
     Denied,
-    /// The agent gave no data, or none that can be read.
+    /// The agent gave no data, or the data cannot be read.
     Schema,
-    /// It gave no sign of work for too long, and was ended.
+    /// The program was ended because it gave no sign of work for too long.
     Idle,
-    /// The program ended without saying how.
+    /// The program ended without stating a result.
     Crashed,
     /// The provider cannot be reached.
     Network,
@@ -33,12 +33,12 @@ pub enum Class {
     Model,
     /// The model or its provider refuses the request.
     Refused,
-    /// The program is not there.
+    /// The program is not installed.
     NotInstalled,
 }
 
 impl Class {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Self; 15] = [
         Self::Auth,
         Self::Billing,
@@ -57,7 +57,7 @@ impl Class {
         Self::NotInstalled,
     ];
 
-    /// Its code.
+    /// The error code of the class.
     #[must_use]
     pub const fn code(self) -> Code {
         match self {
@@ -80,12 +80,12 @@ impl Class {
     }
 }
 
-/// Why an agent failed.
+/// The reason why an agent failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Its class.
     pub class: Class,
-    /// In the program's own words where it has some.
+    /// The message, in the program's own words if it has any.
     pub message: String,
 }
 
@@ -96,7 +96,7 @@ impl Failure {
     }
 }
 
-/// The class of an HTTP status of the provider.
+/// The class for an HTTP status of the provider.
 pub(crate) fn of_status(status: u64) -> Option<Class> {
     Some(match status {
         401 | 403 => Class::Auth,
@@ -111,7 +111,7 @@ pub(crate) fn of_status(status: u64) -> Option<Class> {
     })
 }
 
-/// Wordings of programs, for where no structure says it. The first that is found counts.
+/// Wordings of programs, for errors without structure. The first match counts.
 const WORDINGS: &[(&str, Class)] = &[
     ("usage limit", Class::Throttled),
     ("exhausted your daily quota", Class::Throttled),
@@ -144,7 +144,7 @@ const WORDINGS: &[(&str, Class)] = &[
     ("waiting for network", Class::Network),
 ];
 
-/// The class that a message of a program states by an HTTP status or by its wording.
+/// The class of a program's message, by its HTTP status or its wording.
 pub(crate) fn of_wording(message: &str) -> Option<Class> {
     let message = message.to_ascii_lowercase();
     let status = ["unexpected status ", "last status: "].iter().find_map(|before| {

@@ -1,9 +1,9 @@
-//! The words of a critic, or of a person who sent a run back, as a prompt has them.
+//! The feedback of a critic, or of a person who sent a run back, as it is added to a prompt.
 
-/// The longest feedback of a prompt: its end counts.
+/// Largest feedback in a prompt. Only the end of a longer one is used.
 pub const MAX_FEEDBACK_BYTES: usize = 64 * 1024;
 
-/// The end of the feedback, without white space around it; empty if it says nothing.
+/// The end of the feedback, without white space around it; empty if there is no text.
 ///
 /// ```
 /// assert_eq!(envoi_preset::end_of_feedback(" too short\n"), "too short");

@@ -1,7 +1,7 @@
-//! The arguments of one start of a program.
+//! The arguments with which a program is started.
 //!
-//! The prompt is not among them: the program reads it from its standard input, so that it may be long, may begin with any
-//! character, and is not in the list of processes.
+//! The prompt is not an argument. The program reads it from standard input, so it may be long, may begin with any
+//! character, and does not appear in the list of processes.
 
 use crate::{
     may::May,
@@ -9,58 +9,59 @@ use crate::{
 };
 use envoi_contract::json::{Object, Value};
 
-/// The session of a start.
+/// The session to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume<'a> {
-    /// A new one; its id where the program takes one.
+    /// A new session, with its id if the program accepts one.
     New(Option<&'a str>),
-    /// An earlier one goes on.
+    /// Resumes an earlier session.
     From(&'a str),
-    /// A new one begins with what an earlier one had come to with this message. The earlier one stays as it is.
+    /// A new session that begins with the messages of an earlier one up to `last`. The earlier session does not
+    /// change.
     Fork {
-        /// The id of the new one.
+        /// The id of the new session.
         id: &'a str,
-        /// The earlier one.
+        /// The id of the earlier session.
         of: &'a str,
-        /// The last message that both have.
+        /// The last message that both sessions share.
         last: &'a str,
     },
 }
 
-/// One start of a program.
+/// The parameters for starting a program.
 #[derive(Debug, Clone)]
 pub struct Invocation<'a> {
-    /// Its session.
+    /// The session.
     pub session: Resume<'a>,
-    /// What it does without asking.
+    /// The permission level: what the agent may do without asking.
     pub may: May,
-    /// The model; none: the program's own.
+    /// The model. `None` means the program's default.
     pub model: Option<&'a str>,
-    /// The most turns, where the program has such a bound.
+    /// The turn limit, if the program supports one.
     pub turns: Option<u32>,
-    /// The JSON Schema of its data, and the file that holds it; none: it gives no data.
+    /// The JSON Schema of the data, and the path of the file that contains it. `None` if the step has no data.
     pub schema: Option<(&'a str, &'a str)>,
-    /// The most that it may cost in US dollars, where the program has such a bound.
+    /// The cost limit in US dollars, if the program supports one.
     pub max_cost: Option<&'a str>,
-    /// The address of the bridge through which it calls its models; none: it calls them with its own login.
+    /// The address of the bridge for model calls. `None` if the program uses its own login.
     pub bridge: Option<&'a str>,
-    /// What decides the calls of tools that need a person; none: no call does.
+    /// How tool calls that need a person are decided. `None` if no call needs one.
     pub asks: Option<Asks<'a>>,
-    /// Further arguments.
+    /// Extra arguments.
     pub args: &'a [String],
 }
 
-/// How a program asks before calls of tools.
+/// How a program asks before tool calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Asks<'a> {
-    /// The line for a shell that is run before each call of a tool. It fails if it cannot decide.
+    /// The shell command to run before each tool call. It fails if it cannot decide.
     pub hook: &'a str,
-    /// The agent may ask questions of its own.
+    /// True if the agent may ask its own questions.
     pub own_questions: bool,
 }
 
 impl Invocation<'_> {
-    /// The arguments, without the program's own name.
+    /// Returns the arguments, without the program's name.
     ///
     /// ```
     /// use envoi_preset::{Invocation, May, Preset, Resume};
@@ -100,7 +101,7 @@ impl Invocation<'_> {
                 all.extend(words(&["--fork-session", "--session-id", id]));
             }
         }
-        // `bypassPermissions` is not used: the program refuses it as root, and it ignores rules that a person has set.
+        // `bypassPermissions` is not used: the program refuses it as root, and it ignores the user's rules.
         all.extend(words(match self.may {
             May::Read => &["--permission-mode", "dontAsk", "--allowedTools", "Read,Grep,Glob"],
             May::Edit => &["--permission-mode", "acceptEdits"],
@@ -108,13 +109,13 @@ impl Invocation<'_> {
         }));
         all.extend(self.model.iter().flat_map(|model| words(&["--model", model])));
         all.extend(self.turns.iter().flat_map(|turns| words(&["--max-turns", &turns.to_string()])));
-        // Of this process alone, also where it resumes a session; tested after each call.
+        // The limit counts only this process, even for a resumed session. The program checks it after each call.
         all.extend(self.max_cost.iter().flat_map(|cost| words(&["--max-budget-usd", cost])));
         all.extend(self.schema.iter().flat_map(|(schema, _)| words(&["--json-schema", schema])));
         if let Some(asks) = self.asks {
             all.extend(words(&["--settings", &asks.settings()]));
             if asks.own_questions {
-                // Without a host for prompts the program does not have the tool. The hook comes first.
+                // Without a host for prompts the program does not offer this tool. The hook is asked first.
                 all.extend(words(&["--permission-prompt-tool", "stdio"]));
             }
         }
@@ -124,7 +125,7 @@ impl Invocation<'_> {
 
     fn of_codex(&self) -> Vec<String> {
         let mut all = words(&["exec", "--json", "--skip-git-repo-check"]);
-        // A resumed thread does not have the sandbox of its first start: it is stated each time.
+        // A resumed thread does not keep its sandbox, so the sandbox is always given.
         let sandbox = match self.may {
             May::Read => "read-only",
             May::Edit => "workspace-write",
@@ -135,7 +136,7 @@ impl Invocation<'_> {
         all.extend(self.schema.iter().flat_map(|(_, file)| words(&["--output-schema", file])));
         all.extend_from_slice(self.args);
         if let Some(url) = self.bridge {
-            // It reads an address from its configuration alone. The last one counts.
+            // The program reads an address only from its configuration. The last one counts.
             let provider = format!(
                 "model_providers.{PROVIDER}={{name=\"{PROVIDER}\",base_url={},env_key=\"{BRIDGE_KEY}\",wire_api=\"responses\"}}",
                 Value::from(url).compact()
@@ -151,15 +152,16 @@ impl Invocation<'_> {
     }
 
     fn of_gemini(&self) -> Vec<String> {
-        // Otherwise the program refuses a folder that the user has not marked as trusted. Without `-p` the prompt is standard input alone.
+        // Without `--skip-trust` the program refuses a folder that the user has not marked as trusted. Without `-p`
+        // the whole prompt comes from standard input.
         let mut all = words(&["-o", "stream-json", "--skip-trust"]);
         match self.session {
             Resume::New(None) => {}
-            // It cannot begin a session with what another one had come to.
+            // The program cannot fork a session.
             Resume::New(Some(id)) | Resume::Fork { id, .. } => all.extend(words(&["--session-id", id])),
             Resume::From(id) => all.extend(words(&["-r", id])),
         }
-        // Without a terminal the program cannot ask: it does not offer the model tools that are not allowed.
+        // Without a terminal the program cannot ask, so it does not offer the model tools that are not allowed.
         all.extend(words(match self.may {
             May::Read => &["--approval-mode", "default"],
             May::Edit => &["--approval-mode", "auto_edit"],
@@ -171,14 +173,14 @@ impl Invocation<'_> {
     }
 
     fn of_opencode(&self) -> Vec<String> {
-        // Without words among the arguments the prompt is standard input alone.
+        // Without a message argument the whole prompt comes from standard input.
         let mut all = words(&["run", "--format", "json"]);
         match self.session {
-            // Without a title it calls a model for one, which is in no event.
+            // Without a title the program calls a model to make one, and that call is in no event.
             Resume::New(_) | Resume::Fork { .. } => all.extend(words(&["--title", "envoi"])),
             Resume::From(id) => all.extend(words(&["-s", id])),
         }
-        // What it may do is a variable.
+        // The permissions are not an argument. A variable sets them.
         all.extend(self.model.iter().flat_map(|model| match self.bridge {
             Some(_) => words(&["-m", &format!("{PROVIDER}/{model}")]),
             None => words(&["-m", model]),
@@ -189,7 +191,8 @@ impl Invocation<'_> {
 }
 
 impl Asks<'_> {
-    /// The settings of a process of `claude`. They stand above those of the user and of the folder, which may switch hooks off.
+    /// The settings for a `claude` process. They override the settings of the user and of the folder, which might
+    /// disable hooks.
     fn settings(self) -> String {
         let hook = Object::from([
             ("type", Value::from("command")),

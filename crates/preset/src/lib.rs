@@ -1,10 +1,11 @@
-//! Agent programs (`claude`, `codex`) and models as steps: how each is started or called, and what its events or its reply mean.
+//! Agent programs (`claude`, `codex`) and models as steps: how to start or call them, and how to interpret their
+//! events or replies.
 //!
-//! Pure. A [`Preset`] is data about one program: its arguments for a start and for a resume ([`Invocation`]), who chooses the id of
-//! a session, the versions that were tried. A [`Reading`] takes what the program writes, in pieces of any size, and says what
-//! it came to ([`Outcome`]): text, data, usage, session, and the class of a failure. A [`protocol::Protocol`] does the
-//! same for one call of a model. Starts no process, sends nothing and reads no file; what follows from an outcome is decided by the
-//! kernel.
+//! Pure. A [`Preset`] is data about one program: its arguments for a start and for a resume ([`Invocation`]), whether
+//! the caller chooses the session id, and the tested versions. A [`Reading`] takes the program's output, in pieces of
+//! any size, and returns the [`Outcome`]: text, data, usage, session, and the class of a failure. A
+//! [`protocol::Protocol`] does the same for one call of a model. Starts no process, sends nothing and reads no file.
+//! The kernel decides what follows from an outcome.
 //!
 //! ```
 //! use envoi_preset::{Exit, Masking, Preset, Reading};

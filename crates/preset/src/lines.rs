@@ -1,27 +1,28 @@
-//! Lines from pieces of any size.
+//! Splits output into lines. The pieces of output may have any size.
 //!
-//! A program writes one event a line. A piece may end anywhere, also within a character. A line may be long: a tool's output is
-//! one. Past a bound its rest is skipped, so that a program cannot fill the memory.
+//! A program writes one event per line. A piece may end anywhere, even within a character. A line can be very long,
+//! because it may contain a tool's output. The rest of a line past the limit is skipped, so that a program cannot
+//! fill the memory.
 
-/// The longest line that is read. No document of ours is larger.
+/// Longest line that is read. No document of Envoi is larger.
 pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     begun: Vec<u8>,
-    /// The rest of the line is skipped.
+    /// True while the rest of a line is skipped.
     skips: bool,
-    /// Lines that were skipped.
+    /// The number of skipped lines.
     pub(crate) skipped: u64,
-    /// Those of them that began as an object and have come to their end.
+    /// The number of skipped lines that began as an object and are complete.
     pub(crate) skipped_objects: u64,
-    /// The line that is skipped began as an object.
+    /// True if the line being skipped began as an object.
     is_object: bool,
 }
 
 impl Lines {
-    /// Takes a piece, and returns the lines that it ends; bytes that are no UTF-8 are replaced.
+    /// Takes a piece, and returns the lines that it completes. Invalid UTF-8 is replaced.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
         let mut parts = bytes.split(|byte| *byte == b'\n').peekable();
@@ -47,7 +48,7 @@ impl Lines {
         }
     }
 
-    /// The line that was begun, if it has anything in it.
+    /// Returns the incomplete last line, if it is not empty.
     pub(crate) fn end(&mut self) -> Option<String> {
         if core::mem::take(&mut self.skips) && self.is_object {
             self.skipped_objects = self.skipped_objects.saturating_add(1);

@@ -1,6 +1,7 @@
-//! What an agent does without asking.
+//! The permission levels of an agent.
 
-/// What the agent does without asking: the program's own permission system. It is no sandbox.
+/// The permission level of an agent: what it may do without asking. The program's own permission system enforces it.
+/// It is not a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum May {
     /// Read files.
@@ -13,10 +14,10 @@ pub enum May {
 }
 
 impl May {
-    /// All of them.
+    /// All levels.
     pub const ALL: [Self; 3] = [Self::Read, Self::Edit, Self::Run];
 
-    /// The word for it in a flow file.
+    /// The word in a flow file.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -26,7 +27,7 @@ impl May {
         }
     }
 
-    /// What this word means.
+    /// The level for this word.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|may| may.word() == word)

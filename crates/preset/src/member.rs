@@ -1,17 +1,18 @@
-//! Members of the events of programs: texts, counts, ids, and texts as people are shown them.
+//! Reads members of a program's events: texts, counts, ids, and texts to show to people.
 
 use core::fmt;
 use envoi_contract::json::{Object, Value};
 
-/// The longest part of a line that is shown to people.
+/// Longest part of a line that is shown to people, in characters.
 const MAX_SHOWN_CHARS: usize = 300;
 
-/// How secrets are masked in what programs and providers say. It is done before a text is cut: half a secret is not found.
+/// How secrets are masked in the output of programs and providers. A text is masked before it is cut, because a
+/// secret that is cut in half would not be masked.
 #[derive(Clone, Copy, Default)]
 pub struct Masking<'m>(Option<&'m dyn Fn(&str) -> String>);
 
 impl<'m> Masking<'m> {
-    /// By this function.
+    /// Masks with this function.
     #[must_use]
     pub fn with(mask: &'m dyn Fn(&str) -> String) -> Self {
         Self(Some(mask))
@@ -35,29 +36,29 @@ pub(crate) fn one_line(text: &str, masking: Masking<'_>) -> String {
     format!("{head}…")
 }
 
-/// A line as it is, if it needs no bound: a text that goes on in the next one can be masked only together with that. Else as
-/// [`one_line`].
+/// Returns the line unchanged if it is short enough. A text that goes on in the next line can be masked only together
+/// with that line. A longer line is returned as by [`one_line`].
 pub(crate) fn as_it_is(line: &str, masking: Masking<'_>) -> String {
     let is_short = line.chars().count() <= MAX_SHOWN_CHARS;
     if is_short { line.to_owned() } else { one_line(line, masking) }
 }
 
-/// The text of a member, if it is there.
+/// The text of a member, if it exists.
 pub(crate) fn text<'v>(value: &'v Value, path: &[&str]) -> Option<&'v str> {
     at(value, path)?.as_str()
 }
 
-/// The id of a session, if it looks like one: it is an argument of the program later.
+/// The id of a session, if it is valid. The check matters because the id becomes an argument of the program later.
 pub(crate) fn session_id(value: &Value, path: &[&str]) -> Option<String> {
     text(value, path).filter(|id| envoi_kernel::ids::is_session_id(id)).map(str::to_owned)
 }
 
-/// The count of a member, if it is there.
+/// The count of a member, if it exists.
 pub(crate) fn count(value: &Value, path: &[&str]) -> Option<u64> {
     at(value, path)?.as_u53()
 }
 
-/// What stands in a member that is to be a count and is none. Usage that is no object has no member.
+/// The value of a member that should be a count but is not. If usage is not an object, this is the whole usage.
 pub(crate) fn unusable_count<'v>(usage: &'v Value, name: &str) -> Option<&'v Value> {
     match usage {
         Value::Object(members) => {
@@ -68,14 +69,14 @@ pub(crate) fn unusable_count<'v>(usage: &'v Value, name: &str) -> Option<&'v Val
     }
 }
 
-/// What stands in these two members that are to be counts of tokens and are none, as members of `metrics` (contract 4).
+/// The values of these two members that should be token counts but are not, as members of `metrics` (contract 4).
 pub(crate) fn unusable_counts(usage: &Value, tokens_in: &str, tokens_out: &str) -> Object {
     let figures = [("tokens_in", tokens_in), ("tokens_out", tokens_out)];
     let stated = figures.map(|(figure, name)| (figure, unusable_count(usage, name)));
     stated.into_iter().filter_map(|(figure, value)| Some((figure.to_owned(), value?.clone()))).collect()
 }
 
-/// The data of a text that is one JSON document, alone or in a fenced block: a model that is to write JSON likes to mark it as such.
+/// The data of a text that is one JSON document, alone or in a fenced block. Models often put JSON in such a block.
 pub(crate) fn data_in(text: &str) -> Option<Value> {
     let text = text.trim();
     let fenced = || {

@@ -1,4 +1,4 @@
-//! What a program came to.
+//! The result of a program.
 
 use crate::{
     ask::ToolCall,
@@ -17,45 +17,45 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// What a program came to.
+/// The result of a program.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     /// The agent's last text.
     pub text: String,
-    /// Its data, where it was to give some.
+    /// The data, if the step has data.
     pub data: Option<Value>,
-    /// The id of its session, if it has reported one.
+    /// The session id, if the program has reported one.
     pub session: Option<String>,
-    /// The id of the agent's last message in it, if another session can begin there.
+    /// The id of the agent's last message in the session, if another session can be forked there.
     pub last: Option<String>,
-    /// The session that was to be resumed is not there.
+    /// True if the session to resume does not exist.
     pub lost: bool,
-    /// What it used.
+    /// The reported usage.
     pub usage: Usage,
-    /// It ended without its closing event: it may have used more.
+    /// True if the program ended without its closing event. It may then have used more than it reported.
     pub is_cut_off: bool,
-    /// Figures of its use that it states and that cannot be, as members of `metrics` (contract 4): they are not known, and the
+    /// Impossible figures in the reported usage, as members of `metrics` (contract 4). They count as unknown, and the
     /// step gets a warning.
     pub unusable: Object,
-    /// Tools that were refused, with what they were to do.
+    /// Refused tool calls, with descriptions.
     pub denied: Vec<String>,
-    /// The call of a tool that it has put off: it goes on with it when it is resumed. That is a failure of the class
-    /// [`Class::Denied`], unless a person is to decide about the call.
+    /// The tool call that was deferred. The resumed program repeats it. It is a failure of the class
+    /// [`Class::Denied`], unless a person decides about the call.
     pub deferred: Option<ToolCall>,
-    /// It was resumed without a prompt, for a call that was put off, and there is none.
+    /// True if the program was resumed without a prompt for a deferred call, and no call was deferred.
     pub nothing_waits: bool,
-    /// When the limit of the account is over, if that was stated: Unix time in seconds.
+    /// The end of the account's rate limit, if stated: Unix time in seconds.
     pub throttled_until: Option<u64>,
-    /// The version that the program states.
+    /// The version that the program reported.
     pub version: Option<String>,
-    /// Lines that could not be read.
+    /// The number of lines that could not be read.
     pub unread: u64,
-    /// Why it failed; none: it succeeded.
+    /// The failure. `None` if the program succeeded.
     pub failure: Option<Failure>,
 }
 
 impl Outcome {
-    /// That more calls of tools were refused than the step allows, as a failure.
+    /// The failure if more tool calls were refused than the step allows.
     #[must_use]
     pub fn refused_too_often(&self, denials: u32) -> Option<Failure> {
         let refused = self.denied.len();
@@ -70,7 +70,7 @@ impl Outcome {
     }
 }
 
-/// A program that ended without its closing event.
+/// The failure of a program that ended without its closing event.
 pub(crate) fn without_end(exit: Exit, stderr: &str, masking: Masking<'_>) -> Failure {
     let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let class = of_wording(last).unwrap_or(Class::Crashed);

@@ -1,9 +1,10 @@
-//! Events that have a piece of a text: a program that writes while its model does cuts a text anywhere, also within a secret.
+//! Events that contain a piece of a text. A program that writes while its model does may cut a text anywhere, even
+//! within a secret.
 
 use crate::member::text;
 use envoi_contract::json::Value;
 
-/// Where a piece stands in such an event: its `type`, and the members on the way to it.
+/// The location of a piece in such an event: its `type`, and the path of members.
 const PLACES: [(&str, &[&str]); 4] = [
     // The Gemini CLI.
     ("message", &["content"]),
@@ -13,7 +14,7 @@ const PLACES: [(&str, &[&str]); 4] = [
     ("stream_event", &["event", "delta", "partial_json"]),
 ];
 
-/// The piece that an event has, and where it stands.
+/// The piece in an event, and its path.
 fn piece_in(event: &Value) -> Option<(&'static [&'static str], &str)> {
     let kind = text(event, &["type"])?;
     let is_piece = kind != "message" || event.get("delta").and_then(Value::as_bool) == Some(true);
@@ -21,12 +22,12 @@ fn piece_in(event: &Value) -> Option<(&'static [&'static str], &str)> {
     places.find_map(|(_, place)| Some((*place, text(event, place)?)))
 }
 
-/// The piece that an event has.
+/// The piece in an event.
 pub(crate) fn piece(event: &Value) -> Option<&str> {
     piece_in(event).map(|(_, piece)| piece)
 }
 
-/// An event like the first of several, with this text in the place of its piece.
+/// Returns a copy of the event in which `whole` replaces the piece.
 #[must_use]
 pub fn with_whole_text(event: &str, whole: &str) -> String {
     let Ok(mut event) = Value::parse_str(event) else { return whole.to_owned() };

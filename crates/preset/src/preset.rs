@@ -1,19 +1,19 @@
-//! The programs that are known: names, versions, and what each can do.
+//! The supported programs: names, versions, and capabilities.
 
 use crate::{may::May, protocol::Protocol};
 use core::fmt;
 use envoi_contract::json::Value;
 
-/// The variable that keeps Claude Code from working in the background.
+/// The variable that stops Claude Code from working in the background.
 pub const NO_BACKGROUND_WORK: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 
-/// The variable with the token of the bridge, for a program that takes the name of the variable with its key.
+/// The variable with the token of the bridge, for a program that is configured with the name of its key variable.
 pub(crate) const BRIDGE_KEY: &str = "ENVOI_BRIDGE_TOKEN";
 
-/// How a program knows the bridge that it is told of as a provider of models.
+/// The name of the bridge as a provider in a program's configuration.
 pub(crate) const PROVIDER: &str = "envoi";
 
-/// A program that works as an agent, and that this crate knows how to start and to read.
+/// A supported agent program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Preset {
     /// Claude Code.
@@ -27,10 +27,10 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them.
+    /// All programs.
     pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::OpenCode];
 
-    /// Its name in a flow file.
+    /// The name in a flow file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,20 +41,20 @@ impl Preset {
         }
     }
 
-    /// The preset of this name.
+    /// The preset with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|preset| preset.name() == name)
     }
 
-    /// The program that is looked for in `PATH`.
+    /// The name of the program to find in `PATH`.
     #[must_use]
     pub const fn program(self) -> &'static str {
         self.name()
     }
 
-    /// Whether the caller chooses the id of a session. Then the id is known before the program starts; otherwise the program
-    /// reports it.
+    /// True if the caller chooses the session id, which is then known before the program starts. Otherwise the
+    /// program reports the id.
     #[must_use]
     pub const fn takes_session_id(self) -> bool {
         match self {
@@ -63,8 +63,10 @@ impl Preset {
         }
     }
 
-    /// Whether a new session may have the id of one that cannot be resumed. One that has come to no answer cannot be resumed in some programs, and
-    /// still has its id; then the program chooses the new one, and reports it.
+    /// True if a new session may have the id of one that cannot be resumed.
+    ///
+    /// In some programs a session without an answer cannot be resumed, but its id stays in use. The program then
+    /// chooses a new id and reports it.
     #[must_use]
     pub const fn frees_lost_id(self) -> bool {
         match self {
@@ -73,7 +75,7 @@ impl Preset {
         }
     }
 
-    /// Whether it has a bound on its turns.
+    /// True if the program supports a turn limit.
     #[must_use]
     pub const fn bounds_turns(self) -> bool {
         match self {
@@ -82,7 +84,7 @@ impl Preset {
         }
     }
 
-    /// Whether a person can decide calls of its tools, also hours after it has ended.
+    /// True if a person can decide its tool calls, even hours after the program has ended.
     #[must_use]
     pub const fn can_ask(self) -> bool {
         match self {
@@ -91,7 +93,7 @@ impl Preset {
         }
     }
 
-    /// Arguments that would take the questions about calls of tools away.
+    /// Arguments that would disable the questions about tool calls.
     #[must_use]
     pub const fn args_against_asking(self) -> &'static [&'static str] {
         match self {
@@ -102,12 +104,12 @@ impl Preset {
                 "--permission-prompts",
                 "--dangerously-skip-permissions",
             ],
-            // They cannot ask.
+            // These programs cannot ask.
             Self::Codex | Self::Gemini | Self::OpenCode => &[],
         }
     }
 
-    /// Whether it reports its calls, as it makes them.
+    /// True if the program reports its model calls as it makes them.
     #[must_use]
     pub const fn reports_calls(self) -> bool {
         match self {
@@ -116,7 +118,7 @@ impl Preset {
         }
     }
 
-    /// Whether the program takes a limit on its cost, and stops there by itself.
+    /// True if the program accepts a cost limit, and stops there by itself.
     #[must_use]
     pub const fn tests_cost(self) -> bool {
         match self {
@@ -125,7 +127,7 @@ impl Preset {
         }
     }
 
-    /// Whether it reports what its calls cost.
+    /// True if the program reports the cost of its calls.
     #[must_use]
     pub const fn reports_cost(self) -> bool {
         match self {
@@ -134,8 +136,8 @@ impl Preset {
         }
     }
 
-    /// Whether it is given the schema of its data, and keeps to it. Otherwise the prompt has the schema, and the data is what the agent's last
-    /// text says.
+    /// True if the program takes the schema of the step's data and enforces it. Otherwise the prompt contains the
+    /// schema, and the data is read from the agent's last text.
     #[must_use]
     pub const fn takes_schema(self) -> bool {
         match self {
@@ -144,7 +146,7 @@ impl Preset {
         }
     }
 
-    /// The protocol in which it calls its models, if the bridge has it.
+    /// The protocol of its model calls, if the bridge supports it.
     #[must_use]
     pub const fn protocol(self) -> Option<Protocol> {
         match self {
@@ -155,8 +157,8 @@ impl Preset {
         }
     }
 
-    /// Variables with which it calls `model`, and no other one, at the bridge at this address with this token. They stand in place of
-    /// those of a login ([`Invocation::bridge`](crate::Invocation) has what goes with them).
+    /// The variables that make the program call only `model`, at the bridge with this address and token. They replace
+    /// the login. [`Invocation::bridge`](crate::Invocation) adds the matching arguments.
     ///
     /// ```
     /// use envoi_preset::Preset;
@@ -170,7 +172,7 @@ impl Preset {
             Self::Claude => {
                 let own = [("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_AUTH_TOKEN", token)];
                 let logins = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"].map(|name| (name, ""));
-                // It calls these for helpers and for small tasks.
+                // The program calls these models for subagents and for small tasks.
                 let models = [
                     "ANTHROPIC_DEFAULT_HAIKU_MODEL",
                     "ANTHROPIC_DEFAULT_SONNET_MODEL",
@@ -186,7 +188,7 @@ impl Preset {
                     .collect()
             }
             Self::Codex => vec![(BRIDGE_KEY, token.to_owned())],
-            // It has no protocol of the bridge.
+            // The bridge does not support its protocol.
             Self::Gemini => Vec::new(),
             Self::OpenCode => {
                 let object = |members: &[(&str, Value)]| {
@@ -200,7 +202,7 @@ impl Preset {
                     ("options", options),
                     ("models", object(&[(model, object(&[]))])),
                 ]);
-                // It has no other provider, and the model for small tasks is this one.
+                // The settings allow no other provider, and use this model for small tasks too.
                 let settings = object(&[
                     ("provider", object(&[(PROVIDER, provider)])),
                     ("enabled_providers", Value::Array(vec![PROVIDER.into()])),
@@ -211,7 +213,7 @@ impl Preset {
         }
     }
 
-    /// Variables that decide with which login it works, or, by `PATH`, which program it is.
+    /// Variables that determine the login, or, by `PATH`, which program is started.
     #[must_use]
     pub const fn login_variables(self) -> &'static [&'static str] {
         match self {
@@ -245,7 +247,8 @@ impl Preset {
                 "HOME",
                 "PATH",
             ],
-            // Its settings name the provider; these are its own, and the keys of providers that it knows without settings.
+            // Its settings name the provider. These are its own variables, and the keys of providers that it knows
+            // without settings.
             Self::OpenCode => &[
                 "ANTHROPIC_API_KEY",
                 "AWS_ACCESS_KEY_ID",
@@ -276,8 +279,8 @@ impl Preset {
         }
     }
 
-    /// Where files of the program state when a limit of its account is over, if they do: a folder that this variable names, or else
-    /// this one in the home of the user.
+    /// The folder with files that state when a rate limit of the account ends, if the program writes them: the
+    /// variable that names the folder, and the default folder in the user's home.
     #[must_use]
     pub const fn limits_in(self) -> Option<(&'static str, &'static str)> {
         match self {
@@ -286,9 +289,11 @@ impl Preset {
         }
     }
 
-    /// Variables that are set for the program, unless the flow sets them: it asks no other host than that of its model, does not
-    /// replace itself while it runs, nor start itself a second time, so that the process that is ended is the one that works. Codex
-    /// still asks for its plugins: a flow that uses none passes `--disable plugins`.
+    /// Variables that are set for the program, unless the flow sets them.
+    ///
+    /// With them the program contacts no host except that of its model, does not update itself while it runs, and
+    /// does not start itself a second time, so that the process that is ended is the one that works. Codex still
+    /// contacts a host for its plugins: a flow that uses none passes `--disable plugins`.
     #[must_use]
     pub const fn variables(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -301,8 +306,8 @@ impl Preset {
         }
     }
 
-    /// The variable that states what it does without asking, where no argument does. It is set unless the flow sets it. A rule that is not
-    /// here is the program's own.
+    /// The variable that sets the permissions, for a program without such an argument. It is set unless the flow sets
+    /// it. Rules that are not listed keep the program's default.
     #[must_use]
     pub const fn permissions(self, may: May) -> Option<(&'static str, &'static str)> {
         const NAME: &str = "OPENCODE_PERMISSION";
@@ -317,7 +322,7 @@ impl Preset {
         }
     }
 
-    /// The first and the last version that was tried.
+    /// The first and the last tested version.
     #[must_use]
     pub const fn tried(self) -> (Version, Version) {
         match self {
@@ -328,7 +333,7 @@ impl Preset {
         }
     }
 
-    /// How this version stands to those that were tried.
+    /// Compares this version with the tested ones.
     #[must_use]
     pub fn support(self, version: Version) -> Support {
         let (first, last) = self.tried();
@@ -340,14 +345,14 @@ impl Preset {
     }
 }
 
-/// How a version stands to those that were tried.
+/// How a version compares with the tested ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// It is older than the oldest of them.
+    /// Older than the first tested version.
     Older,
-    /// It is between them.
+    /// Within the tested range.
     Tried,
-    /// It is newer than the newest of them.
+    /// Newer than the last tested version.
     Newer,
 }
 
@@ -356,7 +361,7 @@ pub enum Support {
 pub struct Version(pub u32, pub u32, pub u32);
 
 impl Version {
-    /// The first version in a text such as `2.1.330 (Claude Code)` or `codex-cli 0.169.0`.
+    /// Finds the first version in a text such as `2.1.330 (Claude Code)` or `codex-cli 0.169.0`.
     ///
     /// ```
     /// use envoi_preset::Version;
@@ -386,7 +391,7 @@ mod tests {
 
     #[test]
     fn the_list_has_every_preset_once() {
-        // A further one has its place here, and in the list.
+        // A new preset needs a number here and an entry in the list.
         let place = |preset| match preset {
             Preset::Claude => 0,
             Preset::Codex => 1,

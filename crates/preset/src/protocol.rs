@@ -1,6 +1,6 @@
-//! The protocols of model providers: what a call without tools is on the wire, and what its reply means.
+//! The protocols of model providers: the wire format of a call without tools, and of its reply.
 //!
-//! Each protocol is one file below. Nothing is sent here, and no schema is checked.
+//! Each protocol has its own file below. Nothing is sent here, and no schema is checked.
 
 mod chat;
 mod messages;
@@ -10,10 +10,10 @@ mod responses;
 use core::fmt;
 use envoi_contract::json::{Number, Object, Value};
 
-/// A protocol in which a provider is called.
+/// A protocol for calling a provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// OpenAI chat completions, which most servers have.
+    /// OpenAI chat completions, which most servers support.
     #[default]
     Chat,
     /// OpenAI responses.
@@ -23,16 +23,17 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Whether a refusal in these words says that the question is to be put with [`Question::is_limit_of_completion`].
+    /// True if the text of a refusal means that the call has to be repeated with
+    /// [`Question::is_limit_of_completion`].
     #[must_use]
     pub fn wants_limit_of_completion(self, refusal: &str) -> bool {
         self == Self::Chat && refusal.contains(chat::NEWER_LIMIT)
     }
 
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
 
-    /// Its name in a configuration.
+    /// The name in a configuration.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -42,13 +43,13 @@ impl Protocol {
         }
     }
 
-    /// The protocol of this name.
+    /// The protocol with this name.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|protocol| protocol.word() == word)
     }
 
-    /// What is added to the address of a provider.
+    /// The path that is appended to the address of a provider.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
@@ -58,7 +59,7 @@ impl Protocol {
         }
     }
 
-    /// The headers of a call beside those that each request with JSON has.
+    /// The headers of a call, without those that every JSON request has.
     #[must_use]
     pub fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
         match self {
@@ -72,7 +73,7 @@ impl Protocol {
         }
     }
 
-    /// The header of a reply that names the request, for the provider's support.
+    /// The response header with the request id, for the provider's support.
     #[must_use]
     pub const fn id_header(self) -> &'static str {
         match self {
@@ -91,7 +92,7 @@ impl Protocol {
         }
     }
 
-    /// What the body of a reply with status 200 says; `None` if it is no reply of this protocol.
+    /// Interprets the body of a reply with status 200. `None` if it is not a reply of this protocol.
     #[must_use]
     pub fn reply(self, body: &Value) -> Option<Reply> {
         if body.get("error").is_some_and(|error| !error.is_null()) {
@@ -102,7 +103,7 @@ impl Protocol {
             Self::Responses => responses::reply(body),
             Self::Messages => messages::reply(body),
         }?;
-        // Such as a call of a tool, though none was offered.
+        // For example a tool call, although no tool was offered.
         if reply.end == End::Whole && reply.text.trim().is_empty() {
             reply.end = End::Refused("the answer has no text".to_owned());
         }
@@ -119,37 +120,37 @@ impl fmt::Display for Protocol {
 /// A request to a model.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
-    /// As the provider calls it.
+    /// The provider's name for the model.
     pub model: &'a str,
-    /// Its instructions.
+    /// The system instructions.
     pub system: Option<&'a str>,
     /// The first prompt.
     pub prompt: &'a str,
-    /// What is given to it with the prompt.
+    /// The files for the model.
     pub parts: &'a [Part],
-    /// Answers that were refused, each with its reply.
+    /// Answers that did not fit, each with the reason.
     pub repairs: &'a [(String, String)],
-    /// How free it is.
+    /// The temperature.
     pub temperature: Option<&'a Number>,
-    /// The most tokens of its answer.
+    /// The largest number of output tokens.
     pub max_tokens: Option<u64>,
-    /// With [`Protocol::Chat`], whether that is called `max_completion_tokens`, as newer models of OpenAI demand, and not `max_tokens`, as
-    /// all other servers know it.
+    /// For [`Protocol::Chat`]: true to send `max_tokens` under the name `max_completion_tokens`. Newer models of
+    /// OpenAI require that name; all other servers know only `max_tokens`.
     pub is_limit_of_completion: bool,
-    /// The JSON Schema of its answer.
+    /// The JSON Schema of the answer.
     pub schema: Option<&'a Value>,
 }
 
-/// A file that is given to a model.
+/// A file for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Text, with its heading.
+    /// Text with its heading.
     Text(String),
     /// An image.
     Image {
-        /// Its media type.
+        /// The media type.
         media_type: &'static str,
-        /// Its bytes in base64.
+        /// The bytes in base64.
         base64: String,
     },
 }
@@ -157,45 +158,45 @@ pub enum Part {
 /// The answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// The id that the provider has given to it.
+    /// The id that the provider assigned.
     pub id: Option<String>,
-    /// The answer.
+    /// The text of the answer.
     pub text: String,
     /// How it ended.
     pub end: End,
-    /// Tokens that the model was given; those of a cache are among them.
+    /// Input tokens, including those of a cache.
     pub tokens_in: Option<u64>,
-    /// Those of them that were read from a cache.
+    /// Input tokens that were read from a cache.
     pub tokens_cached: Option<u64>,
-    /// Those of them that were written to a cache, where the provider charges for that.
+    /// Input tokens that were written to a cache, if the provider charges for that.
     pub tokens_written: Option<u64>,
-    /// Tokens that the model gave.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
 }
 
 /// How an answer ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum End {
-    /// It is whole.
+    /// It is complete.
     #[default]
     Whole,
-    /// It has as many tokens as it may.
+    /// It reached the token limit.
     Cut,
-    /// The model, or a filter of the provider, does not answer this.
+    /// The model, or a filter of the provider, refused to answer. Contains the reason.
     Refused(String),
 }
 
 impl End {
-    /// The model waits for something, and no tool or further turn is given to it.
+    /// An answer in which the model waits for a tool or another turn, which it does not get.
     fn unfinished(member: &str, word: &str) -> Self {
         Self::Refused(format!("the answer is not finished: `{member}` is `{word}`"))
     }
 }
 
-/// What is wrong with a refused answer, in words for the model.
+/// The text before the reason why an answer does not fit, for the model.
 const WRONG: &str = "This answer cannot be used: ";
 
-/// What follows after it.
+/// The text after that reason.
 const AGAIN: &str = "\nAnswer again, with the corrected JSON alone.";
 
 /// The turns after the first: the role and the text of each.
@@ -217,7 +218,7 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(Object::from(members))
 }
 
-/// Whether a provider can hold an answer to this schema strictly: each object lists all its members, requires them, and takes no
+/// True if a provider can enforce this schema strictly: each object lists and requires all its members, and allows no
 /// others.
 fn is_strict(schema: &Value) -> bool {
     match schema {

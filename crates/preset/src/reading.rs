@@ -1,4 +1,4 @@
-//! From what a program writes to what it came to.
+//! Turns the output of a program into its outcome.
 
 use crate::{
     events::{claude, codex, gemini, opencode},
@@ -15,35 +15,37 @@ use envoi_contract::json::Value;
 /// One line of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramLine {
-    /// As it was written; bytes that are no UTF-8 are replaced.
+    /// The line as it was written. Invalid UTF-8 is replaced.
     pub raw: String,
-    /// What it says to people, in lines; none for what is of no interest to them.
+    /// Lines for people; empty if the line has no interesting content.
     pub shown: Vec<String>,
-    /// Whether what it says may go on in the next line.
+    /// Whether the text may go on in the next line.
     pub part: Part,
 }
 
-/// Whether what a line says may go on in the next one. Such lines are to be masked together: a line may have half a secret.
+/// Whether the text of a line may go on in the next one. Such lines have to be masked together, because a line may
+/// contain half a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// An event, which says all of what it says.
+    /// A complete event.
     Whole,
-    /// No event. A text may go on in the next such line.
+    /// Not an event. A text may go on in the next line of this kind.
     Text,
-    /// An event that has this piece of a text. The next such event has the next piece ([`crate::with_whole_text`]).
+    /// An event with this piece of a text. The next event of this kind has the next piece
+    /// ([`crate::with_whole_text`]).
     Piece(String),
 }
 
-/// What has been read of one process.
+/// The output of one process, as far as it was read.
 #[derive(Debug)]
 pub struct Reading<'m> {
     lines: Lines,
     events: Events,
     masking: Masking<'m>,
-    /// Events that were read.
+    /// The number of events that were read.
     read: u64,
     unread: u64,
-    /// See [`Reading::last_error`], and its class.
+    /// See [`Reading::last_error`], with its class.
     last_error: Option<(String, Option<Class>)>,
     /// See [`Reading::allow_denials`].
     denials: u32,
@@ -58,7 +60,7 @@ enum Events {
 }
 
 impl<'m> Reading<'m> {
-    /// Of a process that has just started. What is shown of its words is masked.
+    /// A reading for a process that has just started. Its text is masked before it is shown.
     #[must_use]
     pub fn of(preset: Preset, masking: Masking<'m>) -> Self {
         let events = match preset {
@@ -70,38 +72,38 @@ impl<'m> Reading<'m> {
         Self { lines: Lines::default(), events, masking, read: 0, unread: 0, last_error: None, denials: 0 }
     }
 
-    /// Takes a piece of its standard output, of any size, and returns the lines that it ends.
+    /// Takes a piece of standard output, of any size, and returns the lines that it completes.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<ProgramLine> {
         let lines = self.lines.push(bytes);
         lines.into_iter().map(|line| self.read(line)).collect()
     }
 
-    /// The line that was begun when its standard output ended, if there is one.
+    /// Returns the incomplete last line at the end of standard output, if there is one.
     pub fn end(&mut self) -> Option<ProgramLine> {
         self.lines.end().map(|line| self.read(line))
     }
 
-    /// The events that it has written so far: JSON objects that name their type, and objects that are too long to be read. Any other line
-    /// says nothing about whether the program works, and neither does an event that says that a call is tried again.
+    /// The number of events so far: JSON objects with a type, and objects that are too long to be read. Other lines
+    /// are no sign of work, and neither are events about a retried call.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.read.saturating_add(self.lines.skipped_objects)
     }
 
-    /// What the last event said that told of an error or of a call that is tried again; `None` if there was none since the last sign of
-    /// work.
+    /// The last event about an error or a retried call; `None` if there was none since the last sign of work.
     #[must_use]
     pub fn last_error(&self) -> Option<&str> {
         self.last_error.as_ref().map(|(words, _)| words.as_str())
     }
 
-    /// Whether a limit of the account is what the last error tells of. A program that is refused for hours may wait that long by itself.
+    /// True if the last error is a rate limit of the account. A program that is refused for hours may wait that long
+    /// by itself.
     #[must_use]
     pub fn is_limited(&self) -> bool {
         self.last_error.as_ref().is_some_and(|(_, class)| *class == Some(Class::Throttled))
     }
 
-    /// The id of the session, as soon as the program has reported it.
+    /// The session id, once the program has reported it.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         match &self.events {
@@ -112,7 +114,7 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// Calls of a model so far, if the program tells of them.
+    /// The number of model calls so far, if the program reports them.
     #[must_use]
     pub fn calls(&self) -> Option<u64> {
         match &self.events {
@@ -122,7 +124,7 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// What the program has reported so far of its use.
+    /// The usage that the program has reported so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         match &self.events {
@@ -133,7 +135,7 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// The version that the program states, as soon as it has.
+    /// The program's version, once it has reported it.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         match &self.events {
@@ -142,20 +144,20 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// The call of a tool with this id was refused on purpose: that is no failure.
+    /// Marks a tool call as refused on purpose, which is not a failure.
     pub fn excuse(&mut self, call: &str) {
         if let Events::Claude(events) = &mut self.events {
             events.excused.insert(call.to_owned());
         }
     }
 
-    /// So many calls of tools may be refused in a success.
+    /// Sets how many refused tool calls a success may have.
     pub fn allow_denials(&mut self, most: u32) {
         self.denials = most;
     }
 
-    /// What it came to. A success needs exit code 0 and the closing event of the program, and no more refused calls than are allowed;
-    /// `wants_data`: and data.
+    /// Returns the outcome. A success needs exit code 0, the program's closing event, and no more refused calls than
+    /// allowed. With `wants_data` it also needs data.
     #[must_use]
     pub fn finish(mut self, exit: Exit, stderr: &str, wants_data: bool) -> Outcome {
         self.end();
@@ -211,8 +213,8 @@ impl<'m> Reading<'m> {
     }
 }
 
-/// Whether an event says that the program works. One that says that it tries a call again does not: some programs do so for ever.
-/// An item of `codex` that is an error, or a warning, does not either.
+/// True if an event shows that the program works. An event about a retried call does not, because some programs retry
+/// for ever. An item of `codex` that is an error or a warning does not either.
 fn is_sign_of_work(event: &Value) -> bool {
     let member = |name: &str| event.get(name).and_then(Value::as_str);
     match member("type") {
@@ -224,7 +226,7 @@ fn is_sign_of_work(event: &Value) -> bool {
     }
 }
 
-/// Why a program that reports success has failed all the same.
+/// The reason why a program failed although it reported success.
 fn unsuccessful(
     outcome: &Outcome,
     exit: Exit,

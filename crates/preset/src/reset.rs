@@ -1,7 +1,8 @@
-//! When a limit is over, where only a sentence or a file of the program says so.
+//! Finds the end of a rate limit that is stated only in a sentence or in a file of the program.
 //!
-//! Times of day are in UTC: the program is run so. A time of day is the next one, and a date without a year the next one too. What is
-//! not understood is no time: then the account is tried again after a while.
+//! Times of day are in UTC, because the program runs with that time zone. A time of day, or a date without a year,
+//! means the next such time. If a text is not understood, there is no time, and the account is tried again after a
+//! while.
 
 use crate::member::{at, count, text};
 use envoi_contract::{json::Value, time::Timestamp};
@@ -12,14 +13,14 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// What stands before a time.
+/// Texts before a time.
 const BEFORE: [&str; 6] =
     ["resets at ", "resets ", "reset at ", "try again at ", "try again in ", "retry after "];
 
-/// The time that a message of a program states, as it is understood at `now`.
+/// The time in a message of a program, relative to `now`.
 #[must_use]
 pub fn of_message(message: &str, now: Timestamp) -> Option<Timestamp> {
-    // Some programs write a narrow space before `PM`.
+    // Some programs write a narrow no-break space before `PM`.
     let message = message.to_lowercase().replace(['\u{202f}', '\u{a0}'], " ");
     let (before, rest) = BEFORE.iter().find_map(|before| Some((*before, message.split_once(before)?.1)))?;
     let words: Vec<&str> = rest.split([' ', ',']).filter(|word| !word.is_empty()).collect();
@@ -30,13 +31,13 @@ pub fn of_message(message: &str, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// `7200s`, in brackets or not.
+/// Parses `7200s`, with or without a bracket.
 fn seconds(words: &[&str], now: Timestamp) -> Option<Timestamp> {
     let (number, _) = words.first()?.split_once('s')?;
     Some(now.saturating_add_ms(number.parse::<u64>().ok()?.saturating_mul(1_000)))
 }
 
-/// `3 days 2 hours 5 minutes`.
+/// Parses `3 days 2 hours 5 minutes`.
 fn span(words: &[&str], now: Timestamp) -> Option<Timestamp> {
     let pairs = words.chunks(2).map_while(|pair| {
         let [number, unit] = pair else { return None };
@@ -54,7 +55,7 @@ fn span(words: &[&str], now: Timestamp) -> Option<Timestamp> {
     (!all.is_empty()).then(|| now.saturating_add_ms(sum))
 }
 
-/// `5:45pm`, `5:45 PM`, `Nov 26 at 9am`, `Nov 26th 2026 9:00 AM`.
+/// Parses `5:45pm`, `5:45 PM`, `Nov 26 at 9am` or `Nov 26th 2026 9:00 AM`.
 fn moment(words: &[&str], now: Timestamp) -> Option<Timestamp> {
     let month = words.first().and_then(|word| {
         let place = MONTHS.iter().position(|month| word.starts_with(month))?;
@@ -83,7 +84,7 @@ fn moment(words: &[&str], now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// Milliseconds after midnight.
+/// Parses a time of day, in milliseconds after midnight.
 fn time_of_day(words: &[&str]) -> Option<u64> {
     let first = words.first()?.trim_end_matches('.');
     let second = words.get(1).map(|word| word.trim_end_matches('.')).unwrap_or_default();
@@ -107,7 +108,7 @@ fn time_of_day(words: &[&str]) -> Option<u64> {
     (is_clock && hour < 24 && minute < 60).then_some(ms)
 }
 
-/// `26` of `26th`.
+/// Parses `26` in `26th`.
 fn number(word: &str) -> Option<u64> {
     word.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()
 }
@@ -117,11 +118,12 @@ fn midnight(now: Timestamp) -> Timestamp {
     Timestamp::from_millis(now.as_millis().saturating_sub(now.as_millis().rem_euclid(day_ms)))
 }
 
-/// The time in a rollout file of `codex`: of the newest windows that it names, those that are used up; Unix time in seconds.
+/// The end of the limit in a rollout file of `codex`, in Unix seconds. Of the newest limits in the file, only those
+/// that are used up count.
 #[must_use]
 pub fn of_rollout(text_of_file: &str) -> Option<u64> {
     let limits = text_of_file.lines().rev().find_map(|line| {
-        // Most lines are long and say nothing of it.
+        // Most lines are long and do not contain limits.
         let event = line.contains("rate_limits").then(|| Value::parse_str(line).ok()).flatten()?;
         let limits = at(&event, &["payload", "rate_limits"])?;
         (text(&event, &["payload", "type"]) == Some("token_count") && !limits.is_null())

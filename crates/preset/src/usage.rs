@@ -1,37 +1,37 @@
-//! What an agent used, and what of it is new.
+//! The usage of an agent, and the part of it that is new.
 //!
-//! A program reports some figures for its process and some for its whole session, over all its processes. Only the difference to
-//! what was known of the session before is charged.
+//! A program reports some figures for its process, and some for its whole session over all processes. Only the
+//! difference to the session's usage before the attempt is charged.
 
 use envoi_kernel::ledger::Cost;
 
-/// Sums over a whole session, as a program reported them last.
+/// Sums over a whole session, as a program last reported them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Tokens that the model was given.
+    /// Input tokens.
     pub tokens_in: Option<u64>,
-    /// Tokens that the model gave.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// What it cost, by the program's own estimate.
+    /// The cost, as estimated by the program.
     pub cost: Option<Cost>,
 }
 
-/// What one process reports. What is not known is `None`.
+/// The usage that one process reports. `None` means unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Calls of a model.
+    /// Model calls.
     pub llm_calls: Option<u64>,
-    /// Of the process alone.
+    /// The usage of this process only.
     pub process: Figures,
-    /// Of the whole session.
+    /// The usage of the whole session.
     pub session: Figures,
-    /// What the program says that this process has added to the cost of the session.
+    /// The cost that this process added to the session, as the program reports it.
     pub added_cost: Option<Cost>,
 }
 
 impl Usage {
-    /// What this process used, if the session had come to `before` when it began. A sum that is smaller than before belongs to
-    /// a session that began anew, and counts whole.
+    /// The usage of this process if the session had used `before` at its beginning. A sum smaller than before belongs
+    /// to a session that began again, and counts completely.
     #[must_use]
     pub fn since(&self, before: &Figures) -> Figures {
         let count = |process: Option<u64>, session: Option<u64>, before: Option<u64>| {
@@ -50,15 +50,14 @@ impl Usage {
         }
     }
 
-    /// Of a session that begins with what another one had come to: what that one has cost before, and since, is in the sums, and was
-    /// charged there.
+    /// The usage of a forked session. Its sums contain the cost of the source session, which was charged there.
     #[must_use]
     pub fn of_fork(self) -> Self {
         let cost = self.process.cost.or(self.added_cost);
         Self { process: Figures { cost, ..self.process }, ..self }
     }
 
-    /// The session's sums after this process; where it reports none, those from before.
+    /// The session's sums after this process. A sum that the process does not report keeps its earlier value.
     #[must_use]
     pub fn after(&self, before: &Figures) -> Figures {
         Figures {

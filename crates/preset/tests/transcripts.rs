@@ -1,7 +1,8 @@
-//! What the real programs wrote against the stub, and what it means. `tests/programs/record.py` makes the transcripts.
+//! Tests the interpretation of transcripts of the real programs against a stub provider. `tests/programs/record.py`
+//! makes the transcripts.
 //!
-//! `ENVOI_TRANSCRIPTS` names a folder with others, in the place of those that are kept: `tests/programs/matrix.sh` of this
-//! repository records all anew and tests them. A program that the folder has nothing of has its kept ones.
+//! `ENVOI_TRANSCRIPTS` may name a folder with other transcripts. `tests/programs/matrix.sh` of this repository
+//! records all of them again and tests them. If the folder has none for a program, the stored ones are used.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,7 +21,7 @@ use std::{
 
 struct Transcript {
     exit: Exit,
-    /// It ended by itself, or by the one signal that the scenario is about.
+    /// True if the program ended by itself, or by the one signal that the scenario tests.
     ends: bool,
     stderr: String,
     stdout: Vec<u8>,
@@ -92,7 +93,7 @@ const CLAUDE: &[(&str, Option<Class>)] = &[
     ("silent", Some(Class::Crashed)),
     ("length", Some(Class::TooLong)),
     ("filter", Some(Class::Refused)),
-    // The first version that was tried.
+    // The first tested version.
     ("2.1.197/hello", None),
     ("2.1.197/resume", None),
     ("2.1.197/tool", None),
@@ -206,7 +207,8 @@ const OPENCODE: &[(&str, Option<Class>)] = &[
     ("filter", Some(Class::Refused)),
 ];
 
-/// What does not end by itself, as it was ended: nothing after its beginning counts as a sign of work, so that `idle` ends it.
+/// Scenarios that do not end by themselves. The transcript stops where the program was ended. Nothing after the
+/// beginning counts as a sign of work, so `idle` ends the program.
 const WITHOUT_END: &[(Preset, &[&str])] = &[
     (Preset::Claude, &["silent"]),
     (Preset::Codex, &["long", "no-network", "silent"]),
@@ -225,7 +227,7 @@ fn all() -> impl Iterator<Item = (Preset, &'static str, Option<Class>)> {
     claude.chain(codex).chain(gemini).chain(opencode)
 }
 
-/// The rows of the table of what was tried in `docs/agents.md`, and the transcript of each.
+/// The rows of the table in `docs/agents.md`, and the transcript for each.
 const ROWS: &[(&str, &str)] = &[
     ("an answer", "hello"),
     ("the session goes on", "resume"),
@@ -263,7 +265,7 @@ const ROWS: &[(&str, &str)] = &[
     ("KILL while a tool works", "killed"),
 ];
 
-/// What the table says of a program in a scenario.
+/// The table cell for a program in a scenario.
 fn cell(preset: Preset, name: &str) -> String {
     if !all().any(|(of, known, _)| of == preset && known == name) {
         return "none".to_owned();
@@ -324,7 +326,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The names of the transcripts below a folder: those of another version have its folder before them.
+/// The names of the transcripts in a folder. A transcript of another version has the version's folder before its
+/// name.
 fn names_in(folder: &Path) -> BTreeSet<String> {
     let of_entry = |path: PathBuf| {
         if path.is_dir() {
@@ -429,7 +432,7 @@ fn a_resumed_session_is_charged_with_what_is_new() {
     assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(120), Some(10), cost("0.000604")));
     assert_eq!(second.llm_calls, Some(1));
 
-    // The first version that was tried states the cost of each process.
+    // The first tested version states the cost of each process.
     for name in ["2.1.197/hello", "2.1.197/resume"] {
         let usage = read(Preset::Claude, name, false).usage;
         assert_eq!((usage.process.cost, usage.session.cost), (cost("0.00076"), None), "{name}");
@@ -494,7 +497,7 @@ fn a_process_that_was_ended_is_charged_with_what_its_calls_were_given() {
 #[test]
 fn a_program_that_stops_at_its_limit_on_cost_is_charged_with_the_call_that_passed_it() {
     let cost = |text| envoi_kernel::ledger::Cost::parse(text);
-    // Its closing event says then that no tokens were used.
+    // The closing event then says that no tokens were used.
     for (name, expected) in [("budget", "0.000604"), ("2.1.197/budget", "0.00076")] {
         let outcome = read(Preset::Claude, name, false);
         let used = outcome.usage.since(&Default::default());
@@ -512,7 +515,7 @@ fn what_does_not_end_gives_no_sign_of_work_after_its_beginning() {
         for name in *names {
             let Transcript { stdout, .. } = transcript(*preset, name);
             let mut reading = Reading::of(*preset, Masking::default());
-            // The events of the beginning, and of no answer.
+            // Only the events at the beginning, none of an answer.
             let most = if *preset == Preset::Codex { 3 } else { 2 };
             reading.push(&stdout);
             assert!(reading.events() <= most, "{} {name}: {}", preset.name(), reading.events());
@@ -554,7 +557,7 @@ fn data_denials_limits_and_versions_are_found() {
         (Preset::Codex, "denied-patch", true),
         (Preset::Gemini, "denied", true),
         (Preset::OpenCode, "denied", true),
-        // The program ended there: the work is not done.
+        // The program ended there, so the work is not done.
         (Preset::OpenCode, "denied-by-rule", false),
     ] {
         for (most, succeeds) in [(0, false), (1, is_tolerated), (9, is_tolerated)] {

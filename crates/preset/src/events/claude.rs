@@ -1,9 +1,10 @@
 //! The events of Claude Code (`--output-format stream-json`).
 //!
-//! Facts that decide here, all seen with the real program. `subtype: success` stands beside `is_error: true` for every failure of
-//! its provider. A refused tool is a success with `permission_denials`. `total_cost_usd` is of the session since the version
-//! that writes `model_usage_since_last_result`, and of the process before it. `usage` is of the process; where the program stops at
-//! its own bound on cost it is zero, and the figures of each model have what was used.
+//! This code depends on these facts, all observed with the real program. Every failure of its provider has
+//! `subtype: success` together with `is_error: true`. A refused tool is a success with `permission_denials`.
+//! `total_cost_usd` counts the session in versions that write `model_usage_since_last_result`, and the process in
+//! earlier versions. `usage` counts the process. When the program stops at its own cost limit, `usage` is zero, and
+//! the figures of each model have the real usage.
 
 use crate::{
     ask::ToolCall,
@@ -16,39 +17,39 @@ use envoi_contract::json::{Object, Value};
 use envoi_kernel::ledger::Cost;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The model that messages of the program itself name.
+/// The model name in messages that the program itself generated.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// What tools are shown by, the first that a call has.
+/// The members that describe a call to people. The first one present counts.
 const TELLING: [&str; 8] =
     ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"];
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) session: Option<String>,
-    /// The program itself has reported which session it works in.
+    /// True once the program itself has reported its session.
     is_begun: bool,
     pub(crate) version: Option<String>,
-    /// Tokens that each call was given, by the id of its message.
+    /// Input tokens of each call, by message id.
     calls: BTreeMap<String, u64>,
     last_text: String,
-    /// The id of the last message that another session can begin with.
+    /// The id of the last message from which another session can be forked.
     last: Option<String>,
-    /// The sum of what the closing events say to be new of the cost.
+    /// The sum of the new costs in the closing events.
     added_cost: Option<Cost>,
-    /// The error that the last message of the program itself names.
+    /// The error in the last message that the program itself generated.
     error: Option<String>,
     reset_at: Option<u64>,
     result: Option<Value>,
-    /// The last closing event that states a cost: one that comes after it may state none.
+    /// The last closing event with a cost. A later closing event may have none.
     priced: Option<Value>,
-    /// Calls of tools that were refused on purpose, by their ids.
+    /// The ids of tool calls that were refused on purpose.
     pub(crate) excused: BTreeSet<String>,
 }
 
 impl Events {
-    /// Takes one event, and returns what it says to people.
+    /// Takes one event, and returns its lines for people.
     pub(crate) fn read(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         let session = session_id(event, &["session_id"]);
         let is_init = text(event, &["type"]) == Some("system") && text(event, &["subtype"]) == Some("init");
@@ -58,13 +59,13 @@ impl Events {
         self.is_begun |= is_init;
         let is_other = text(event, &["session_id"]).is_some() && session != self.session;
         match text(event, &["type"]) {
-            // What another session comes to is not the end of this one.
+            // The result of another session does not end this one.
             Some("result") if is_other => {
                 vec!["! the closing event of another session is not counted".to_owned()]
             }
             Some("system") => self.system(event),
             Some("assistant") => {
-                // A new turn: the earlier closing event was not the end.
+                // A new turn begins, so the earlier closing event was not the end.
                 self.result = None;
                 self.assistant(event, masking)
             }
@@ -110,7 +111,8 @@ impl Events {
             let usage = at(event, &["message", "usage"]).unwrap_or(&Value::Null);
             self.calls.insert(id.to_owned(), tokens_in(usage).unwrap_or(0));
         }
-        // What a helper says is not in the session, and what the program says itself is no message of the agent.
+        // Messages of a subagent are not part of the session. Messages that the program generated are not from the
+        // agent.
         if !is_synthetic && at(event, &["parent_tool_use_id"]).is_none_or(Value::is_null) {
             self.last = session_id(event, &["uuid"]).or(self.last.take());
         }
@@ -122,7 +124,7 @@ impl Events {
             match text(part, &["type"]) {
                 Some("text") => {
                     let message = text(part, &["text"]).unwrap_or_default();
-                    // What a helper of the agent says is not the agent's own last word.
+                    // The text of a subagent is not the agent's final text.
                     if at(event, &["parent_tool_use_id"]).is_none_or(Value::is_null) {
                         self.last_text = message.to_owned();
                     }
@@ -207,7 +209,7 @@ impl Events {
                     .map(|denied| denial(denied, masking))
                     .collect()
             }
-            // Of a form that is not known: something was refused, unless it is plainly nothing.
+            // The form is unknown. It counts as a refusal unless it is clearly empty.
             Some(other) => match other.compact().as_str() {
                 "0" | "false" | "{}" | "\"\"" => Vec::new(),
                 message => vec![one_line(message, masking)],
@@ -265,7 +267,7 @@ impl Events {
         Some(Failure::new(class, one_line(message, masking)))
     }
 
-    /// The class that the structure of the events names.
+    /// The failure class that the structure of the events states.
     fn class_of_error(&self, result: &Value) -> Option<Class> {
         if self.reset_at.is_some() {
             return Some(Class::Throttled);
@@ -296,7 +298,7 @@ impl Events {
         let session = Figures { cost: cost.filter(|_| is_of_session), ..Figures::default() };
         let cost = cost.filter(|_| !is_of_session);
         let Some(result) = &self.result else {
-            // Of a process that was ended only what its calls were given is known, and its texts before.
+            // If the process was ended, only the input tokens of its calls are known, and the costs stated before.
             let given = self.calls.values().fold(0, |sum: u64, tokens| sum.saturating_add(*tokens));
             let process = Figures { tokens_in: Some(given), cost, ..Figures::default() };
             return Usage { llm_calls, process, session, added_cost: self.added_cost };
@@ -325,7 +327,7 @@ impl Events {
     }
 }
 
-/// The cost that a closing event states, or what it states in its place; `None`: nothing.
+/// The cost in a closing event, or the invalid value in its place. `None` if the event states nothing.
 fn cost_of(event: &Value) -> Option<Result<Cost, &Value>> {
     let stated = at(event, &["total_cost_usd"]).filter(|cost| !cost.is_null())?;
     let cost = match stated {
@@ -336,15 +338,15 @@ fn cost_of(event: &Value) -> Option<Result<Cost, &Value>> {
     Some(cost.ok_or(stated))
 }
 
-/// All that a call was given, also what the provider had kept.
+/// All input tokens of a call, including those of the provider's cache.
 fn tokens_in(usage: &Value) -> Option<u64> {
     let of = |name: &str| count(usage, &[name]).unwrap_or(0);
     let kept = of("cache_creation_input_tokens").saturating_add(of("cache_read_input_tokens"));
     count(usage, &["input_tokens"]).map(|tokens| tokens.saturating_add(kept))
 }
 
-/// The tokens of all models that a closing event names, given and made. `modelUsage` is of the process in the versions that do not say
-/// what is new.
+/// Input and output tokens of all models in a closing event. `modelUsage` counts the process in versions that do not
+/// report the new usage.
 fn of_models(event: &Value) -> Option<(Option<u64>, Option<u64>)> {
     let models = at(event, &["model_usage_since_last_result"]).or_else(|| at(event, &["modelUsage"]))?;
     let Value::Object(models) = models else { return None };
@@ -359,7 +361,7 @@ fn parts(event: &Value) -> &[Value] {
     at(event, &["message", "content"]).and_then(Value::as_array).unwrap_or_default()
 }
 
-/// A call of a tool, in a few words.
+/// A short description of a tool call.
 fn call(part: &Value, masking: Masking<'_>) -> String {
     let name = text(part, &["name"]).unwrap_or("a tool");
     described(name, at(part, &["input"]).unwrap_or(&Value::Null), masking)
@@ -375,7 +377,7 @@ fn described(name: &str, input: &Value, masking: Masking<'_>) -> String {
     one_line(&format!("{name} {}", telling.map_or_else(|| input.compact(), str::to_owned)), masking)
 }
 
-/// Results of tools that are errors.
+/// The tool results that are errors, as lines for people.
 fn refusals(event: &Value, masking: Masking<'_>) -> Vec<String> {
     let errors =
         parts(event).iter().filter(|part| part.get("is_error").and_then(Value::as_bool) == Some(true));
@@ -385,7 +387,7 @@ fn refusals(event: &Value, masking: Masking<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The call of a tool that the program has put off, at its end.
+/// The tool call that the program has deferred at its end.
 fn deferred(result: &Value) -> Option<ToolCall> {
     let call = at(result, &["deferred_tool_use"])?;
     let is_end = text(result, &["stop_reason"]) == Some("tool_deferred");

@@ -1,10 +1,10 @@
 //! The events of the Codex CLI (`codex exec --json`).
 //!
-//! Facts that decide here, all seen with the real program. Only `turn.failed` is a failure: `error` and items of type `error` are
-//! also warnings and retries. Its failures have a text and no kind. `turn.completed.usage` is of the whole thread. What it
-//! cost, and how many calls it made, it does not say. A thread that is not there is an exit code and a text on standard error. A call that is
-//! refused (to leave the sandbox, or a patch where nothing may be written) is in no event: standard error alone says so. What the sandbox
-//! stops is a command that fails, as any other.
+//! This code depends on these facts, all observed with the real program. Only `turn.failed` is a failure: `error` and
+//! items of type `error` are also warnings and retries. Its failures have a text and no kind. `turn.completed.usage`
+//! counts the whole thread. The cost and the number of calls are not reported. A missing thread gives an exit code
+//! and a text on standard error. A call that is refused (to leave the sandbox, or a patch where nothing may be
+//! written) is in no event, only on standard error. A command that the sandbox stops fails like any other.
 
 use crate::{
     failure::{Class, Failure, of_wording},
@@ -14,12 +14,12 @@ use crate::{
 };
 use envoi_contract::json::Value;
 
-/// Begins what standard error says of a call that was not made.
+/// The prefix of a message on standard error about a call that was not made.
 const NOT_CALLED: &str = "codex_core::tools::router: error=";
-/// What it says where the call was refused.
+/// The texts in such a message that mean a refusal.
 const REFUSALS: &[&str] = &["reject command", "rejected by user approval settings"];
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) session: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Takes one event, and returns what it says to people.
+    /// Takes one event, and returns its lines for people.
     pub(crate) fn read(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         match text(event, &["type"]) {
             Some("thread.started") => {
@@ -126,7 +126,7 @@ impl Events {
     }
 }
 
-/// The refusals that standard error has.
+/// The refusals in standard error.
 fn refused(stderr: &str, masking: Masking<'_>) -> impl Iterator<Item = String> {
     let reasons = stderr.lines().filter_map(|line| line.split_once(NOT_CALLED).map(|(_, reason)| reason));
     reasons

@@ -1,10 +1,11 @@
 //! The events of the Gemini CLI (`gemini -o stream-json`).
 //!
-//! Facts that decide here, all seen with the real program. The text comes in pieces; each turn has its own. A success is `result` with
-//! `status: success`; a program that was ended exits with 0 and writes none. A failure has a message and no kind: the provider's error
-//! stands in it as JSON, and the exit code is the HTTP status modulo 256. The bound of turns in its settings has a type of its own. A tool that would need a person is not there at all, so
-//! that a call of it is one of a tool that is not registered. Figures are of this process. What it cost, and how many calls it made, it
-//! does not say.
+//! This code depends on these facts, all observed with the real program. The text comes in pieces, separately for
+//! each turn. A success is `result` with `status: success`; a program that was ended exits with 0 and writes no
+//! `result`. A failure has a message and no kind: the message contains the provider's error as JSON, and the exit
+//! code is the HTTP status modulo 256. The turn limit in its settings has its own error type. A tool that would need
+//! a person does not exist, so a call of it is a call of an unregistered tool. Figures count this process. The cost
+//! and the number of calls are not reported.
 
 use crate::{
     failure::{Class, Failure, of_status, of_wording},
@@ -14,31 +15,31 @@ use crate::{
 };
 use envoi_contract::json::Value;
 
-/// Tools that a step gets, or does not get, by its `may`. A model that calls another unknown name has made that name up.
+/// Tools that depend on the step's `may`. If a model calls another unknown tool, it invented the name.
 const BY_PERMISSION: &[&str] =
     &["run_shell_command", "write_file", "replace", "web_fetch", "google_web_search", "activate_skill"];
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) session: Option<String>,
-    /// The text of the last turn that had one.
+    /// The text of the last turn that had text.
     last_text: String,
-    /// How much of it has been shown.
+    /// Bytes of this text that were already shown.
     shown: usize,
-    /// The next piece begins a turn.
+    /// True if the next piece begins a turn.
     begins: bool,
     denied: Vec<String>,
-    /// The calls of tools whose result has not come: id, and what they are to do.
+    /// Tool calls without a result so far: id and description.
     calls: Vec<(String, String)>,
-    /// What the last error event says: a closing event of a failure may have no message.
+    /// The message of the last error event. The closing event of a failure may have none.
     error: Option<String>,
     /// The closing event.
     result: Option<Value>,
 }
 
 impl Events {
-    /// Takes one event, and returns what it says to people.
+    /// Takes one event, and returns its lines for people.
     pub(crate) fn read(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         match text(event, &["type"]) {
             Some("init") => {
@@ -101,7 +102,7 @@ impl Events {
         vec![format!("! {}", one_line(message, masking))]
     }
 
-    /// The lines of the text that are whole and were not shown.
+    /// The complete lines of the text that were not shown yet.
     fn whole_lines(&mut self) -> Vec<String> {
         let new = self.last_text.get(self.shown..).unwrap_or_default();
         let Some(end) = new.rfind('\n') else { return Vec::new() };
@@ -110,7 +111,7 @@ impl Events {
         lines
     }
 
-    /// What of the text was not shown; its turn is over.
+    /// The text that was not shown yet, at the end of its turn.
     fn rest_of_text(&mut self) -> Vec<String> {
         self.begins = true;
         let rest = self.last_text.get(self.shown..).unwrap_or_default();
@@ -162,7 +163,7 @@ impl Events {
     }
 }
 
-/// The tool, and what it is to do.
+/// The tool's name and its subject.
 fn called(event: &Value, masking: Masking<'_>) -> String {
     let tool = text(event, &["tool_name"]).unwrap_or("a tool");
     let about = ["command", "file_path", "path", "url", "pattern", "query"];
@@ -170,14 +171,14 @@ fn called(event: &Value, masking: Masking<'_>) -> String {
     one_line(&format!("{tool} {}", about.unwrap_or_default()), masking)
 }
 
-/// The message of a closing event that is no success; `before`: of the last error event.
+/// The message of a closing event that is not a success. `before` is the message of the last error event.
 fn failed<'m>(result: &'m Value, before: Option<&'m str>) -> Option<&'m str> {
     let is_success = text(result, &["status"]) == Some("success");
     let message = text(result, &["error", "message"]).or(before);
     (!is_success).then(|| message.unwrap_or("it does not say why"))
 }
 
-/// The program ended without a closing event. What it wrote on standard error begins with the reason.
+/// The failure of a program that ended without a closing event. Its standard error begins with the reason.
 fn not_begun(exit: Exit, stderr: &str, masking: Masking<'_>) -> Failure {
     let reason = stderr.lines().map(str::trim).find(|line| line.starts_with("Error"));
     let failure = without_end(exit, reason.unwrap_or(stderr), masking);
@@ -187,14 +188,14 @@ fn not_begun(exit: Exit, stderr: &str, masking: Masking<'_>) -> Failure {
     }
 }
 
-/// What the message of a failure states.
+/// The content of a failure message.
 struct Stated {
     message: String,
     status: Option<u64>,
 }
 
 impl Stated {
-    /// `[API Error: {"error":{"code":401,"message":"…"}}]`, or plain words in the brackets.
+    /// Parses `[API Error: {"error":{"code":401,"message":"…"}}]`. The brackets may also contain plain text.
     fn of(message: &str) -> Self {
         let body = message.find('{').zip(message.rfind('}')).and_then(|(from, to)| message.get(from..=to));
         let error = body.and_then(|body| Value::parse_str(body).ok());
@@ -205,7 +206,7 @@ impl Stated {
         })
     }
 
-    /// The wording says more than the status: 400 is both a prompt that is too long and a missing payment.
+    /// The wording is more precise than the status: 400 can mean a prompt that is too long, or a missing payment.
     fn failure(&self, exit: Exit, masking: Masking<'_>) -> Failure {
         let class = of_wording(&self.message)
             .or_else(|| self.status.or_else(|| status_of(exit)).and_then(of_status))
@@ -214,7 +215,8 @@ impl Stated {
     }
 }
 
-/// The HTTP status of a failure that ends with it, modulo 256. Its own exit codes end below 144, which is 400.
+/// The HTTP status in the exit code, which is the status modulo 256. The program's own exit codes are below 144,
+/// which stands for status 400.
 fn status_of(exit: Exit) -> Option<u64> {
     match exit {
         Exit::Code(code @ 144..=255) => u64::try_from(code).ok().map(|code| code.saturating_add(256)),

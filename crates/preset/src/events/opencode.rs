@@ -1,10 +1,11 @@
 //! The events of opencode (`opencode run --format json`).
 //!
-//! Facts that decide here, all seen with the real program. Each event names the session, and the first one comes with the first
-//! answer. A step is one call of a model: `step_finish` says why it ended, and what it used and cost. The last one with the reason `stop` is
-//! the end; a call of a tool that was refused can end the run with exit code 0 after one with the reason `tool-calls`. A failure is
-//! an event `error`, often twice, with the HTTP status where there is one. A tool that may not be used is not there at all: a call of it is shown
-//! as one of the tool `invalid`. The calls of its helpers (the tool `task`) are in no event. A model without a price costs 0.
+//! This code depends on these facts, all observed with the real program. Each event names the session, and the first
+//! one comes with the first answer. A step is one model call: `step_finish` gives the reason of its end, its usage
+//! and its cost. The last `step_finish` with the reason `stop` is the end. A refused tool call can end the run with
+//! exit code 0 after a `step_finish` with the reason `tool-calls`. A failure is an event `error`, often twice, with
+//! the HTTP status if there is one. A forbidden tool does not exist: a call of it appears as a call of the tool
+//! `invalid`. The calls of its subagents (the tool `task`) are in no event. A model without a price costs 0.
 
 use crate::{
     failure::{Class, Failure, of_status, of_wording},
@@ -15,32 +16,33 @@ use crate::{
 use envoi_contract::json::{Object, Value};
 use envoi_kernel::ledger::Cost;
 
-/// Tools that a step gets, or does not get, by its `may`. A model that calls another unknown name has made that name up.
+/// Tools that depend on the step's `may`. If a model calls another unknown tool, it invented the name.
 const BY_PERMISSION: &[&str] = &["bash", "edit", "write", "patch", "webfetch", "websearch"];
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) session: Option<String>,
-    /// The text since the last step began that had one.
+    /// The text since the beginning of the last step that had text.
     last_text: String,
     denied: Vec<String>,
-    /// Steps that have begun.
+    /// The number of started steps.
     calls: u64,
-    /// Sums over the steps that have ended. What one of them does not say makes the sum unknown.
+    /// Sums over the finished steps. A sum is unknown if one step does not state its figure.
     used: Figures,
-    /// A helper has worked, whose calls are in no event.
+    /// True if a subagent has worked. Its calls are in no event.
     had_helper: bool,
     unusable: Object,
-    /// The last step ended with the reason `stop`.
+    /// True if the last step ended with the reason `stop`.
     is_over: bool,
-    /// It ended with the reason `length`: the answer was cut at its most tokens. The program ends there, with exit code 0.
+    /// True if the last step ended with the reason `length`: the answer reached the token limit. The program then
+    /// ends with exit code 0.
     is_cut: bool,
     failed: Option<Value>,
 }
 
 impl Events {
-    /// Takes one event, and returns what it says to people.
+    /// Takes one event, and returns its lines for people.
     pub(crate) fn read(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         let part = at(event, &["part"]).unwrap_or(&Value::Null);
         let mut shown = Vec::new();
@@ -109,7 +111,7 @@ impl Events {
         let others = |names: &[&[&str]]| {
             names.iter().filter_map(|path| count(tokens, path)).fold(0, u64::saturating_add)
         };
-        // What was read from a cache, or written to it, is not in `input`; what was thought is not in `output`.
+        // Cached tokens are not included in `input`, and reasoning tokens are not included in `output`.
         let given = count(tokens, &["input"])
             .map(|input| input.saturating_add(others(&[&["cache", "read"], &["cache", "write"]])));
         let gave = count(tokens, &["output"]).map(|output| output.saturating_add(others(&[&["reasoning"]])));
@@ -119,7 +121,7 @@ impl Events {
         self.used = Figures {
             tokens_in: add(self.used.tokens_in, given),
             tokens_out: add(self.used.tokens_out, gave),
-            // Zero is the cost of a model that has no price in the program's settings.
+            // Zero means that the program's settings have no price for the model.
             cost: self
                 .used
                 .cost
@@ -137,7 +139,7 @@ impl Events {
         (reason != "tool-calls").then(|| format!("end: {}", one_line(reason, masking)))
     }
 
-    /// Steps that have begun.
+    /// The number of model calls; `None` if a subagent has worked.
     pub(crate) fn calls(&self) -> Option<u64> {
         (!self.had_helper).then_some(self.calls)
     }
@@ -156,7 +158,7 @@ impl Events {
             None if self.is_cut => {
                 Some(Failure::new(Class::TooLong, "the answer was cut at its most tokens".to_owned()))
             }
-            // A refused call has ended the run.
+            // The run ended because of a refused call.
             None if !self.denied.is_empty() => {
                 let refused = self.denied.join("; ");
                 Some(Failure::new(
@@ -169,7 +171,7 @@ impl Events {
         let mut usage = self.usage();
         let is_cut_off = !self.is_over && !self.is_cut && self.failed.is_none();
         if is_cut_off {
-            // The last step was cut off: what it gave is not known.
+            // The last step was interrupted, so its output is unknown.
             usage.process.tokens_out = None;
         }
         Outcome {
@@ -187,7 +189,7 @@ impl Events {
     }
 }
 
-/// What a call says that nobody has allowed, or that its rules forbid.
+/// True if the error of a call means that no one allowed it, or that the rules forbid it.
 fn is_refusal(error: &str) -> bool {
     error.contains("rejected permission") || error.contains("prevents you from using this specific tool call")
 }
@@ -203,7 +205,8 @@ fn failure(error: &Value, masking: Masking<'_>) -> Failure {
         Some("ContextOverflowError") => Some(Class::TooLong),
         Some("ProviderAuthError") => Some(Class::Auth),
         Some("ProviderModelNotFoundError") => Some(Class::Model),
-        // Stated with the status of a limit that passes; the message has other words at each provider.
+        // The status is that of a temporary limit, and the wording differs between providers. The body has a fixed
+        // code.
         _ => text(error, &["data", "responseBody"])
             .filter(|body| body.contains("insufficient_quota"))
             .map(|_| Class::Billing),
@@ -215,7 +218,7 @@ fn failure(error: &Value, masking: Masking<'_>) -> Failure {
     Failure::new(class, one_line(said, masking))
 }
 
-/// It colours its messages, also where nobody looks.
+/// Removes terminal colours. The program writes them even when its output is not a terminal.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_owned();

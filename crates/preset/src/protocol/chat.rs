@@ -1,13 +1,14 @@
-//! OpenAI chat completions, and the many servers that have them.
+//! OpenAI chat completions, which many servers support.
 
 use super::{End, Part, Question, Reply, is_strict, later_turns, message, object};
 use crate::member::{at, count, text};
 use envoi_contract::json::{Object, Value};
 
-/// The name of the schema, which the protocol wants.
+/// The name of the schema, which the protocol requires.
 const NAME: &str = "outputs";
 
-/// What newer models of OpenAI call the most tokens of an answer. They refuse `max_tokens`, and name this in the refusal.
+/// The name that newer models of OpenAI use for the output limit. They refuse `max_tokens`, and name this member in
+/// the refusal.
 pub(super) const NEWER_LIMIT: &str = "max_completion_tokens";
 
 pub(super) fn body(question: &Question<'_>) -> Value {
@@ -75,7 +76,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
     })
 }
 
-/// The text of an answer. Some servers give it in parts; a refusal has none.
+/// The text of an answer. Some servers send it in parts. A refusal has no text.
 fn content(content: &Value) -> Option<String> {
     match content {
         Value::Null => Some(String::new()),

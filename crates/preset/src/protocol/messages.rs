@@ -4,7 +4,7 @@ use super::{End, Part, Question, Reply, later_turns, message, object};
 use crate::member::{count, text};
 use envoi_contract::json::{Object, Value};
 
-/// The most tokens of an answer where a flow states none: the protocol wants a number, and every current model can give so many.
+/// The output limit if a flow states none. The protocol requires a number, and every current model supports this one.
 const MAX_TOKENS: u64 = 8_192;
 
 pub(super) fn body(question: &Question<'_>) -> Value {
@@ -35,8 +35,8 @@ pub(super) fn body(question: &Question<'_>) -> Value {
     Value::Object(body)
 }
 
-/// The schema, in which no object takes members that it does not name, as the protocol wants it. An answer that fits it fits the
-/// schema of the flow too.
+/// Returns the schema with `additionalProperties: false` in each object, which the protocol requires. An answer that
+/// fits it also fits the flow's schema.
 fn closed(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {
@@ -76,7 +76,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
         Some(reason @ ("tool_use" | "pause_turn")) => End::unfinished("stop_reason", reason),
         _ => End::Whole,
     };
-    // What was read from a cache, or written to it, is not among the first.
+    // `input_tokens` does not include cached tokens.
     let given = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
     let counts = given.map(|name| count(body, &["usage", name]));
     let tokens_in = counts.iter().any(Option::is_some);

@@ -1,4 +1,4 @@
-//! A reply that is no answer: which class of failure it is, and until when the account is closed.
+//! Error replies: the class of the failure, and the time until which the account is limited.
 
 use crate::{
     failure::{Class, Failure, of_status, of_wording},
@@ -6,7 +6,7 @@ use crate::{
 };
 use envoi_contract::{json::Value, time::Timestamp};
 
-/// Codes and types of errors that say more than the status.
+/// Error codes and types that are more precise than the status.
 const KINDS: &[(&str, Class)] = &[
     ("insufficient_quota", Class::Billing),
     ("billing_hard_limit_reached", Class::Billing),
@@ -25,10 +25,10 @@ const KINDS: &[(&str, Class)] = &[
     ("overloaded_error", Class::Overloaded),
 ];
 
-/// Types of errors that say what a status from 400 to 499 would say. Beside such a status the words can say more.
+/// Error types that say no more than a status from 400 to 499. With such a status the wording can be more precise.
 const REFUSALS: &[&str] = &["invalid_request_error", "invalid_prompt"];
 
-/// The failure that a reply with status 200 states, if it states one.
+/// The failure in a reply with status 200, if there is one.
 #[must_use]
 pub fn stated(body: &Value, masking: Masking<'_>) -> Option<Failure> {
     let is_error = body.get("error").is_some_and(|error| !error.is_null());
@@ -36,8 +36,8 @@ pub fn stated(body: &Value, masking: Masking<'_>) -> Option<Failure> {
         .then(|| failure(200, body.compact().as_bytes(), masking))
 }
 
-/// Why a reply with this status and body is no answer. The three protocols state errors in the same place, and some servers state
-/// them with the status of an answer.
+/// The failure in a reply with this status and body. The three protocols put errors in the same location, and some
+/// servers send errors with the status of a success.
 #[must_use]
 pub fn failure(status: u16, body: &[u8], masking: Masking<'_>) -> Failure {
     let parsed = Value::parse(body).ok();
@@ -48,7 +48,7 @@ pub fn failure(status: u16, body: &[u8], masking: Masking<'_>) -> Failure {
         .iter()
         .flatten()
         .find_map(|kind| KINDS.iter().find(|(word, _)| word == kind).map(|(_, class)| *class));
-    // A status of 400 says little: the credit, or the length, is in the words.
+    // Status 400 is not precise: only the wording tells missing credit from too much input.
     let worded = || message.filter(|_| status == 200 || (400..500).contains(&status)).and_then(of_wording);
     let by_status = of_status(u64::from(status));
     let class = match (stated, by_status) {
@@ -69,7 +69,8 @@ pub fn failure(status: u16, body: &[u8], masking: Masking<'_>) -> Failure {
     Failure::new(class, format!("the provider answered with status {status}{reason}"))
 }
 
-/// When the provider says that the account is open again. `header` finds a header of the reply by its name in lower case.
+/// The time at which the provider says that the limit ends. `header` finds a response header by its name in lower
+/// case.
 #[must_use]
 pub fn reset<'h>(header: impl Fn(&str) -> Option<&'h str>, body: &[u8], now: Timestamp) -> Option<Timestamp> {
     let number = |name: &str| header(name).and_then(|value| value.trim().parse::<f64>().ok());
@@ -84,7 +85,7 @@ pub fn reset<'h>(header: impl Fn(&str) -> Option<&'h str>, body: &[u8], now: Tim
     if let Some(seconds) = stated.or(unified) {
         return Some(Timestamp::from_millis(i64::try_from(seconds).ok()?.checked_mul(1_000)?));
     }
-    // Of several limits those that are used up count, and the last of their resets.
+    // Only limits that are used up count, and of these the latest reset.
     let is_used_up = |name: String| number(&name).is_none_or(|left| left <= 0.0);
     let of_messages =
         ["requests", "tokens", "input-tokens", "output-tokens"].into_iter().filter_map(|what| {
@@ -98,9 +99,9 @@ pub fn reset<'h>(header: impl Fn(&str) -> Option<&'h str>, body: &[u8], now: Tim
     of_messages.chain(of_openai).max()
 }
 
-/// Milliseconds of a number that a header states.
+/// Converts a number of milliseconds in a header.
 fn millis(after: f64) -> Option<u64> {
-    /// A year: more is no time.
+    /// About a year. A larger number is not plausible.
     const MAX_MS: f64 = 366.0 * 86_400_000.0;
     if !(0.0..=MAX_MS).contains(&after) {
         return None;
@@ -108,7 +109,7 @@ fn millis(after: f64) -> Option<u64> {
     format!("{:.0}", after.ceil()).parse().ok()
 }
 
-/// A span such as `6m0s`, `1.5s` or `20ms`.
+/// Parses a duration such as `6m0s`, `1.5s` or `20ms`, in milliseconds.
 fn span(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut sum = 0_u64;

@@ -4,7 +4,7 @@ use super::{End, Part, Question, Reply, is_strict, later_turns, message, object}
 use crate::member::{count, text};
 use envoi_contract::json::{Object, Value};
 
-/// The name of the schema, which the protocol wants.
+/// The name of the schema, which the protocol requires.
 const NAME: &str = "outputs";
 
 pub(super) fn body(question: &Question<'_>) -> Value {
@@ -17,7 +17,7 @@ pub(super) fn body(question: &Question<'_>) -> Value {
         }
     });
     input.extend(later_turns(question).map(|(role, text)| message(role, text)));
-    // The provider need not keep the answer: a further try sends everything again.
+    // The provider need not store the answer, because a further try sends everything again.
     let mut body = Object::from([
         ("model", Value::from(question.model)),
         ("input", Value::Array(input)),
@@ -88,7 +88,8 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
     })
 }
 
-/// How the answer ends if this item of it is no text that is whole: whatever calls something waits for what comes of it.
+/// How the answer ends if this item is not a complete text. An item that calls something waits for a result that
+/// never comes.
 fn unfinished(item: &Value) -> Option<End> {
     let kind = text(item, &["type"])?;
     match text(item, &["status"]) {

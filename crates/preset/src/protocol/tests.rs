@@ -1,4 +1,4 @@
-//! The form of each protocol: what is asked, and what an answer says.
+//! Tests each protocol: the bodies of calls, and the interpretation of answers.
 
 use super::*;
 
