@@ -1,5 +1,6 @@
-//! Work to be counted or timed: `instructions WORK TIMES` does it so often and says nothing; `instructions` alone lists the
-//! names; `instructions time` takes the time of each. `bench/instructions.sh` counts instructions with it.
+//! Workloads for counting instructions or measuring time. `instructions WORK TIMES` runs a workload that many times
+//! and prints nothing; `instructions` alone lists the names; `instructions time` measures each workload.
+//! `bench/instructions.sh` uses it to count instructions.
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -13,12 +14,12 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// One thing that is measured.
+/// A measured workload.
 struct Work {
     name: &'static str,
-    /// What it is given.
+    /// The input.
     input: String,
-    /// Does it once; how many bytes came out.
+    /// Runs it once, and returns the number of output bytes.
     once: fn(&str) -> usize,
 }
 
@@ -45,7 +46,7 @@ fn works() -> Vec<Work> {
 const SEED: &str = "Handoff text: \"The code review is complete. Status: VERIFIED\"\nStep routing: loop_target=VERIFIED, \
                     max_iterations=5, success_values=[VERIFIED], can_further_iteration_help=false\n";
 
-/// The dear case: 4.7 KB without a label, the status inferred from one word near the end, hints looked for.
+/// The expensive case: 4.7 KB without a label, a status inferred from one word near the end, and a search for hints.
 fn resolver_input() -> String {
     let line = "The reviewer went to look at each module in turn, and noted that 3 of 12: parser, writer, table are fine.\\n";
     let text = line.repeat(44) + "All of it is VERIFIED now.";
@@ -131,7 +132,7 @@ fn repeat(name: &str, times: u32) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The best of some rounds: the machine is shared.
+/// Prints the fastest of several rounds, because the machine is shared.
 fn time(work: &Work) {
     let mut best_us = f64::MAX;
     for _ in 0..40 {

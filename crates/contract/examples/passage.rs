@@ -1,8 +1,9 @@
-//! One leg of the chain that carries documents through every language (`spec/fuzz`): decodes and encodes what stdin brings.
+//! One link of the chain that passes documents through every language (`spec/fuzz`): decodes and encodes the
+//! documents on stdin.
 //!
-//! Reads frames, `KIND FORM LENGTH` on a line, then so many bytes and a newline, to the end of stdin; answers each with
-//! `ok LENGTH` or `refused LENGTH`, and the encoded document or the whole message. It is no command of the binary, because only
-//! that chain uses it.
+//! Reads frames to the end of stdin: a line `KIND FORM LENGTH`, then LENGTH bytes and a newline. Answers each frame
+//! with `ok LENGTH` and the encoded document, or with `refused LENGTH` and the whole message. It is not a command of
+//! the binary, because only that chain uses it.
 #![expect(
     clippy::disallowed_methods,
     reason = "it uses the crate from outside: the crate itself reads no stdin"
@@ -42,7 +43,7 @@ fn main() -> io::Result<()> {
     output.flush()
 }
 
-/// Decodes a document and makes it ready to be written; the message if it is refused.
+/// Decodes a document and prepares it for writing. The error is the message of the refusal.
 fn pass(kind: &str, document: &[u8]) -> Result<Value, String> {
     match kind {
         "envelope" => in_words(Envelope::decode(document)).map(|envelope| envelope.to_state_dict()),
@@ -65,7 +66,7 @@ fn in_words<T>(result: Result<T, impl ToString>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }
 
-/// What reading an envelope had to interpret.
+/// The interpretations of an imported envelope.
 fn import(document: &[u8]) -> Result<Value, Diagnostic> {
     let value = Value::parse(document)
         .map_err(|error| Diagnostic::of_json(envoi_contract::code::Code::EnvelopeInvalid, error))?;
@@ -82,7 +83,7 @@ fn route(document: &[u8]) -> Result<Value, Diagnostic> {
     Ok(Value::from(vec![resolution.signal.resolver(), resolution.audit.to_value()]))
 }
 
-/// A signal stands in other documents; here it is one itself.
+/// Reads a signal. Signals are usually parts of other documents; here the whole document is a signal.
 fn signal(document: &[u8]) -> Result<Signal, Diagnostic> {
     let value = Value::parse(document)
         .map_err(|error| Diagnostic::of_json(envoi_contract::code::Code::RoutingSignalInvalid, error))?;

@@ -1,24 +1,26 @@
 //! Every error code of the product, in one table: its text, its class and its HTTP status.
 //!
-//! A code is stable: programs compare it, and each has a page in `spec/errors/` that `envoi explain CODE` prints. The class
-//! gives the exit code of a command. What is not decided here: the message and the hint, which say what is wrong this time.
+//! A code is stable: programs compare it, and each has a page in `spec/errors/` that `envoi explain CODE` prints. The
+//! class gives the exit code of a command. The message and the hint, which describe the specific error, are not
+//! decided here.
 //!
-//! An error of a step (`error.code` in a report, contract 4) may hold any other text: a skill chooses its own codes.
+//! An error of a step (`error.code` in a report, contract 4) may contain any other text, because a skill chooses its
+//! own codes.
 
 use core::fmt;
 
-/// Who has to change what, before the same request can succeed.
+/// The party that has to change something before the same request can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// The caller: the request, the file or the command line is wrong. Exit code 2.
+    /// The caller: the request, the file or the command line is invalid. Exit code 2.
     Input,
-    /// The request is understood and makes no sense now, or is not allowed. Nothing has changed. Exit code 6.
+    /// The request is valid, but not possible now or not allowed. Nothing has changed. Exit code 6.
     Refused,
     /// The store, the machine or another program failed, or a run is set aside. Exit code 8.
     Machine,
-    /// A step of a run failed with it. A command that follows the run exits with 1.
+    /// A step of a run failed with this code. A command that follows the run exits with 1.
     Step,
-    /// A maximum that the caller gave is passed. Exit code 4.
+    /// A limit that the caller gave is exceeded. Exit code 4.
     Exhausted,
 }
 
@@ -38,7 +40,7 @@ impl Class {
 
 macro_rules! codes {
     ($($name:ident, $text:literal, $class:ident, $status:literal;)+) => {
-        /// An error code. See the module.
+        /// An error code. See the module documentation.
         ///
         /// ```
         /// use envoi_contract::code::{Class, Code};
@@ -58,7 +60,7 @@ macro_rules! codes {
             /// All codes, sorted by their text.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// The text that stands in messages, documents and answers.
+            /// The text in messages, documents and answers.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -74,7 +76,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The status of an HTTP answer that has this code.
+            /// The status of an HTTP response with this code.
             #[must_use]
             pub const fn http_status(self) -> u16 {
                 match self {
@@ -267,7 +269,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// The text is no code of this version.
+/// The text is not a code of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownCode;
 
@@ -346,7 +348,7 @@ mod tests {
             match code.class() {
                 Class::Input | Class::Exhausted => assert!((400..500).contains(&status), "{code} {status}"),
                 Class::Step => assert!(is_ours, "{code} {status}"),
-                // Both may pass by themselves: an engine that stops (503), a run that is set aside (409).
+                // Both may be temporary: an engine that stops (503), or a run that is set aside (409).
                 Class::Refused | Class::Machine => {
                     assert!(is_ours || (400..500).contains(&status), "{code} {status}")
                 }

@@ -1,7 +1,7 @@
 //! Runs the conformance vectors: the executable examples that every language's library and the binary share.
 //!
-//! Owns the meaning of a case (what is called, how results are compared). It does not read files; the caller has the
-//! bytes. The shape of a file is the schema `conformance-vectors`.
+//! Owns the meaning of a case (what is called, how results are compared). It does not read files; the caller passes
+//! the bytes. The schema `conformance-vectors` describes a file.
 //!
 //! ```
 //! use envoi_contract::conformance::run_file;
@@ -38,11 +38,11 @@ pub const VECTORS_INVALID: Code = Code::VectorsInvalid;
 pub struct Outcome {
     /// The case's name.
     pub name: String,
-    /// Whether it got what it expected.
+    /// Whether the result is the expected one.
     pub passed: bool,
-    /// What it expected.
+    /// The expected result.
     pub expected: String,
-    /// What it got.
+    /// The actual result.
     pub got: String,
 }
 
@@ -81,11 +81,11 @@ fn expectation(case: &Value) -> String {
     }
 }
 
-/// The result of a call, and how it is compared.
+/// The result of a call, and how to compare it.
 pub(crate) enum Got {
     /// A value; objects compare by member.
     Value(Value),
-    /// A value of which only the expected members are compared.
+    /// A value; only the expected members are compared.
     Members(Value),
     /// A refusal.
     Refused { code: Code, reason: String },

@@ -1,4 +1,5 @@
-//! Takes the members of an object one by one, with the same refusals in every contract; what is left is unknown.
+//! Takes the members of an object one by one, with the same refusals in every contract. The remaining members are
+//! unknown ones.
 //!
 //! It knows types, not meanings: each contract lists its members.
 
@@ -13,15 +14,15 @@ use crate::json::{Members, Object, Value, escape_segment};
 use crate::quoted::shorten;
 use crate::suggestion::nearest;
 
-/// How much of a name a refusal shows.
+/// Longest part of a name in a refusal, in Unicode scalars.
 const FOUND_SCALARS: usize = 60;
 
-/// The members of an object that are not taken yet. A refusal's pointer starts at this object; the caller adds where the
-/// object stands.
+/// The members of an object that were not taken yet. The pointer of a refusal starts at this object; the caller adds
+/// the location of the object.
 pub(crate) struct Fields {
     code: Code,
     slots: Vec<(String, Option<Value>)>,
-    /// Where the next member probably stands. Documents in our order are read without a search.
+    /// The probable index of the next member. Documents in our order are read without a search.
     likely: usize,
 }
 
@@ -63,7 +64,7 @@ impl Fields {
         Diagnostic::new(self.code, "", &format!("a member `{name}`"), "none")
     }
 
-    /// A string that must be there.
+    /// A required string.
     pub(crate) fn required_string(&mut self, name: &str) -> Result<String, Diagnostic> {
         match self.take(name) {
             Some(Value::String(text)) => Ok(text),
@@ -72,12 +73,12 @@ impl Fields {
         }
     }
 
-    /// A string; null is absent.
+    /// A string; null means absent.
     pub(crate) fn string(&mut self, name: &str) -> Result<Option<String>, Diagnostic> {
         self.take(name).map_or(Ok(None), |value| null_or_string(self, name, value))
     }
 
-    /// A time that is passed on as it is; null and absent are the same.
+    /// A time, kept as its text. Null and absent are the same.
     pub(crate) fn time(&mut self, name: &str) -> Result<Option<String>, Diagnostic> {
         let Some(text) = self.string(name)? else { return Ok(None) };
         match crate::time::passed_on(&text) {
@@ -86,7 +87,7 @@ impl Fields {
         }
     }
 
-    /// An object; null is absent.
+    /// An object; null means absent.
     pub(crate) fn object_or_null(&mut self, name: &str) -> Result<Option<Object>, Diagnostic> {
         match self.take(name) {
             None | Some(Value::Null) => Ok(None),
@@ -95,7 +96,7 @@ impl Fields {
         }
     }
 
-    /// A string that is empty when absent.
+    /// A string; empty when absent.
     pub(crate) fn string_or_default(&mut self, name: &str) -> Result<String, Diagnostic> {
         match self.take(name) {
             None => Ok(String::new()),
@@ -104,12 +105,12 @@ impl Fields {
         }
     }
 
-    /// A truth value that is false when absent.
+    /// A boolean; false when absent.
     pub(crate) fn bool(&mut self, name: &str) -> Result<bool, Diagnostic> {
         self.bool_or(name, false)
     }
 
-    /// A truth value with its default.
+    /// A boolean with a default.
     pub(crate) fn bool_or(&mut self, name: &str, default: bool) -> Result<bool, Diagnostic> {
         match self.take(name) {
             None => Ok(default),
@@ -118,7 +119,7 @@ impl Fields {
         }
     }
 
-    /// An integer in 0 to 2^53 - 1 with its default.
+    /// An integer from 0 to 2^53 - 1 with a default.
     pub(crate) fn u53_or(&mut self, name: &str, default: u64) -> Result<u64, Diagnostic> {
         match self.take(name) {
             None => Ok(default),
@@ -156,7 +157,7 @@ impl Fields {
         }
     }
 
-    /// A map whose values are all of one type; empty when absent.
+    /// A map whose values have the same type; empty when absent.
     pub(crate) fn map_of<V>(
         &mut self,
         name: &str,
@@ -177,7 +178,7 @@ impl Fields {
         Ok(Members::from_distinct(members))
     }
 
-    /// Refuses members that are not taken; `names` are the known members.
+    /// Refuses members that were not taken. `names` are the known members.
     pub(crate) fn refuse_others(&self, names: &[&str]) -> Result<(), Diagnostic> {
         let Some((name, _)) = self.slots.iter().find(|(_, value)| value.is_some()) else { return Ok(()) };
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -189,14 +190,14 @@ impl Fields {
         })
     }
 
-    /// The members that are not taken, in the order read.
+    /// The members that were not taken, in the order in which they were read.
     pub(crate) fn rest(self) -> Object {
         let left = self.slots.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
         Object::from_distinct(left.collect())
     }
 }
 
-/// The pointer of a member, from its object.
+/// The pointer of a member, relative to its object.
 fn pointer(name: &str) -> String {
     format!("/{}", escape_segment(name))
 }

@@ -1,6 +1,6 @@
-//! SHA-256 of bytes, in the one form in which it is shown: `sha256:<64 hexadecimal digits>`.
+//! SHA-256 of bytes, with its text form `sha256:<64 hexadecimal digits>`.
 //!
-//! Owns that form; it reads no files.
+//! Owns that form. It reads no files.
 //!
 //! ```
 //! use envoi_contract::digest::Digest;
@@ -39,7 +39,8 @@ impl Digest {
         &self.0
     }
 
-    /// The digest in the form of a UUID of this version, because others accept no other ids. It is derived, and holds no time.
+    /// The digest in the form of a UUID of this version, for systems that accept no other ids. It is derived, and
+    /// contains no time.
     ///
     /// ```
     /// use envoi_contract::digest::Digest;
@@ -71,14 +72,14 @@ impl Digest {
         Some(Digest(bytes))
     }
 
-    /// The 64 digits alone.
+    /// Only the 64 digits.
     #[must_use]
     pub fn hex(&self) -> String {
         hex(&self.0)
     }
 }
 
-/// Bytes as hexadecimal digits in lower case, two for each.
+/// Bytes as hexadecimal digits in lower case, two per byte.
 ///
 /// ```
 /// assert_eq!(envoi_contract::digest::hex(&[0, 0x1f, 0xa0]), "001fa0");

@@ -1,7 +1,8 @@
-//! The state of a whole pipeline (contract 3): 37 members that every language reads and writes without the loss of a digit.
+//! The state of a whole pipeline (contract 3): 37 members that every language reads and writes without the loss of a
+//! digit.
 //!
-//! Owns the type, its two written forms, what is read from other systems, and the methods of the seed. It does not decide
-//! what happens in a run: bounds are numbers here and are enforced where things are started.
+//! Owns the type, its two written forms, the variants that other systems write, and the methods of the seed. It does
+//! not decide what happens in a run: limits are only numbers here, and are enforced where steps are started.
 //!
 //! ```
 //! use envoi_contract::envelope::Envelope;
@@ -66,16 +67,17 @@ pub(crate) const DICT_MEMBERS: [&str; 22] = [
     "metadata",
 ];
 
-/// The state of one pipeline, in two written forms: [`Envelope::to_state_dict`] with all 37 members, [`Envelope::to_dict`] with
-/// the 22 that are exchanged. [`Envelope::from_dict`] reads either, any subset, and the variants of related systems; the
-/// default has the seed's values. Source: seed 2, CONTRACTS 3; schemas `envelope` and `envelope-dict`.
+/// The state of one pipeline, in two written forms: [`Envelope::to_state_dict`] with all 37 members,
+/// [`Envelope::to_dict`] with the 22 that are exchanged. [`Envelope::from_dict`] reads either, any subset, and the
+/// variants of related systems. `Default` has the seed's values. Source: seed 2, CONTRACTS 3; schemas `envelope` and
+/// `envelope-dict`.
 ///
-/// Counters are at most 2^53 - 1; times are RFC 3339 as they were read; the offset may be missing.
+/// Counters are at most 2^53 - 1; times are RFC 3339 texts, unchanged, and their offset may be missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Envelope {
-    /// The envelope itself.
+    /// The id of the envelope.
     pub envelope_id: String,
-    /// The request that caused it.
+    /// The id of the request that caused it.
     pub request_id: String,
     /// The user who made the request.
     pub user_id: String,
@@ -83,17 +85,17 @@ pub struct Envelope {
     pub session_id: String,
     /// The text of the request.
     pub raw_input: String,
-    /// When the request came.
+    /// When the request arrived.
     pub received_at: Option<String>,
-    /// What each step gave, free-form.
+    /// The output of each step, free-form.
     pub outputs: Object,
-    /// The step that is current.
+    /// The current step.
     pub current_stage: String,
     /// The steps in order.
     pub stage_order: Vec<String>,
-    /// How often a loop has gone back.
+    /// How many times a loop has gone back.
     pub iteration: u64,
-    /// How often loops may go back.
+    /// How many times loops may go back.
     pub max_iterations: u64,
     /// Model calls made.
     pub llm_call_count: u64,
@@ -103,51 +105,51 @@ pub struct Envelope {
     pub agent_hop_count: u64,
     /// Attempts allowed.
     pub max_agent_hops: u64,
-    /// Why it ended, for programs.
+    /// The reason why it ended, for programs.
     pub terminal_reason: Option<TerminalReason>,
-    /// Whether it ended.
+    /// Whether it has ended.
     pub terminated: bool,
-    /// Why it ended, for people.
+    /// The reason why it ended, for people.
     pub termination_reason: Option<String>,
     /// Whether it waits for a person.
     pub interrupt_pending: bool,
-    /// What it waits for; the oldest, if there are several.
+    /// The open interrupt; the oldest one if there are several.
     pub interrupt: Option<FlowInterrupt>,
-    /// Steps that are running.
+    /// The running steps.
     pub active_stages: Members<bool>,
-    /// Steps that are done.
+    /// The finished steps.
     pub completed_stage_set: Members<bool>,
-    /// Steps that failed, and why.
+    /// The failed steps, each with its reason.
     pub failed_stages: Members<String>,
-    /// Whether steps run beside one another.
+    /// Whether steps run in parallel.
     pub parallel_mode: bool,
-    /// What each finished round did, free-form.
+    /// The result of each finished round, free-form.
     pub completed_stages: Vec<Object>,
-    /// The round of the goals, from 1.
+    /// The current round of the goals, from 1.
     pub current_stage_number: u64,
     /// Rounds allowed.
     pub max_stages: u64,
-    /// The goals, duplicates and all.
+    /// The goals, including duplicates.
     pub all_goals: Vec<String>,
-    /// The goals that are not done.
+    /// The goals that are not complete.
     pub remaining_goals: Vec<String>,
     /// Each goal's status: `pending`, `complete`, or `satisfied` from a related system.
     pub goal_completion_status: Members<String>,
-    /// Plans that were tried, free-form.
+    /// Earlier plans, free-form.
     pub prior_plans: Vec<Object>,
     /// The feedback of critics.
     pub loop_feedback: Vec<String>,
-    /// One record an attempt.
+    /// One record per attempt.
     pub processing_history: Vec<ProcessingRecord>,
-    /// What went wrong, free-form.
+    /// Errors, free-form.
     pub errors: Vec<Object>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Option<String>,
     /// When it ended.
     pub completed_at: Option<String>,
-    /// Free-form.
+    /// Metadata, free-form.
     pub metadata: Object,
-    /// Members that this contract does not know, in the order read.
+    /// Members that this contract does not know, in the order in which they were read.
     pub unknown: Object,
 }
 
@@ -204,8 +206,8 @@ impl Envelope {
         self.written(&self.members())
     }
 
-    /// The 22 members that related systems exchange while a pipeline runs, then the unknown ones. Bounds, goals, history and
-    /// times are not among them.
+    /// The 22 members that related systems exchange while a pipeline runs, then the unknown ones. They do not include
+    /// limits, goals, history and times.
     #[must_use]
     pub fn to_dict(&self) -> Value {
         let exchanged = self.members().into_iter().filter(|(name, _)| DICT_MEMBERS.contains(name));

@@ -1,6 +1,6 @@
-//! The refusal that every decoder and writer of the contracts gives: a code, a place, and what to do.
+//! The refusal that every decoder and writer of the contracts returns: a code, a location, and advice.
 //!
-//! It does not decide what is refused; each contract does that, beside its own rules.
+//! It does not decide what is refused; each contract has its own rules.
 
 use crate::code::Code;
 use alloc::borrow::ToOwned;
@@ -12,10 +12,10 @@ use core::fmt;
 use crate::json::{self, Value};
 use crate::quoted::shorten;
 
-/// How many Unicode scalars of a found value a diagnostic shows.
+/// Longest part of a found value in a diagnostic, in Unicode scalars.
 const FOUND_LIMIT: usize = 60;
 
-/// A value that a contract refuses: where it stands, what was expected, what was found, and what to do. Each code has a page
+/// A value that a contract refuses: its location, the expected and the found value, and advice. Each code has a page
 /// in `spec/errors/`. Source: CONTRACTS 0.
 ///
 /// ```
@@ -30,17 +30,17 @@ const FOUND_LIMIT: usize = 60;
 pub struct Diagnostic {
     /// The contract's code, such as `ROUTING_INVALID`; stable, for programs.
     pub code: Code,
-    /// JSON Pointer of the value; of the object, if a member is missing. Empty for the whole document.
+    /// JSON Pointer of the value; if a member is missing, of the object. Empty for the whole document.
     pub pointer: String,
-    /// Line of the value, from 1, when the text is known.
+    /// Line of the value, from 1, if the text is known.
     pub line: Option<u32>,
-    /// Column of the value, from 1, in Unicode scalars, when the text is known.
+    /// Column of the value, from 1, in Unicode scalars, if the text is known.
     pub column: Option<u32>,
-    /// What is allowed there.
+    /// The allowed values.
     pub expected: String,
-    /// What stands there, shortened.
+    /// The found value, shortened.
     pub found: String,
-    /// What to do; may be empty. Boxed, so that a refusal stays small enough to be returned by value.
+    /// Advice; may be empty. Boxed, so that a refusal stays small enough to be returned by value.
     pub hint: Box<str>,
 }
 
@@ -59,13 +59,13 @@ impl Diagnostic {
         }
     }
 
-    /// A refusal of `value`, which stands at `pointer`.
+    /// A refusal of `value` at `pointer`.
     #[must_use]
     pub fn of_value(code: Code, pointer: &str, expected: &str, value: &Value) -> Diagnostic {
         Diagnostic::new(code, pointer, expected, &describe(value))
     }
 
-    /// A refusal of a document that is no JSON at all.
+    /// A refusal of a document that is not JSON.
     #[must_use]
     pub fn of_json(code: Code, error: json::Error) -> Diagnostic {
         let json::Error { pointer, line, column, expected, found } = error;
@@ -81,14 +81,15 @@ impl Diagnostic {
         }
     }
 
-    /// The same with advice.
+    /// Adds advice.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Box<str>>) -> Diagnostic {
         self.hint = hint.into();
         self
     }
 
-    /// The same, seen from the document in which the refused one stands at `prefix`, under that document's `code`.
+    /// Converts a refusal of a part into a refusal of the containing document. The part is at `prefix`, and `code` is
+    /// that of the document.
     #[must_use]
     pub fn under(mut self, code: Code, prefix: &str) -> Diagnostic {
         if *self.hint == *advice(self.code) {
@@ -99,14 +100,14 @@ impl Diagnostic {
         self
     }
 
-    /// The same, seen from the value in which the refused one stands at `prefix`.
+    /// Converts a refusal of a part at `prefix` into a refusal of the containing value, with the same code.
     #[must_use]
     pub(crate) fn inside(self, prefix: &str) -> Diagnostic {
         let code = self.code;
         self.under(code, prefix)
     }
 
-    /// The same with line and column, found again in the document `bytes`.
+    /// Adds line and column, which are found by reading the document `bytes` again.
     #[must_use]
     pub fn located(mut self, bytes: &[u8]) -> Diagnostic {
         if self.line.is_none()
@@ -120,7 +121,7 @@ impl Diagnostic {
 }
 
 impl Diagnostic {
-    /// The refusal in words without its code, for places that show the code themselves.
+    /// The text of the refusal without its code, for output that shows the code separately.
     #[must_use]
     pub fn without_code(&self) -> String {
         let Diagnostic { code: _, pointer, line, column, expected, found, hint } = self;
@@ -156,7 +157,8 @@ impl fmt::Display for Diagnostic {
 
 impl core::error::Error for Diagnostic {}
 
-/// The general advice for each code, for refusals without a more precise hint. Also generated into the libraries for other languages.
+/// The general advice for each code, for refusals without more specific advice. The libraries for other languages are
+/// generated from it too.
 pub const ADVICE: [(Code, &str); 7] = [
     (Code::RoutingInvalid, "correct the resolver's input (CONTRACTS 1.2)"),
     (Code::RoutingSignalInvalid, "correct the signal (CONTRACTS 1.1)"),
@@ -171,7 +173,7 @@ fn advice(code: Code) -> &'static str {
     ADVICE.iter().find(|(known, _)| *known == code).map_or("", |(_, advice)| advice)
 }
 
-/// A value, short enough for a message.
+/// A value as text, short enough for a message.
 pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => value.kind().to_owned(),

@@ -1,7 +1,7 @@
 //! The hand-off from one step to the next (contract 2), its writer and its summary.
 //!
-//! Owns the members, their order and their rules. It does not decide where to go (`routing`) and does not place files.
-//! It reads no clock: a time is given, or derived from the input.
+//! Owns the members, their order and their rules. It does not decide which step is next (`routing`) and does not move
+//! files. It reads no clock: times are arguments, or derived from the input.
 //!
 //! ```
 //! use envoi_contract::handoff;
@@ -43,12 +43,12 @@ use crate::time;
 /// Code of a refused hand-off or writer input.
 pub const HANDOFF_INVALID: Code = Code::HandoffInvalid;
 
-/// How a step's execution ended. A critic's verdict is no status.
+/// How a step's execution ended. The verdict of a critic is not a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Status {
-    /// It ran to its end, even if only part of the work is done; the summary states that.
+    /// It finished, even if only part of the work is done; the summary says so.
     Succeeded,
     /// It failed; the hand-off has an `error`.
     Failed,
@@ -77,10 +77,10 @@ impl Status {
     }
 }
 
-/// What happened in a step, where its files are, and where to go.
+/// The result of a step, its files, and the next step.
 ///
-/// [`write()`] makes one that keeps every rule; [`Handoff::decode`] reads one from elsewhere and keeps its text. A `succeeded`
-/// one has no error. Source: seed 0, CONTRACTS 2; schema `handoff`.
+/// [`write()`] makes a hand-off that follows every rule. [`Handoff::decode`] reads one from another system and keeps
+/// its text. A hand-off with status `succeeded` has no error. Source: seed 0, CONTRACTS 2; schema `handoff`.
 ///
 /// ```
 /// use envoi_contract::handoff::{Handoff, Status};
@@ -98,42 +98,43 @@ impl Status {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handoff {
-    /// The step. Not empty.
+    /// The id of the step. Not empty.
     pub step_id: String,
     /// The flow of the step. Not empty.
     pub flow_key: String,
-    /// The run. Not empty.
+    /// The id of the run. Not empty.
     pub run_id: String,
-    /// Where to go.
+    /// The decision about the next step.
     pub routing_signal: Signal,
-    /// What the next step should know; at most 2000 Unicode scalars.
+    /// The information for the next step; at most 2000 Unicode scalars.
     pub summary: String,
     /// Names of files and their paths relative to the run's directory.
     pub artifacts: Members<String>,
     /// How the execution ended.
     pub status: Status,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
-    /// How long it took, at most 2^53 - 1.
+    /// The duration in milliseconds, at most 2^53 - 1.
     pub duration_ms: u64,
-    /// When it was written: RFC 3339, as it was read. The only one of the first ten members that may be absent.
+    /// When it was written: an RFC 3339 text, kept unchanged. Of the first ten members only this one may be absent.
     pub timestamp: Option<String>,
-    /// What changed in the workspace, an object: `{"files": [{path, digest, size, change}], "total": n}`, or `{"manifest",
-    /// "total", "bytes"}` where there are more than 1,000. Null or empty is absent, as for the members that follow.
+    /// The changes in the workspace, an object: `{"files": [{path, digest, size, change}], "total": n}`, or
+    /// `{"manifest", "total", "bytes"}` for more than 1,000 changes. Null or empty means absent, also for the
+    /// following members.
     pub file_changes: Value,
     /// Digest of the prompt.
     pub prompt_hash: Option<String>,
     /// Whether a verification passed.
     pub verification_passed: Option<bool>,
-    /// What a verification found, an object; also where an overruled identity is recorded.
+    /// The result of a verification, an object. An overruled identity is recorded here too.
     pub verification_details: Value,
-    /// Why the routing signal is what it is, an object.
+    /// The reason for the routing signal, an object.
     pub routing_audit: Value,
     /// The step's assumptions, a list of records.
     pub assumptions_made: Value,
     /// The step's decisions, a list of records.
     pub decisions_made: Value,
-    /// Members that this contract does not know, in the order read.
+    /// Members that this contract does not know, in the order in which they were read.
     pub unknown: Object,
 }
 
@@ -146,7 +147,7 @@ impl Handoff {
         Value::Object(Object::from_distinct(members.collect()))
     }
 
-    /// The hand-off as JSON, members in the order of the contract.
+    /// The hand-off as JSON, with members in the order of the contract.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let required = [
@@ -175,7 +176,7 @@ impl Handoff {
         with_unknown(Object::from_distinct(members.collect()), &self.unknown)
     }
 
-    /// Reads a hand-off as [`Handoff::from_value`] does, and lists what it interprets: every value that is written
+    /// Reads a hand-off like [`Handoff::from_value`], and lists the interpreted values: every value that is written
     /// differently than it was read, and a missing `status`.
     ///
     /// # Errors
@@ -193,12 +194,12 @@ impl Handoff {
         Ok((handoff, found))
     }
 
-    /// Reads a hand-off of any writer. `step_id`, `flow_key`, `run_id`, `routing_signal` and `summary` are required. Without a
-    /// `status` it is failed if there is an `error`, else succeeded; [`Handoff::import`] reports that.
+    /// Reads a hand-off of any writer. `step_id`, `flow_key`, `run_id`, `routing_signal` and `summary` are required.
+    /// A missing `status` means failed if there is an `error`, else succeeded; [`Handoff::import`] reports that.
     ///
     /// # Errors
-    /// `HANDOFF_INVALID` with the place: wrong types, unknown words, empty ids, paths that leave the run's directory, a
-    /// summary over 2000 Unicode scalars, a `succeeded` with an error.
+    /// `HANDOFF_INVALID` with the location: wrong types, unknown words, empty ids, paths that leave the run's
+    /// directory, a summary over 2000 Unicode scalars, a `succeeded` with an error.
     pub fn decode(bytes: &[u8]) -> Result<Handoff, Diagnostic> {
         let value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(HANDOFF_INVALID, error))?;
         Handoff::from_value(&value).map_err(|refusal| refusal.located(bytes))
@@ -218,7 +219,7 @@ impl Handoff {
             fields.map_of("artifacts", "a path relative to the run's directory", artifact::read_path)?;
         let stated = status(&mut fields)?;
         let error = fields.string("error")?.filter(|error| !error.is_empty());
-        // The sister system requires five members, and `status` is not among them.
+        // The related system requires five members, and `status` is not among them.
         let status = stated.unwrap_or(if error.is_some() { Status::Failed } else { Status::Succeeded });
         let error = checked_error(status, error)?;
         let duration_ms = fields.u53_or("duration_ms", 0)?;
@@ -340,7 +341,7 @@ impl Extras {
     }
 }
 
-/// Whether a value has content.
+/// True if a value has content.
 fn has_content(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -388,7 +389,7 @@ fn status(fields: &mut Fields) -> Result<Option<Status>, Diagnostic> {
     })
 }
 
-/// Refuses `succeeded` with an error: the two contradict each other.
+/// Refuses `succeeded` with an error, because the two contradict each other.
 fn checked_error(status: Status, error: Option<String>) -> Result<Option<String>, Diagnostic> {
     match (status, &error) {
         (Status::Succeeded, Some(text)) => {
@@ -414,7 +415,7 @@ fn too_long(summary: &str) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// A time that is passed on as it is.
+/// A time, kept as its text.
 fn read_time(fields: &mut Fields, name: &str) -> Result<Option<String>, Diagnostic> {
     let Some(text) = fields.string(name)? else { return Ok(None) };
     match time::passed_on(&text) {

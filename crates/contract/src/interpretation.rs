@@ -1,5 +1,5 @@
-//! The interpretations of an import: every value of another system's envelope or hand-off that is written differently than it
-//! was read.
+//! The interpretations of an import: values of another system's envelope or hand-off that are written differently
+//! than they were read.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,18 +8,19 @@ use alloc::vec::Vec;
 use crate::error::describe;
 use crate::json::{Value, escape_segment};
 
-/// A value that is written differently than it was read: an upper-case word, `4096.0`, a time with two zones.
+/// A value that is written differently than it was read: for example an upper-case word, `4096.0`, or a time with two
+/// zones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpretation {
     /// JSON Pointer of the value.
     pub pointer: String,
-    /// How it was written, shortened.
+    /// The original value, shortened.
     pub read: String,
-    /// What it is written as now, shortened; `nothing` if it is left out; an explanation if it is not used.
+    /// The new value, shortened; `nothing` if it is left out; an explanation if it is not used.
     pub taken_as: String,
 }
 
-/// The differences between a document and its written form, without members that were null or missing.
+/// The differences between a document and its written form. Members that were null or missing do not count.
 pub(crate) fn interpretations(read: &Value, written: &Value) -> Vec<Interpretation> {
     let mut found = Vec::new();
     compare("", read, Some(written), &mut found);

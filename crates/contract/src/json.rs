@@ -1,8 +1,8 @@
-//! JSON as the contracts need it: a strict reader, a deterministic writer, and values that lose nothing in between.
+//! JSON for the contracts: a strict reader, a deterministic writer, and values that lose nothing in between.
 //!
-//! Owns the value model, the reader and the writer. The reader refuses what two programs could read differently
-//! (duplicate names, lone surrogates, trailing data) and keeps what a program could lose (member order, number tokens).
-//! It knows nothing of any contract.
+//! Owns the value model, the reader and the writer. The reader refuses input that two programs could read differently
+//! (duplicate names, lone surrogates, trailing data). It keeps details that a program could lose (member order,
+//! number tokens). It does not depend on any contract.
 //!
 //! ```
 //! use envoi_contract::json::Value;
@@ -41,12 +41,12 @@ pub(crate) use search::search;
 pub use write::write_string;
 pub(crate) use write::{CompactObject, compact as write_compact};
 
-/// A JSON object: members in the order in which they were read or inserted.
+/// A JSON object. Members are in the order in which they were read or inserted.
 pub type Object = Members<Value>;
 
-/// Any JSON value, with member order, string values and number tokens as they were read.
+/// Any JSON value. Member order, string values and number tokens are kept.
 ///
-/// Two values are equal when they would be written as the same bytes, so `1.0` and `1` differ, and so do two objects
+/// Two values are equal if they would be written as the same bytes. So `1.0` and `1` differ, and so do two objects
 /// with the same members in another order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Value {
@@ -55,7 +55,7 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, as its token.
+    /// A number, kept as its token.
     Number(Number),
     /// A string, unescaped.
     String(String),
@@ -69,8 +69,8 @@ impl Value {
     /// Reads one whole document.
     ///
     /// # Errors
-    /// [`Error`] with the place, for anything but one JSON document in UTF-8 within [`MAX_BYTES`] and [`MAX_DEPTH`],
-    /// and for an object with two members of one name.
+    /// [`Error`] with the location, for anything but one JSON document in UTF-8 within [`MAX_BYTES`] and
+    /// [`MAX_DEPTH`], and for an object with two members of the same name.
     pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
         read::document(bytes)
     }
@@ -100,7 +100,7 @@ impl Value {
         out
     }
 
-    /// How many arrays and objects stand within each other, this one included: 0 for a value that is neither.
+    /// The nesting depth of arrays and objects, including this value: 0 for a value that is neither.
     #[must_use]
     pub fn depth(&self) -> usize {
         let deepest = match self {
@@ -168,13 +168,13 @@ impl Value {
         self.as_object().and_then(|object| object.get(name))
     }
 
-    /// Whether it is `null`.
+    /// True if it is `null`.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// What kind of value it is, with its article, for messages.
+    /// The kind of the value, with its article, for messages.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Value::Null => "null",

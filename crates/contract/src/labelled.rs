@@ -1,6 +1,6 @@
 //! The labelled text of the seeds: `Label: value` lines, `name=value` pairs, `[a, b]` lists.
 //!
-//! Turns text into the JSON form. The decoder of that form checks the members, once for both.
+//! Converts the text into the JSON form. The decoder of that form checks the members, so both forms share the checks.
 
 use crate::code::Code;
 use alloc::borrow::ToOwned;
@@ -12,19 +12,19 @@ use crate::error::Diagnostic;
 use crate::json::{MAX_BYTES, Number, Position, Value};
 use crate::suggestion::nearest;
 
-/// Whether an input is meant as JSON: its first byte that is not white space begins a container.
+/// True if an input is meant as JSON: its first byte that is not white space begins an object or array.
 pub(crate) fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// Which labels a text may have.
+/// The labels of a text.
 pub(crate) struct Labels {
     pub(crate) code: Code,
-    /// As shown; case does not count when they are read.
+    /// The labels as they are shown. Case is ignored when they are read.
     pub(crate) names: &'static [&'static str],
-    /// Those whose value goes on over the following lines until the next label.
+    /// Labels whose value continues on the following lines, up to the next label.
     pub(crate) free_text: &'static [&'static str],
-    /// Labels that must not get lost by a misspelling: a line that nearly is one is refused.
+    /// Labels that must not be lost by a typo: a line with a similar label is refused.
     pub(crate) guarded: &'static [&'static str],
 }
 
@@ -60,7 +60,8 @@ impl Labels {
         Ok(entries.into_iter().map(Entry::closed).collect())
     }
 
-    /// What follows a label: a quoted value to its end, else the rest of the line, which free text may go on from.
+    /// The value of a label: a quoted value up to its end, else the rest of the line. Free text may continue on the
+    /// next lines.
     fn entry(&self, (start, label): (usize, &'static str), value: &str, lines: &mut Lines<'_>) -> Entry {
         match opened_quote(value) {
             Some(opened) => Entry { start, label, value: quoted(opened, lines), goes_on: false },
@@ -109,11 +110,11 @@ impl Labels {
 pub(crate) struct Labelled {
     pub(crate) label: &'static str,
     pub(crate) value: String,
-    /// Where its line begins, in bytes.
+    /// The offset of its line, in bytes.
     pub(crate) start: usize,
 }
 
-/// Where the members of the JSON form stand in the labelled text; empty if the input was JSON.
+/// The locations of the JSON form's members in the labelled text; empty if the input was JSON.
 #[derive(Default)]
 pub(crate) struct Places(Vec<(&'static str, usize)>);
 
@@ -122,7 +123,7 @@ impl Places {
         self.0.push((member, start));
     }
 
-    /// The refusal with the line of the label, or with its place in the JSON.
+    /// Adds to the refusal the line of the label, or its location in the JSON.
     pub(crate) fn locate(&self, refusal: Diagnostic, bytes: &[u8]) -> Diagnostic {
         let member = refusal.pointer.split('/').nth(1).unwrap_or_default();
         match self.0.iter().find(|(name, _)| *name == member) {
@@ -140,7 +141,7 @@ struct Entry {
     start: usize,
     label: &'static str,
     value: String,
-    /// Whether lines without a label belong to it.
+    /// True if lines without a label belong to it.
     goes_on: bool,
 }
 
@@ -153,7 +154,7 @@ impl Entry {
     }
 }
 
-/// The lines of a text with the places where they begin.
+/// The lines of a text, with their offsets.
 struct Lines<'a> {
     rest: &'a str,
     offset: usize,
@@ -171,12 +172,13 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// What follows an opening quote.
+/// The text after an opening quote.
 fn opened_quote(value: &str) -> Option<&str> {
     value.trim_ascii_start().strip_prefix('"')
 }
 
-/// A quoted value that ends with a quote at the end of a line, this one or a later one; unclosed, all the rest.
+/// A quoted value. It ends with a quote at the end of this or a later line; without one it takes the rest of the
+/// text.
 fn quoted(opened: &str, lines: &mut Lines<'_>) -> String {
     let mut text = opened.to_owned();
     loop {
@@ -188,7 +190,7 @@ fn quoted(opened: &str, lines: &mut Lines<'_>) -> String {
     }
 }
 
-/// The text itself, unless it has escapes and is a JSON string.
+/// The text itself, or its unescaped form if it has escapes and is a JSON string.
 fn unescaped(inner: &str) -> String {
     if !inner.contains('\\') {
         return inner.to_owned();
@@ -199,7 +201,7 @@ fn unescaped(inner: &str) -> String {
     }
 }
 
-/// `name=value, name=value`; pieces without a `=`, as in `[a, b]`, belong to the value before.
+/// Reads `name=value, name=value`. A piece without `=`, as in `[a, b]`, belongs to the value before it.
 pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     for piece in text.split(',').filter(|piece| !piece.trim_ascii().is_empty()) {
@@ -221,7 +223,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// `a, b` or `[a, b]`, quotes optional.
+/// Reads `a, b` or `[a, b]`; quotes are optional.
 pub(crate) fn list(text: &str) -> Value {
     let text = text.trim_ascii();
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
@@ -229,7 +231,7 @@ pub(crate) fn list(text: &str) -> Value {
     Value::Array(items.map(Value::from).collect())
 }
 
-/// A number, a truth value or null if it reads as one, else the text.
+/// A number, a boolean or null if the text is one, else the text.
 pub(crate) fn scalar(text: &str) -> Value {
     match text {
         "true" => Value::Bool(true),

@@ -1,4 +1,4 @@
-//! How a message quotes what it found.
+//! Quotes a found value in a message.
 
 use alloc::{format, string::String};
 

@@ -1,7 +1,7 @@
-//! From a step's hand-off text to one decision about what happens next (contract 1).
+//! Derives one decision about what happens next from a step's hand-off text (contract 1).
 //!
-//! Owns the signal with its two wire forms, the resolver's input, the reading of the text and the decision table. It does
-//! not act on a decision: bounds, retries and questions belong to the run.
+//! Owns the signal with its two wire forms, the resolver's input, the reading of the text and the decision table. It
+//! does not act on a decision: limits, retries and questions belong to the run.
 //!
 //! ```
 //! use envoi_contract::routing;

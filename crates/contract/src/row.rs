@@ -1,8 +1,8 @@
-//! The form of contract values in our database rows (feature `serde`): the text of their compact JSON, or the JSON itself
-//! ([`crate::stored`]).
+//! The form of contract values in our database rows (feature `serde`): the text of their compact JSON, or the JSON
+//! itself ([`crate::stored`]).
 //!
-//! A row's reader is not the strict one and may lose digits or member order. A string passes through it unchanged, and so does a value
-//! that stands as itself: no other stands so.
+//! The reader of a row is not the strict one and may lose digits or member order. A string is read unchanged. A value
+//! that is written as itself is read unchanged too, because only values for which that holds are written so.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -25,8 +25,8 @@ use crate::stored;
 use crate::time::Timestamp;
 use crate::user_envelope::AttachmentRef;
 
-/// Serialises `$type` as the string that `$write` gives, which is JSON, and reads it back with `$read`, from that string or from the JSON
-/// itself. What its reader would refuse is not written.
+/// Serialises `$type` as the JSON text that `$write` returns, and reads it with `$read` from that text or from the
+/// JSON itself. A value that its reader would refuse is not written.
 macro_rules! as_json {
     ($type:ty, $write:expr, $read:expr) => {
         impl Serialize for $type {
@@ -47,11 +47,11 @@ macro_rules! as_json {
     };
 }
 
-/// Why what stands in a row is not the value that it should be.
+/// The reason why a row does not contain the expected value.
 enum RowError {
     /// The contract refuses it.
     Refused(Diagnostic),
-    /// It has another form than this.
+    /// It does not have this form.
     Expected(&'static str),
 }
 
@@ -70,7 +70,7 @@ impl From<Diagnostic> for RowError {
     }
 }
 
-/// A value in a row: the text of its JSON, or itself if it is an object or a list.
+/// A value in a row: the text of its JSON, or the JSON itself for an object or a list.
 struct TextOrItself;
 
 impl<'de> Visitor<'de> for TextOrItself {
@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for TextOrItself {
     }
 }
 
-/// A value within one that stands as itself.
+/// A value inside a value that is written as itself.
 struct Itself;
 
 impl<'de> Visitor<'de> for Itself {
@@ -120,7 +120,7 @@ impl<'de> Visitor<'de> for Itself {
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Value, E> {
-        // The shortest text of the number, which is what was written.
+        // The shortest text of the number, which is how it was written.
         let number = Number::parse(&format!("{number:?}")).map(Value::Number);
         number.ok_or_else(|| E::custom("expected a JSON number"))
     }
@@ -223,7 +223,7 @@ as_json!(SkillReport, |report| Ok(report.to_value().compact()), |value| {
     Ok(SkillReport::from_value(&value)?)
 });
 
-/// Milliseconds since 1970.
+/// Written as milliseconds since 1970.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_newtype_struct(stored::TIME, &self.as_millis())
@@ -236,7 +236,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// A map in the order of the members.
+/// Written as a map, in the order of the members.
 impl<V: Serialize> Serialize for Members<V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.len()))?;

@@ -1,7 +1,8 @@
-//! JSON Schemas (draft 2020-12) of the messages, made from one table of members for each.
+//! JSON Schemas (draft 2020-12) of the messages, each generated from a table of members.
 //!
-//! A table describes what the codec reads. Tests compare the two, in the order of the members and over generated documents. What
-//! a schema cannot express stands in its description. It does not validate: there are good validators.
+//! A table describes what the codec reads. Tests compare the two, by the order of the members and with generated
+//! documents. A rule that a schema cannot express is in its description. This module does not validate, because good
+//! validators exist.
 //!
 //! ```
 //! use envoi_contract::schema::Schema;
@@ -36,11 +37,11 @@ pub struct Schema {
     /// Its name, such as `handoff`; the file is `NAME.schema.json`.
     pub name: &'static str,
     message: &'static Message,
-    /// The messages that stand in this one.
+    /// The schemas in its `$defs`.
     parts: &'static [Part],
 }
 
-/// A message that stands in others: the name under which they refer to it, and its schema.
+/// A message that is part of others: its name in `$defs`, and its schema.
 type Part = (&'static str, fn() -> Object);
 
 /// Every schema, in the order of the contracts.
@@ -83,7 +84,7 @@ impl Schema {
         ALL.iter().find(|schema| schema.name == name)
     }
 
-    /// What the message is, in a few words.
+    /// The title of the message.
     #[must_use]
     pub const fn title(&self) -> &'static str {
         self.message.title

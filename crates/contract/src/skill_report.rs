@@ -1,8 +1,8 @@
-//! Whether a skill worked, whatever its exit code is (contract 4).
+//! Decides whether a skill succeeded, whatever its exit code is (contract 4).
 //!
-//! Owns the report that a skill leaves and the verdict over report, exit and signal. It does not look for the report: the
-//! caller, which ran the skill, knows which file counts and whether it is fresh. The file that a command names by `--output` is read
-//! here, so that the check of a flow and the run see the same one.
+//! Owns the report of a skill, and the verdict over report, exit and signal. It does not look for the report: the
+//! caller ran the skill, and knows which file counts and whether it is fresh. The file that a command names with
+//! `--output` is determined here, so that the check of a flow and the run agree on it.
 //!
 //! ```
 //! use envoi_contract::skill_report::{Observed, judge};
@@ -26,15 +26,16 @@ mod output_option;
 
 pub use output_option::{OutputOption, of_list, of_script};
 
-/// Code of a file that is no valid report.
+/// Code of a file that is not a valid report.
 pub const SKILL_REPORT_INVALID: Code = Code::SkillReportInvalid;
 
-/// How many Unicode scalars of stderr's end an error shows.
+/// Longest part of stderr's end in an error, in Unicode scalars.
 const STDERR_SCALARS: usize = 2000;
 
 /// The report of a skill about its own run. Source: seed 3, CONTRACTS 4; schema `skill-report`.
 ///
-/// `data` and `error` distinguish absent (`None`) from `null` (`Some(Value::Null)`), so that a report comes out as it went in.
+/// `data` and `error` distinguish absent (`None`) from `null` (`Some(Value::Null)`), so that a report is written as
+/// it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillReport {
     /// Whether the skill succeeded.
@@ -45,11 +46,11 @@ pub struct SkillReport {
     pub skill_name: String,
     /// The domain's payload.
     pub data: Option<Value>,
-    /// Diagnostics. A `metrics` that is no object is kept in `unknown`.
+    /// Diagnostics. A `metrics` that is not an object is kept in `unknown`.
     pub metrics: Option<Object>,
-    /// `{code, message}`, or whatever shape the skill gave it.
+    /// `{code, message}`, or any other shape that the skill chose.
     pub error: Option<Value>,
-    /// Members that this contract does not know, in the order read.
+    /// Members that this contract does not know, in the order in which they were read.
     pub unknown: Object,
 }
 
@@ -86,7 +87,7 @@ impl SkillReport {
         Ok(SkillReport { ok, generated_at, skill_name, data, metrics, error, unknown })
     }
 
-    /// The report as JSON, members in the order of the contract.
+    /// The report as JSON, with members in the order of the contract.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut members = Object::from([
@@ -111,13 +112,13 @@ impl SkillReport {
         self.metric("llm_calls").and_then(Value::as_u53)
     }
 
-    /// Tokens given to language models, if the report counts them.
+    /// Input tokens of language models, if the report counts them.
     #[must_use]
     pub fn tokens_in(&self) -> Option<u64> {
         self.metric("tokens_in").and_then(Value::as_u53)
     }
 
-    /// Tokens made by language models, if the report counts them.
+    /// Output tokens of language models, if the report counts them.
     #[must_use]
     pub fn tokens_out(&self) -> Option<u64> {
         self.metric("tokens_out").and_then(Value::as_u53)
@@ -137,7 +138,7 @@ impl SkillReport {
         self.metrics.as_ref()?.get(name)
     }
 
-    /// The failure that the report states, whatever its shape; null is none.
+    /// The failure that the report states, in any shape; null means none.
     #[must_use]
     pub fn stated_error(&self) -> Option<SkillError> {
         self.error.as_ref().filter(|error| !error.is_null()).map(SkillError::of)
@@ -156,53 +157,54 @@ pub struct Fill<'a> {
 /// The observed facts of one execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed<'a> {
-    /// The exit code, unless a signal ended it.
+    /// The exit code, unless a signal ended the execution.
     pub exit: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the execution.
     pub signal: Option<i32>,
-    /// Whether the timeout ended it.
+    /// Whether it was ended by the timeout.
     pub timed_out: bool,
     /// Whether it was cancelled.
     pub cancelled: bool,
-    /// Its stderr, or the end of it.
+    /// Stderr, or its end.
     pub stderr: &'a str,
     /// The content of its report file, if there is one.
     pub report_text: Option<&'a [u8]>,
-    /// What stands at the report's path if it is not a readable file, such as `a folder`. Then `report_text` does not count.
+    /// A description of what is at the report's path if it is not a readable file, such as `a folder`. `report_text`
+    /// is then ignored.
     pub report_unreadable: Option<&'a str>,
-    /// Whether the report stood at the path that the engine assigned (`$ENVOI_REPORT`): nothing there is ignored.
+    /// Whether the report is at the path that the engine assigned (`$ENVOI_REPORT`). Nothing at that path is ignored.
     pub assigned: bool,
-    /// Whether the step is declared `skill:` and must leave a report.
+    /// Whether the step is declared `skill:` and must write a report.
     pub declared: bool,
-    /// The name after `skill:`, which the report's `skillName` must equal; `None`: any name will do.
+    /// The name after `skill:`, which the report's `skillName` must equal. `None` means any name.
     pub skill: Option<&'a str>,
     /// The values that complete an assigned report.
     pub fill: Fill<'a>,
 }
 
-/// Why an execution counts as failed.
+/// The reason why an execution counts as failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SkillError {
-    /// For programs: the report's own, or one of ours such as `TOOL_EXIT_NON_ZERO`.
+    /// The code for programs: from the report, or one of ours such as `TOOL_EXIT_NON_ZERO`.
     pub code: String,
-    /// For people.
+    /// The message for people.
     pub message: String,
 }
 
 impl SkillError {
-    /// An error with a code of the engine. One with a code of the skill's own is made from its members.
+    /// An error with a code of the engine. An error with a skill's own code is built from its members.
     pub fn new(code: Code, message: impl Into<String>) -> SkillError {
         SkillError { code: code.as_str().to_owned(), message: message.into() }
     }
 
-    /// Whether it has this code of the engine.
+    /// True if the error has this code of the engine.
     #[must_use]
     pub fn is(&self, code: Code) -> bool {
         self.code.parse() == Ok(code)
     }
 
-    /// Reads the error of a report: `{code, message}`; any other shape keeps its words under the code `SKILL_ERROR`.
+    /// Reads the error of a report: `{code, message}`. Any other shape keeps its text under the code `SKILL_ERROR`.
     fn of(error: &Value) -> SkillError {
         let text = |name| error.get(name).and_then(Value::as_str);
         let code = text("code").filter(|code| !code.is_empty()).unwrap_or(Code::SkillError.as_str());
@@ -211,7 +213,7 @@ impl SkillError {
         SkillError { code: code.to_owned(), message }
     }
 
-    /// `{code, message}`.
+    /// The error as `{code, message}`.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let SkillError { code, message } = self;
@@ -222,17 +224,18 @@ impl SkillError {
     }
 }
 
-/// Whether an execution worked, why not, and what it reported. Source: the table of CONTRACTS 4.
+/// The result of an execution: whether it succeeded, the reason if not, and its report. Source: the table of
+/// CONTRACTS 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Verdict {
-    /// Whether it worked.
+    /// Whether it succeeded.
     pub ok: bool,
-    /// Why not; `Some` exactly when `ok` is false.
+    /// The reason of a failure; `Some` exactly if `ok` is false.
     pub error: Option<SkillError>,
-    /// The report, if what it left was one; also of a failure.
+    /// The report, if the execution left a valid one; also after a failure.
     pub report: Option<SkillReport>,
-    /// Members that the report lacked and that were filled.
+    /// Members that the report lacked and that were filled in.
     #[cfg_attr(feature = "serde", serde(default))]
     pub filled: Vec<String>,
 }
@@ -257,13 +260,13 @@ pub fn judge(observed: &Observed<'_>) -> Verdict {
     Verdict { ok: error.is_none(), error, report, filled }
 }
 
-/// What stands at the report's path.
+/// The content of the report's path.
 enum Found {
     /// No report. A plain command may write any file to its `--output`.
     Nothing,
-    /// A report, and the names of the members that were filled.
+    /// A report, and the names of the members that were filled in.
     Report(alloc::boxed::Box<SkillReport>, Vec<&'static str>),
-    /// An invalid report, and why it is invalid.
+    /// An invalid report, and the reason.
     Refused(String),
 }
 
@@ -301,9 +304,12 @@ impl Found {
     }
 }
 
-/// Reads the file at the assigned path: any object whose `ok` is a boolean is a report. The verdict does not depend on the name and
-/// the time, so they are filled if they are missing or not a string. But if the step declares its skill, only a missing name is
-/// filled: another value is the report of another skill. Returns the names of the filled members beside the report.
+/// Reads the file at the assigned path. Any object with a boolean `ok` is a report. Returns the report and the names
+/// of the members that were filled in.
+///
+/// The verdict does not depend on the name and the time, so they are filled in if they are missing or not strings. If
+/// the step declares its skill, only a missing name is filled in, because another value means the report of another
+/// skill.
 fn assigned(bytes: &[u8], observed: &Observed<'_>) -> Result<(SkillReport, Vec<&'static str>), Diagnostic> {
     let mut value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(SKILL_REPORT_INVALID, error))?;
     let mut filled = Vec::new();
@@ -331,8 +337,8 @@ fn assigned(bytes: &[u8], observed: &Observed<'_>) -> Result<(SkillReport, Vec<&
     Ok((report, filled))
 }
 
-/// The failure of the execution itself, whatever its report states. The message also names an invalid report: it may be the cause,
-/// and no other message shows it.
+/// The failure of the execution itself, independent of its report. The message also mentions an invalid report,
+/// because that may be the cause and no other message shows it.
 fn execution_failure(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
     let failure = if observed.timed_out {
         SkillError::new(Code::ToolTimeout, "the timeout ended it")

@@ -1,19 +1,20 @@
-//! How rows are written as JSON text (feature `serde`): in the form that the store keeps, and in the form that programs are shown.
+//! Writes rows as JSON text (feature `serde`): in the form that the store keeps, and in the form that programs see.
 //!
-//! A value of the contracts and a time are written as newtype structs with the names below, which formats such as JSON do not show.
-//! A serializer that knows the names can write what they stand for. [`kept`] and [`shown`] do.
+//! A contract value and a time are serialized as newtype structs with special names, which formats such as JSON
+//! ignore. The serializers [`kept`] and [`shown`] know the names and write the values in these forms:
 //!
-//! | | a value of the contracts | a time | a member without a value |
+//! | | a contract value | a time | a member without a value |
 //! |---|---|---|---|
-//! | [`kept`] | itself, where it is an object or a list that any reader of JSON gives back unchanged; else a string with its JSON | milliseconds | left out |
+//! | [`kept`] | an object or list that any reader keeps: itself; else its JSON as a string | milliseconds | left out |
 //! | [`shown`] | itself | RFC 3339 | `null` |
-//! | other formats | a string with its JSON | milliseconds | as the format has it |
+//! | other formats | a string with its JSON | milliseconds | as the format does it |
 //!
-//! The forms of `kept` and of other formats are both read, whichever of them wrote a row. So rows of earlier versions, in which every value
-//! was a string, stay as they are.
+//! The forms of `kept` and of other formats are both read. Rows of earlier versions, in which every value was a
+//! string, therefore need no change.
 //!
-//! [`kept`] refuses what could not be read again: a value that is too deep or too large for the strict reader, and contract values that
-//! break a rule of their reader ([`crate::handoff::Handoff::check`]). So a row need not be read again in order to trust it.
+//! [`kept`] refuses values that could not be read again: a value that is too deep or too large for the strict reader,
+//! and a contract value that breaks a rule of its reader ([`crate::handoff::Handoff::check`]). A written row is
+//! therefore known to be readable without reading it again.
 
 mod names;
 mod plain;

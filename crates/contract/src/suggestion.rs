@@ -1,16 +1,18 @@
-//! The accepted word that is nearest to a refused one.
+//! Finds the accepted word that is most similar to a refused one.
 //!
-//! `strsim` counts the same edits, but needs `std`, which this crate does not use.
+//! `strsim` counts the same edits, but it needs `std`, which this crate does not use.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Longer words are never near; this also bounds the work.
+/// Longest word that is compared, in letters. The limit also bounds the work.
 const LONGEST: usize = 64;
 
-/// The candidate that `found` was probably meant to be: at most a third of the letters of the longer word differ (at least one may), or
-/// (`within`) the candidate stands in it, as `routing` in `step_routing`. The case of ASCII letters does not count. The first of several
-/// that are equally near; none for a word of more than 64 letters.
+/// The candidate that `found` was probably meant to be.
+///
+/// A candidate is similar if at most a third of the letters of the longer word differ (one may always differ), or,
+/// with `within`, if `found` contains it, as `step_routing` contains `routing`. The case of ASCII letters is ignored.
+/// If several are equally similar, the first one is returned. `None` for a word of more than 64 letters.
 #[must_use]
 pub fn nearest<'a>(found: &str, candidates: &[&'a str], within: bool) -> Option<&'a str> {
     let word: Vec<char> = found.to_ascii_lowercase().chars().collect();
@@ -28,7 +30,7 @@ pub fn nearest<'a>(found: &str, candidates: &[&'a str], within: bool) -> Option<
     near.min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other.
+/// The smallest number of insertions, deletions, replacements and swaps of neighbours between two words.
 fn distance(from: &[char], to: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=to.len()).collect();

@@ -1,6 +1,6 @@
-//! Moments: RFC 3339 in, UTC with milliseconds and `Z` out.
+//! Moments: reads RFC 3339, and writes UTC with milliseconds and `Z`.
 //!
-//! Owns reading and writing of times; it never reads a clock.
+//! Owns reading and writing of times. It never reads a clock.
 //!
 //! ```
 //! use envoi_contract::time::Timestamp;
@@ -26,7 +26,7 @@ const LAST_MS: i64 = 253_402_300_799_999;
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The moment `millis` after 1970; one that RFC 3339 cannot write becomes the nearest that it can.
+    /// The moment `millis` after 1970, limited to the range that RFC 3339 can write.
     #[must_use]
     pub fn from_millis(millis: i64) -> Timestamp {
         Timestamp(millis.clamp(FIRST_MS, LAST_MS))
@@ -38,8 +38,8 @@ impl Timestamp {
         self.0
     }
 
-    /// Reads an RFC 3339 time with its offset; also `…+00:00Z`, which one source system writes. Digits past the
-    /// millisecond are cut off.
+    /// Reads an RFC 3339 time with its offset, and also `…+00:00Z`, which one source system writes. Digits after the
+    /// millisecond are ignored.
     #[must_use]
     pub fn parse(text: &str) -> Option<Timestamp> {
         let (clock, rest) = Clock::read(text)?;
@@ -48,13 +48,13 @@ impl Timestamp {
         (FIRST_MS..=LAST_MS).contains(&millis).then_some(Timestamp(millis))
     }
 
-    /// The moment `millis` later, within what RFC 3339 can write.
+    /// The moment `millis` later, limited to the range that RFC 3339 can write.
     #[must_use]
     pub fn saturating_add_ms(self, millis: u64) -> Timestamp {
         Timestamp::from_millis(self.0.saturating_add(i64::try_from(millis).unwrap_or(i64::MAX)))
     }
 
-    /// The moment at which a run whose id is `run-YYYYMMDD-HHMMSS-…` was named, in UTC.
+    /// The UTC time in a run id of the form `run-YYYYMMDD-HHMMSS-…`.
     #[must_use]
     pub fn of_run_id(run_id: &str) -> Option<Timestamp> {
         let mut parts = run_id.strip_prefix("run-")?.splitn(3, '-');
@@ -90,8 +90,8 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A duration for people: whole units of a flow file, the two largest, such as `12s`, `1m 2s`, `8h 40m`, `3d 2h`; from 100 days on only days. What is
-/// below a second is left out.
+/// A duration for people, in the two largest units, such as `12s`, `1m 2s`, `8h 40m`, `3d 2h`; from 100 days on only
+/// in days. Fractions of a second are ignored.
 ///
 /// ```
 /// assert_eq!(envoi_contract::time::duration(5_400_000), "1h 30m");
@@ -115,13 +115,13 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// Whether `text` is a time that may be passed on as it is: RFC 3339, or RFC 3339 without its offset.
+/// True if `text` is RFC 3339, with or without an offset.
 #[must_use]
 pub fn is_time(text: &str) -> bool {
     Clock::read(text).is_some_and(|(_, rest)| rest.is_empty() || offset(rest).is_some())
 }
 
-/// The text under which a read time is passed on: itself, but `…+00:00Z` becomes `…Z`. `None` if it is no time.
+/// The text under which a time is kept: unchanged, but `…+00:00Z` becomes `…Z`. `None` if it is not a time.
 #[must_use]
 pub fn passed_on(text: &str) -> Option<String> {
     if !is_time(text) {
@@ -131,7 +131,7 @@ pub fn passed_on(text: &str) -> Option<String> {
     Some(doubled.map_or_else(|| String::from(text), |local| alloc::format!("{local}Z")))
 }
 
-/// What a calendar and a clock show.
+/// A date and a time of day.
 struct Clock {
     year: i64,
     month: i64,
@@ -143,7 +143,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Reads date and time of day; also returns what follows, where the offset stands.
+    /// Reads date and time of day. Also returns the text after them, which contains the offset.
     fn read(text: &str) -> Option<(Clock, &str)> {
         let marks = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
         let bytes = text.as_bytes();
@@ -171,7 +171,7 @@ impl Clock {
         clock.checked().map(|clock| (clock, rest))
     }
 
-    /// The same, if there is such a moment; a leap second is the second after.
+    /// Returns the time if it exists. A leap second counts as the second after it.
     fn checked(self) -> Option<Clock> {
         let fits = (1..=12).contains(&self.month)
             && (1..=days_in(self.year, self.month)).contains(&self.day)
@@ -188,7 +188,7 @@ impl Clock {
     }
 }
 
-/// The number in the `length` digits of `text` from `start`.
+/// The number in `length` digits of `text` from `start`.
 fn number(text: &str, start: usize, length: usize) -> Option<i64> {
     let digits = text.get(start..start + length)?;
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
@@ -232,7 +232,7 @@ const fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar, counting years from March so that a leap day comes last.
+/// Days from 1970-01-01 to a Gregorian date. Years are counted from March, so that a leap day comes last.
 const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let from_march = (month + 9) % 12;
     let year = if month <= 2 { year - 1 } else { year };
@@ -242,7 +242,7 @@ const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + in_era * 365 + in_era / 4 - in_era / 100 + in_year - 719_468
 }
 
-/// The date that stands `days` after 1970-01-01; the inverse of [`days_since_1970`].
+/// The date `days` after 1970-01-01; the inverse of [`days_since_1970`].
 const fn date_of(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

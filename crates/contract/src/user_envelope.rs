@@ -1,7 +1,8 @@
 //! A person's answer with files, through a channel that carries only text (contract 5).
 //!
-//! Owns the parser that takes such an envelope apart, the text of an answer, and the side that wraps. After the opt-in it
-//! never falls back to plain text. It resolves no attachment: the text does not contain their owner.
+//! Owns the parser of such an envelope, the text of an answer, and the function that wraps an answer. After the
+//! opt-in it never falls back to plain text. It does not resolve attachments, because the text does not contain their
+//! owner.
 //!
 //! ```
 //! use envoi_contract::user_envelope::parse;
@@ -36,18 +37,18 @@ use crate::json::{Object, Value};
 /// Code of a refused user envelope.
 pub const INVALID_USER_ENVELOPE: Code = Code::InvalidUserEnvelope;
 
-/// The A2A extension under which the opt-in travels.
+/// The A2A extension that signals the opt-in.
 pub const EXTENSION_URI: &str = "urn:envoi:a2a:user-envelope:v1";
 
-/// How many attachments an answer may have, from all sources together.
+/// The largest number of attachments of an answer, from all sources together.
 pub const MAX_ATTACHMENTS: usize = 20;
 
-/// An answer: its text, and the files that come with it. Source: seed 4, CONTRACTS 5; schema `user-envelope`.
+/// An answer: its text and its files. Source: seed 4, CONTRACTS 5; schema `user-envelope`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserEnvelope {
-    /// What the model sees.
+    /// The text for the model.
     pub text: String,
-    /// References to files; at most 20. Empty is absent.
+    /// References to files; at most 20. Empty means absent.
     pub attachments: Vec<AttachmentRef>,
 }
 
@@ -64,12 +65,12 @@ impl UserEnvelope {
     }
 }
 
-/// Why an envelope is refused. Nothing of it is used.
+/// The reason why an envelope is refused. Nothing of it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The reason as callers know it: one of three beginnings, then what exactly.
+    /// The reason for callers: one of three fixed beginnings, then the details.
     pub reason: String,
-    /// The place in the text, if there is one.
+    /// The location in the text, if there is one.
     pub diagnostic: Option<Box<Diagnostic>>,
 }
 
@@ -111,12 +112,13 @@ impl core::error::Error for Refusal {}
 
 /// Parses an answer.
 ///
-/// Not `enabled`: the text is `raw`, byte for byte. `enabled`: `raw` must be
-/// `{"text": …, "attachments"?: […]}` and nothing else. The attachments are the envelope's, then those of `top_level`.
+/// If `enabled` is false, the text is `raw`, byte for byte. If it is true, `raw` must be
+/// `{"text": …, "attachments"?: […]}` and nothing else. The attachments are the envelope's, then those of
+/// `top_level`.
 ///
 /// # Errors
-/// [`Refusal`] if the opted-in text is not JSON or not the envelope, or if there are more than 20 attachments in either place or
-/// together.
+/// [`Refusal`] if the opted-in text is not JSON or not the envelope, or if there are more than 20 attachments in
+/// either source or in total.
 pub fn parse(raw: &str, enabled: bool, top_level: &[AttachmentRef]) -> Result<UserEnvelope, Refusal> {
     let mut answer =
         if enabled { opted_in(raw)? } else { UserEnvelope { text: raw.to_owned(), attachments: Vec::new() } };
@@ -168,7 +170,7 @@ fn nth_reference(index: usize, value: &Value) -> Result<AttachmentRef, Diagnosti
     AttachmentRef::decode(value).map_err(|refusal| refusal.inside(&format!("/attachments/{index}")))
 }
 
-/// Refuses unknown members; no other envelope does.
+/// Refuses unknown members, unlike the other envelopes.
 fn refuse_unknown(fields: Fields) -> Result<(), Diagnostic> {
     match fields.rest().iter().next() {
         None => Ok(()),
@@ -183,11 +185,11 @@ fn refuse_unknown(fields: Fields) -> Result<(), Diagnostic> {
 /// The result of [`wrap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrapped {
-    /// What goes through the channel: the text alone, or the envelope as JSON.
+    /// The content for the channel: the text alone, or the envelope as JSON.
     pub payload: String,
-    /// Whether it is an envelope; the opt-in must go with it then.
+    /// True if it is an envelope; the opt-in must then be sent with it.
     pub enveloped: bool,
-    /// How many candidates were no valid reference and were dropped.
+    /// The number of candidates that were dropped because they were not valid references.
     pub dropped: usize,
 }
 
@@ -208,7 +210,7 @@ pub struct Wrapped {
 /// ```
 ///
 /// # Errors
-/// [`Refusal`] if more than 20 attachments are valid; the receiver would refuse them.
+/// [`Refusal`] if more than 20 attachments are valid, because the receiver would refuse them.
 pub fn wrap(text: &str, candidates: &[Value]) -> Result<Wrapped, Refusal> {
     let attachments: Vec<AttachmentRef> =
         candidates.iter().filter_map(|candidate| AttachmentRef::decode(candidate).ok()).collect();

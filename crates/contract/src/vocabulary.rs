@@ -1,4 +1,4 @@
-//! Closed vocabularies: an enum, its words, and nothing else is read.
+//! Closed vocabularies: an enum and its words. Other words are refused.
 
 /// Declares an enum whose variants have one word each, with `ALL`, `word` and `parse`.
 macro_rules! vocabulary {

@@ -1,9 +1,9 @@
-//! When a result is what was expected.
+//! Compares a result with the expected one.
 
 use crate::json::{Object, Value};
 
-/// Whether `got` is `expected`: objects by member, integers by text, other numbers by value, and a null `error.message` means
-/// any text.
+/// True if `got` equals `expected`. Objects are compared by member, integers by text, and other numbers by value. A
+/// null `error.message` matches any text.
 pub(super) fn same(expected: &Value, got: &Value) -> bool {
     match (expected, got) {
         (Value::Object(expected), Value::Object(got)) => same_members(expected, got),
@@ -21,7 +21,7 @@ pub(super) fn same(expected: &Value, got: &Value) -> bool {
     }
 }
 
-/// Whether `got` has each expected member.
+/// True if `got` has each expected member.
 pub(super) fn has_all(expected: &Value, got: &Value) -> bool {
     let Some(expected) = expected.as_object() else { return same(expected, got) };
     expected.iter().all(|(name, value)| got.get(name).is_some_and(|member| same(value, member)))

@@ -1,4 +1,4 @@
-//! Calls what a case names.
+//! Calls the operation that a case names.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::skill_report::{Observed, SkillError, judge};
 use crate::user_envelope::{AttachmentRef, answer_text, parse};
 use crate::{handoff, routing};
 
-/// What a case can call.
+/// The operations that a case can call.
 pub(crate) const OPERATIONS: [&str; 9] = [
     "route.resolve",
     "route.convert",
@@ -45,7 +45,7 @@ pub(super) fn run(case: &Value) -> Option<Got> {
     }
 }
 
-/// The bytes that a decoder is given.
+/// The bytes for a decoder.
 fn argument(case: &Value) -> Option<Vec<u8>> {
     match case.get("input_text") {
         Some(text) => text.as_str().map(|text| text.as_bytes().to_vec()),
@@ -106,7 +106,7 @@ fn user_envelope_parse(input: &Value) -> Option<Got> {
     })
 }
 
-/// An exit code or signal; absent and null are none. `None` if it is something else.
+/// An exit code or signal. An absent or null value means none. Returns `None` for any other value.
 fn code(value: Option<&Value>) -> Option<Option<i32>> {
     match value {
         None | Some(Value::Null) => Some(None),

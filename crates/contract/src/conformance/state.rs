@@ -1,4 +1,4 @@
-//! Cases of the pipeline envelope: operations in order, and trips through bytes.
+//! Runs cases of the pipeline envelope: sequences of operations, and round trips through bytes.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::envelope::{
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
 
-/// Applies the operations to a new envelope; `None` if one is not understood.
+/// Applies the operations to a new envelope; `None` if an operation is not understood.
 pub(super) fn apply(input: &Value) -> Option<Got> {
     let mut envelope = Envelope::default();
     let mut observations: Vec<Value> = Vec::new();
@@ -95,7 +95,7 @@ fn with_member(envelope: &Envelope, field: &str, value: &Value) -> Result<Envelo
     Envelope::from_dict(&Value::Object(state))
 }
 
-/// An interrupt as its constructor makes it: status `pending` and empty `data` where neither is given.
+/// An interrupt with the defaults of its constructor: status `pending` and empty `data`, unless they are given.
 fn constructed(value: &Value) -> Result<Option<FlowInterrupt>, Diagnostic> {
     if value.is_null() {
         return Ok(None);
@@ -114,7 +114,7 @@ fn observe_is_stuck(envelope: &Envelope, operation: &Value) -> Option<Value> {
     Some(Value::Object(Object::from(observed)))
 }
 
-/// Decodes and encodes twice; the expected members' texts, if both trips agree.
+/// Decodes and encodes twice. Returns the texts of the expected members if both round trips agree.
 pub(super) fn roundtrip(bytes: &[u8], expected: Option<&Value>) -> Got {
     let trip = |bytes: &[u8]| Envelope::decode(bytes).map(|envelope| envelope.to_state_dict());
     let twice = trip(bytes).and_then(|once| trip(once.compact().as_bytes()).map(|twice| (once, twice)));

@@ -1,4 +1,4 @@
-//! The shared vectors, and the runner's own honesty.
+//! Tests the shared vectors, and that the runner detects wrong results.
 
 use std::string::String;
 use std::vec::Vec;

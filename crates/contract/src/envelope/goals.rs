@@ -7,10 +7,10 @@ use super::Envelope;
 use crate::json::{Members, Object, Value};
 use crate::time::Timestamp;
 
-/// The rounds after which a pipeline without a goal done counts as stuck, unless the caller sets another number.
+/// The default number of rounds after which a pipeline without a completed goal counts as stuck.
 pub const DEFAULT_MIN_PROGRESS_STAGES: u64 = 2;
 
-/// What a step needs to know of the round it runs in.
+/// The information about the current round that a step needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageContext {
     /// The round, from 1.
@@ -19,11 +19,11 @@ pub struct StageContext {
     pub max_stages: u64,
     /// The goals.
     pub all_goals: Vec<String>,
-    /// The goals that are not done.
+    /// The goals that are not complete.
     pub remaining_goals: Vec<String>,
     /// Each goal's status.
     pub goal_completion_status: Members<String>,
-    /// What each finished round did.
+    /// The result of each finished round.
     pub completed_stages: Vec<Object>,
 }
 
@@ -50,7 +50,7 @@ impl StageContext {
 /// The content of a new envelope. Ids and the current time come from the caller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The envelope's own id.
+    /// The id of the envelope.
     pub envelope_id: String,
     /// The text of the request.
     pub raw_input: String,
@@ -58,11 +58,11 @@ pub struct Request {
     pub user_id: String,
     /// The session.
     pub session_id: String,
-    /// The request's id.
+    /// The id of the request.
     pub request_id: String,
-    /// Free-form.
+    /// Metadata, free-form.
     pub metadata: Object,
-    /// Now; both `received_at` and `created_at`.
+    /// The current time, for both `received_at` and `created_at`.
     pub now: Timestamp,
 }
 
@@ -93,8 +93,8 @@ impl Envelope {
             goals.iter().map(|goal| (goal.as_str(), "pending".to_string())).collect();
     }
 
-    /// Marks a goal `complete` and takes its first occurrence off the remaining ones. A goal that is unknown to the map
-    /// or the list changes nothing there.
+    /// Marks a goal `complete` and removes its first occurrence from the remaining ones. If the map or the list does
+    /// not have the goal, it stays unchanged.
     pub fn mark_goal_complete(&mut self, goal: &str) {
         if let Some(status) = self.goal_completion_status.get_mut(goal) {
             *status = "complete".to_string();
@@ -104,12 +104,12 @@ impl Envelope {
         }
     }
 
-    /// Begins the next round. Nothing is clamped; bounds are tested where rounds are started.
+    /// Begins the next round. The number is not limited here; limits are checked where rounds are started.
     pub fn advance_stage(&mut self) {
         self.current_stage_number = self.current_stage_number.saturating_add(1);
     }
 
-    /// A copy of what a step needs to know of its round.
+    /// A copy of the information about the current round.
     #[must_use]
     pub fn get_stage_context(&self) -> StageContext {
         StageContext {
@@ -122,8 +122,8 @@ impl Envelope {
         }
     }
 
-    /// Whether `min_progress_stages` rounds have begun and no goal is done (`complete`, or `satisfied` from a
-    /// related system).
+    /// True if `min_progress_stages` rounds have begun and no goal is done: `complete`, or `satisfied` from a related
+    /// system.
     #[must_use]
     pub fn is_stuck(&self, min_progress_stages: u64) -> bool {
         let done = |status: &String| status == "complete" || status == "satisfied";

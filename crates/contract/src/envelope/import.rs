@@ -1,4 +1,4 @@
-//! Reading an envelope of another system, with a report of what had to be interpreted.
+//! Reads an envelope of another system, and reports the values that had to be interpreted.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -10,11 +10,11 @@ use crate::interpretation::interpretations;
 use crate::json::{Object, Value, escape_segment};
 
 impl Envelope {
-    /// Reads an envelope as [`Envelope::from_dict`] does, and lists what it interprets. A member that is missing or null
-    /// and gets its default is not in the list.
+    /// Reads an envelope like [`Envelope::from_dict`], and lists the interpreted values. A missing or null member
+    /// that gets its default is not listed.
     ///
-    /// Some systems group the members: `{"identity": {"envelope_id": …}, …}`. Such a group stays one unknown member. Each
-    /// member in it that has the name of one of ours is reported.
+    /// Some systems group the members: `{"identity": {"envelope_id": …}, …}`. Such a group is kept as one unknown
+    /// member. Each member in it with the name of a known member is reported.
     ///
     /// # Errors
     /// As [`Envelope::from_dict`].
@@ -29,7 +29,7 @@ impl Envelope {
     }
 }
 
-/// Members of ours that stand inside an unknown member, and nowhere else.
+/// Known members that are only inside an unknown member.
 fn grouped(read: &Object, known: &Object) -> Vec<Interpretation> {
     let mut found = Vec::new();
     for (group, members) in read.iter().filter(|(group, _)| !known.contains_key(group)) {

@@ -1,4 +1,4 @@
-//! A pipeline that waits: the question, its addressee and the answer.
+//! A question for which a pipeline waits: its text, its addressee and its answer.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,28 +11,28 @@ use crate::time::Timestamp;
 use crate::vocabulary::vocabulary;
 
 vocabulary! {
-    /// What an interrupt asks for.
+    /// The kind of an interrupt.
     InterruptKind {
-        /// A question to answer.
+        /// Asks a question.
         Clarification = "clarification",
-        /// An approval to give.
+        /// Asks for an approval.
         Confirmation = "confirmation",
-        /// A decision to review.
+        /// Asks for a review of a decision.
         AgentReview = "agent_review",
-        /// A place to stop at.
+        /// Stops at a checkpoint.
         Checkpoint = "checkpoint",
-        /// A resource to wait for.
+        /// Waits for a resource.
         ResourceExhausted = "resource_exhausted",
-        /// A time that ran out.
+        /// A time limit was exceeded.
         Timeout = "timeout",
-        /// A fault to look at.
+        /// Reports a fault.
         SystemError = "system_error",
     }
 }
 
 impl InterruptKind {
-    /// How long an interrupt made through the library stays open; `None` for ever. In a run nothing expires unless
-    /// the flow sets an expiry.
+    /// How long an interrupt stays open that was made through the library; `None` means for ever. In a run interrupts
+    /// expire only if the flow sets an expiry.
     #[must_use]
     pub const fn default_time_to_live_ms(self) -> Option<u64> {
         const MINUTE_MS: u64 = 60_000;
@@ -49,19 +49,19 @@ impl InterruptKind {
 vocabulary! {
     /// The state of an interrupt.
     InterruptStatus {
-        /// It has no answer yet.
+        /// Not answered yet.
         Pending = "pending",
-        /// It was answered.
+        /// Answered.
         Resolved = "resolved",
-        /// Its time ran out.
+        /// Not answered in time.
         Expired = "expired",
-        /// It was withdrawn.
+        /// Withdrawn.
         Cancelled = "cancelled",
     }
 }
 
-/// One question to a person or a system, with its 16 members. Those of another system may lack an owner or a status; the kind
-/// must be there. Source: seed 2, CONTRACTS 3; part `interrupt` of the schema `envelope`.
+/// One question to a person or a system, with its 16 members. Interrupts of another system may lack an owner or a
+/// status; the kind is required. Source: seed 2, CONTRACTS 3; part `interrupt` of the schema `envelope`.
 ///
 /// ```
 /// use envoi_contract::envelope::{FlowInterrupt, InterruptKind};
@@ -75,9 +75,9 @@ vocabulary! {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowInterrupt {
-    /// The interrupt itself.
+    /// The id of the interrupt.
     pub id: Option<String>,
-    /// What it asks for.
+    /// The kind.
     pub kind: InterruptKind,
     /// The request it belongs to.
     pub request_id: Option<String>,
@@ -87,15 +87,15 @@ pub struct FlowInterrupt {
     pub session_id: Option<String>,
     /// The envelope it belongs to.
     pub envelope_id: Option<String>,
-    /// A question.
+    /// The question.
     pub question: Option<String>,
-    /// A message.
+    /// The message.
     pub message: Option<String>,
     /// Further data, free-form.
     pub data: Option<Object>,
     /// The answer.
     pub response: Option<InterruptResponse>,
-    /// Its state.
+    /// The status.
     pub status: Option<InterruptStatus>,
     /// When it was raised.
     pub created_at: Option<String>,
@@ -103,16 +103,16 @@ pub struct FlowInterrupt {
     pub expires_at: Option<String>,
     /// When it was answered.
     pub resolved_at: Option<String>,
-    /// Its trace.
+    /// The id of its trace.
     pub trace_id: Option<String>,
-    /// Its span.
+    /// The id of its span.
     pub span_id: Option<String>,
-    /// Members that this contract does not know, in the order read.
+    /// Members that this contract does not know, in the order in which they were read.
     pub unknown: Object,
 }
 
 impl FlowInterrupt {
-    /// An open interrupt: status `pending`, `data` empty, raised `now`, without expiry.
+    /// An open interrupt: status `pending`, empty `data`, created `now`, without expiry.
     #[must_use]
     pub fn new(id: impl Into<String>, kind: InterruptKind, now: Timestamp) -> FlowInterrupt {
         FlowInterrupt {
@@ -136,7 +136,7 @@ impl FlowInterrupt {
         }
     }
 
-    /// The same, expiring after its kind's default time to live.
+    /// Sets the expiry to the default of its kind.
     #[must_use]
     pub fn with_default_expiry(mut self, now: Timestamp) -> FlowInterrupt {
         let expiry = self.kind.default_time_to_live_ms().map(|ttl| now.saturating_add_ms(ttl));
@@ -171,10 +171,10 @@ impl FlowInterrupt {
         with_unknown(Object::from_distinct(members), &self.unknown)
     }
 
-    /// Reads an interrupt; `kind` is required, any other member may be missing or null, and nothing is filled in.
+    /// Reads an interrupt. `kind` is required; any other member may be missing or null. No defaults are filled in.
     ///
     /// # Errors
-    /// `ENVELOPE_INVALID` with the place: wrong types, unknown words, texts that are no times.
+    /// `ENVELOPE_INVALID` with the location: wrong types, unknown words, texts that are not times.
     pub fn from_value(value: &Value) -> Result<FlowInterrupt, Diagnostic> {
         FlowInterrupt::read(Fields::of(value, ENVELOPE_INVALID)?)
     }
@@ -249,26 +249,26 @@ fn read_response(fields: &mut Fields) -> Result<Option<InterruptResponse>, Diagn
     }
 }
 
-/// An answer. Written with the members that are there; `received_at` is stored once and not remade at each save. Source:
-/// CONTRACTS 3.
+/// An answer. Only the present members are written. `received_at` is stored once and is not renewed at each save.
+/// Source: CONTRACTS 3.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InterruptResponse {
-    /// Words.
+    /// The answer in words.
     pub text: Option<String>,
-    /// Yes or no.
+    /// The approval: yes or no.
     pub approved: Option<bool>,
-    /// A decision by name.
+    /// The name of a decision.
     pub decision: Option<String>,
     /// Further data of the answer, free-form.
     pub data: Option<Object>,
-    /// When it came; stored once.
+    /// When it arrived; stored once.
     pub received_at: Option<String>,
-    /// Members that this contract does not know, in the order read.
+    /// Members that this contract does not know, in the order in which they were read.
     pub unknown: Object,
 }
 
 impl InterruptResponse {
-    /// The answer as JSON, without members that are not there.
+    /// The answer as JSON, without absent members.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let known = [
@@ -285,7 +285,7 @@ impl InterruptResponse {
     /// Reads an answer; any member may be missing or null.
     ///
     /// # Errors
-    /// `ENVELOPE_INVALID` with the place: wrong types, a text that is no time.
+    /// `ENVELOPE_INVALID` with the location: wrong types, a text that is not a time.
     pub fn from_value(value: &Value) -> Result<InterruptResponse, Diagnostic> {
         InterruptResponse::read(Fields::of(value, ENVELOPE_INVALID)?)
     }

@@ -1,10 +1,10 @@
-//! The members of an envelope, borrowed from it, so that writing does not copy values that it only passes on.
+//! Members of an envelope that borrow from it, so that writing does not copy their values.
 
 use alloc::string::{String, ToString};
 
 use crate::json::{Members, Object, Value, write_compact, write_string};
 
-/// A member's value, borrowed where it can be.
+/// A member's value, borrowed if possible.
 pub(super) enum Part<'a> {
     Text(&'a str),
     MaybeText(Option<&'a str>),
@@ -19,7 +19,7 @@ pub(super) enum Part<'a> {
 }
 
 impl Part<'_> {
-    /// The value, copied.
+    /// Returns a copy of the value.
     pub(super) fn to_value(&self) -> Value {
         match self {
             Part::Text(text) => Value::from(*text),

@@ -13,13 +13,13 @@ impl Envelope {
     /// Reads an envelope from bytes.
     ///
     /// # Errors
-    /// `ENVELOPE_INVALID` with the place: not JSON, wrong types, unknown words, texts that are no times.
+    /// `ENVELOPE_INVALID` with the location: not JSON, wrong types, unknown words, texts that are not times.
     pub fn decode(bytes: &[u8]) -> Result<Envelope, Diagnostic> {
         let value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(ENVELOPE_INVALID, error))?;
         Envelope::from_value(value).map_err(|refusal| refusal.located(bytes))
     }
 
-    /// Reads an envelope from either form; members that are missing have the seed's defaults.
+    /// Reads an envelope from either form. Missing members get the seed's defaults.
     ///
     /// # Errors
     /// As [`Envelope::decode`], without line and column.

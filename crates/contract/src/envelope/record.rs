@@ -1,4 +1,4 @@
-//! One entry of the history: what an attempt was and how it went.
+//! One entry of the history: an attempt and its result.
 
 use alloc::string::String;
 
@@ -9,15 +9,15 @@ use crate::json::{Object, Value};
 use crate::vocabulary::vocabulary;
 
 vocabulary! {
-    /// How an attempt went. A hand-off's `succeeded` is `success` here, its `failed` is `error`.
+    /// The result of an attempt. The status `succeeded` of a hand-off is `success` here, and `failed` is `error`.
     RecordStatus {
-        /// It is not over.
+        /// Not finished.
         Running = "running",
-        /// It worked.
+        /// Succeeded.
         Success = "success",
-        /// It failed.
+        /// Failed.
         Error = "error",
-        /// Nothing ran.
+        /// Not executed.
         Skipped = "skipped",
     }
 }
@@ -27,21 +27,21 @@ vocabulary! {
 pub struct ProcessingRecord {
     /// The step.
     pub agent: String,
-    /// Its place in the order.
+    /// The position of the step in the order.
     pub stage_order: u64,
     /// When it began.
     pub started_at: Option<String>,
     /// When it ended.
     pub completed_at: Option<String>,
-    /// How long it took, at most 2^53 - 1.
+    /// The duration in milliseconds, at most 2^53 - 1.
     pub duration_ms: u64,
-    /// How it went.
+    /// The result.
     pub status: RecordStatus,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
     /// Model calls it made.
     pub llm_calls: u64,
-    /// Members that this contract does not know, in the order read.
+    /// Members that this contract does not know, in the order in which they were read.
     pub unknown: Object,
 }
 
@@ -78,10 +78,10 @@ impl ProcessingRecord {
         with_unknown(members, &self.unknown)
     }
 
-    /// Reads a record; members that are missing have their defaults.
+    /// Reads a record. Missing members get their defaults.
     ///
     /// # Errors
-    /// `ENVELOPE_INVALID` with the place: wrong types, unknown words, texts that are no times.
+    /// `ENVELOPE_INVALID` with the location: wrong types, unknown words, texts that are not times.
     pub fn from_value(value: &Value) -> Result<ProcessingRecord, Diagnostic> {
         ProcessingRecord::read(Fields::of(value, ENVELOPE_INVALID)?)
     }

@@ -1,4 +1,5 @@
-//! What vectors cannot express: places of refusals, interpretations, times to live, what a constructor fills in.
+//! Tests that vectors cannot express: locations of refusals, interpretations, times to live, defaults of
+//! constructors.
 
 use std::format;
 use std::string::ToString;

@@ -1,4 +1,5 @@
-//! A hand-off on one line, and whether its reader would take it: both without a tree of it, because each step of a run needs them.
+//! Writes a hand-off on one line, and checks whether its reader would accept it. Both work without building a JSON
+//! tree, because each step of a run needs them.
 
 use alloc::string::{String, ToString};
 
@@ -33,7 +34,7 @@ const KNOWN: [&str; 17] = [
 ];
 
 impl Handoff {
-    /// The hand-off as JSON on one line: `to_value().compact()` without a tree of it.
+    /// The hand-off as JSON on one line. Equals `to_value().compact()`, but builds no tree.
     #[must_use]
     pub fn compact(&self) -> String {
         let mut out = String::new();
@@ -71,14 +72,14 @@ impl Handoff {
                 object.value(name, value);
             }
         }
-        // A member that is left out here may be among those that are not known, as `with_unknown` has it.
+        // A known member that is left out here may be in `unknown`; `with_unknown` handles it in the same way.
         let unknown = self.unknown.iter().filter(|(name, _)| !self.is_written(name));
         unknown.for_each(|(name, value)| object.value(name, value));
         object.end();
         out
     }
 
-    /// Whether [`Handoff::decode`] would read what [`Handoff::to_value`] writes.
+    /// Checks that [`Handoff::decode`] would accept the output of [`Handoff::to_value`].
     ///
     /// # Errors
     /// As [`Handoff::decode`].
@@ -88,7 +89,7 @@ impl Handoff {
             check_id(name, id)?;
         }
         self.routing_signal.check().map_err(|refusal| refusal.under(HANDOFF_INVALID, "/routing_signal"))?;
-        // No text has more scalars than bytes.
+        // A text never has more scalars than bytes, so a short one need not be counted.
         if self.summary.len() > MAX_SUMMARY_SCALARS {
             too_long(&self.summary)?;
         }

@@ -1,4 +1,4 @@
-//! The writer's input: JSON with the members of a hand-off plus `output`, or the seed's labelled text.
+//! The input of the writer: JSON with the members of a hand-off plus `output`, or the seed's labelled text.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,10 +11,10 @@ use crate::json::{Members, Object, Value};
 use crate::labelled::{self, Labelled, Labels, Places};
 use crate::routing::Signal;
 
-/// Files of a step, as they are given to the writer.
+/// The files of a step in the writer's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Artifacts {
-    /// Names; each stands in the flow's folder.
+    /// Names of files in the flow's folder.
     Names(Vec<String>),
     /// Names and their paths relative to the run's directory.
     Paths(Members<String>),
@@ -26,7 +26,7 @@ impl Default for Artifacts {
     }
 }
 
-/// The identity of the step, from the engine.
+/// The identity of the step, as the engine knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Identity {
@@ -38,59 +38,60 @@ pub struct Identity {
     pub run_id: String,
 }
 
-/// The writer's input. Only the identity and the status are required. [`decode_draft`] reads it, [`super::write()`] makes a
-/// hand-off of it. Source: seed 0, CONTRACTS 2; schema `handoff-input`.
+/// The writer's input. Only the identity and the status are required. [`decode_draft`] reads it, [`super::write()`]
+/// turns it into a hand-off. Source: seed 0, CONTRACTS 2; schema `handoff-input`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// The engine's identity; it overrules the three members that follow, and a difference is recorded.
+    /// The engine's identity. It overrules the three members that follow, and a difference is recorded.
     pub identity: Option<Identity>,
-    /// The step.
+    /// The id of the step.
     pub step_id: Option<String>,
-    /// Its flow.
+    /// The flow of the step.
     pub flow_key: Option<String>,
-    /// Its run.
+    /// The id of the run.
     pub run_id: Option<String>,
-    /// Where to go; `None` means the default signal.
+    /// The decision about the next step; `None` means the default signal.
     pub routing_signal: Option<Signal>,
     /// The summary, if the step has one.
     pub summary: Option<String>,
-    /// The step's text; the summary is made of it if there is none.
+    /// The step's text. If there is no summary, it is made from this text.
     pub output: Option<String>,
     /// The step's files.
     pub artifacts: Artifacts,
-    /// How the execution ended; must be there.
+    /// How the execution ended; required.
     pub status: Option<Status>,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
-    /// How long it took, at most 2^53 - 1.
+    /// The duration in milliseconds, at most 2^53 - 1.
     pub duration_ms: u64,
-    /// When the hand-off is made, RFC 3339 with offset.
+    /// When the hand-off is written, RFC 3339 with offset.
     pub timestamp: Option<String>,
     /// When the step began, RFC 3339 with offset.
     pub started_at: Option<String>,
-    /// What changed in the workspace.
+    /// The changes in the workspace.
     pub file_changes: Value,
     /// Digest of the prompt.
     pub prompt_hash: Option<String>,
     /// Whether a verification passed.
     pub verification_passed: Option<bool>,
-    /// What a verification found.
+    /// The result of a verification.
     pub verification_details: Value,
-    /// Why the routing signal is what it is.
+    /// The reason for the routing signal.
     pub routing_audit: Value,
-    /// What the step took for granted.
+    /// The step's assumptions.
     pub assumptions_made: Value,
-    /// What the step decided.
+    /// The step's decisions.
     pub decisions_made: Value,
-    /// Members that this contract does not know, in the order read; they are written into the hand-off.
+    /// Members that this contract does not know, in the order in which they were read. They are written into the
+    /// hand-off.
     pub unknown: Object,
 }
 
 /// Reads a writer's input: JSON, or lines such as `Step ID: "…"`, `Output: "…"`, `Duration: 45000 ms`.
 ///
 /// # Errors
-/// `HANDOFF_INVALID` with the place, for what is neither, wrong types and unknown words. What a hand-off must have is
-/// checked by [`super::write()`].
+/// `HANDOFF_INVALID` with the location: neither JSON nor labelled text, wrong types, unknown words.
+/// [`super::write()`] checks that the required members are present.
 pub fn decode_draft(bytes: &[u8]) -> Result<Draft, Diagnostic> {
     let (value, places) = if labelled::is_json(bytes) {
         let value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(HANDOFF_INVALID, error))?;
@@ -101,10 +102,10 @@ pub fn decode_draft(bytes: &[u8]) -> Result<Draft, Diagnostic> {
     decode_value(&value).map_err(|refusal| places.locate(refusal, bytes))
 }
 
-/// Names from the seed's labels that a writer's JSON may use too, each with our name for it.
+/// Names from the seed's labels that a writer's JSON may use too, each with our name.
 const SEEDS_WORDS: [(&str, &str); 2] = [("routing", "routing_signal"), ("duration", "duration_ms")];
 
-/// The members under our names. A member under both names is refused.
+/// Renames the members to our names. A member under both names is refused.
 fn in_our_words(object: &Object) -> Result<Object, Diagnostic> {
     let mut members = Vec::with_capacity(object.len());
     for (name, value) in object {
@@ -123,7 +124,7 @@ fn in_our_words(object: &Object) -> Result<Object, Diagnostic> {
     Ok(Object::from_distinct(members))
 }
 
-/// Whether it is a whole number of milliseconds as the label writes it, with or without ` ms`.
+/// True if the text is a whole number of milliseconds as in the label, with or without ` ms`.
 fn is_labelled_duration(text: &str) -> bool {
     let digits = text.strip_suffix(" ms").unwrap_or(text);
     let is_number = (1..=15).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -236,7 +237,7 @@ fn from_labels(bytes: &[u8]) -> Result<(Value, Places), Diagnostic> {
     Ok((Value::Object(draft), places))
 }
 
-/// `45000 ms` or `45000`.
+/// Reads `45000 ms` or `45000`.
 fn duration(text: &str) -> Value {
     let number = text.strip_suffix("ms").map_or(text, str::trim_ascii_end);
     labelled::scalar(number)

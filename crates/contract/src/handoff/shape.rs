@@ -1,7 +1,7 @@
-//! The shapes of the members that a sister system validates (CONTRACTS 2): objects, and lists of records.
+//! Brings members into the shapes that a related system validates (CONTRACTS 2): objects, and lists of records.
 //!
-//! Earlier versions wrote lists and texts there, and steps may write anything. A value of another shape is wrapped
-//! unchanged, so that nothing of it is lost.
+//! Earlier versions wrote lists and texts in these members, and steps may write anything. A value of another shape is
+//! wrapped unchanged, so that nothing is lost.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use super::Extras;
 use crate::json::{Object, Value};
 
 impl Extras {
-    /// Brings every member into its shape. Absent stays absent.
+    /// Brings every member into its shape. An absent member stays absent.
     pub(super) fn shaped(self) -> Extras {
         Extras {
             file_changes: match self.file_changes {
@@ -25,7 +25,7 @@ impl Extras {
     }
 }
 
-/// The changed files as earlier versions listed them.
+/// The changed files in the list form of earlier versions.
 fn listed(files: Vec<Value>) -> Value {
     if files.is_empty() {
         return Value::Null;

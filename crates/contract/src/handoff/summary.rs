@@ -1,4 +1,4 @@
-//! The summary of a step's text: the text itself, or a digest that keeps its head, its tail and what it states.
+//! The summary of a step's text: the text itself, or a digest that keeps its head, its tail and its status lines.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -7,20 +7,20 @@ use alloc::vec::Vec;
 
 use crate::routing::summary_lines;
 
-/// The longest summary, in Unicode scalars.
+/// Longest summary, in Unicode scalars.
 pub const MAX_SUMMARY_SCALARS: usize = 2000;
 
-/// How many scalars the kept status lines may take.
+/// Longest total length of the kept status lines, in Unicode scalars.
 const KEPT_SCALARS: usize = 400;
 
-/// How many scalars are reserved for the marker of the omitted part.
+/// Scalars that are reserved for the marker of the omitted part.
 const MARKER_SCALARS: usize = 40;
 
-/// How far from the cut a white space is looked for.
+/// How far from the cut white space is searched for.
 const BREAK_SCALARS: usize = 80;
 
-/// At most 2000 Unicode scalars of `text`: up to that, the text itself, trimmed; else its status lines, its head, a marker
-/// and its tail. No model is needed, and the same text gives the same summary.
+/// Shortens `text` to at most 2000 Unicode scalars. A shorter text is only trimmed. A longer one becomes its status
+/// lines, its head, a marker and its tail. No model is needed, and the same text always gives the same summary.
 #[must_use]
 pub fn summarize(text: &str) -> String {
     let text = text.trim_ascii();
@@ -44,7 +44,7 @@ fn digest(text: &str, scalars: usize) -> String {
     summary
 }
 
-/// The lines that carry a counted status label or hint, each once, as far as they fit; and their length in scalars.
+/// The distinct lines with a counted status label or hint, as many as fit, and their length in scalars.
 fn kept_lines(text: &str) -> (String, usize) {
     let mut kept = String::new();
     let mut length = 0;
@@ -70,7 +70,7 @@ fn last(text: &str, scalars: usize) -> &str {
     start.and_then(|(start, _)| text.get(start..)).unwrap_or_default()
 }
 
-/// The head up to the last white space near its end.
+/// The head, cut at the last white space near its end.
 fn broken_at_end(head: &str) -> &str {
     let near_end = last(head, BREAK_SCALARS);
     match near_end.rfind(['\n', ' ']) {
@@ -79,7 +79,7 @@ fn broken_at_end(head: &str) -> &str {
     }
 }
 
-/// The tail from the first white space near its start.
+/// The tail, cut at the first white space near its start.
 fn broken_at_start(tail: &str) -> &str {
     let near_start = first(tail, BREAK_SCALARS);
     near_start.find(['\n', ' ']).and_then(|at| tail.get(at + 1..)).unwrap_or(tail)

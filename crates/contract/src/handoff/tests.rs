@@ -1,4 +1,4 @@
-//! What vectors cannot express: the engine's identity, decoding, refusals with their places.
+//! Tests that vectors cannot express: the engine's identity, decoding, refusals with their locations.
 
 use std::format;
 use std::string::ToString;
@@ -27,7 +27,7 @@ fn a_whole_handoff_comes_out_as_it_went_in() {
     assert_eq!(Handoff::from_value(&handoff.to_value()), Ok(handoff));
 }
 
-/// Rows: a member, as it may come, as it is kept.
+/// Rows: a member, an input value, and the kept value.
 #[test]
 fn members_of_another_shape_are_brought_into_theirs_and_lose_nothing() {
     let whole = Value::parse_str(WHOLE).unwrap();

@@ -1,4 +1,4 @@
-//! The writer: from what a step left to a hand-off that keeps every rule.
+//! The writer: turns the result of a step into a hand-off that follows every rule.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -13,14 +13,14 @@ use crate::json::{Members, Object, Value};
 use crate::routing::Signal;
 use crate::time::Timestamp;
 
-/// The error of a failure that gives none.
+/// The error text for a failure without one.
 const SILENT_FAILURE: &str = "Step failed without an error message";
 
-/// Writes a hand-off. The same draft gives the same hand-off.
+/// Writes a hand-off. The same draft always gives the same hand-off.
 ///
 /// # Errors
-/// `HANDOFF_INVALID` with the member: no status, no or an empty id, a path that leaves the run's directory, a text that
-/// is no time, a `succeeded` with an error.
+/// `HANDOFF_INVALID` with the member: a missing status, a missing or empty id, a path that leaves the run's
+/// directory, a text that is not a time, a `succeeded` with an error.
 pub fn write(draft: Draft) -> Result<Handoff, Diagnostic> {
     let (identity, overruled) = identify(&draft)?;
     let status = draft.status.ok_or_else(|| {
@@ -57,7 +57,7 @@ pub fn write(draft: Draft) -> Result<Handoff, Diagnostic> {
     Ok(core.with(extras, draft.unknown))
 }
 
-/// The identity that counts, and the differing one that the step stated.
+/// The identity to use, and the different identity that the step stated.
 fn identify(draft: &Draft) -> Result<(Identity, Object), Diagnostic> {
     let [step_id, flow_key, run_id] = [&draft.step_id, &draft.flow_key, &draft.run_id];
     let Some(engines) = &draft.identity else {
@@ -93,7 +93,7 @@ fn identify(draft: &Draft) -> Result<(Identity, Object), Diagnostic> {
     Ok((engines.clone(), overruled))
 }
 
-/// Adds `identity_overruled` to the details of a verification, whatever shape they have.
+/// Adds `identity_overruled` to the verification details, whatever their shape.
 fn with_overruled(details: Value, overruled: Object) -> Value {
     if overruled.is_empty() {
         return details;
@@ -116,7 +116,7 @@ fn explained(status: Status, error: Option<String>) -> Result<Option<String>, Di
     checked_error(status, stated)
 }
 
-/// The time given, else the end that follows from the start, else the one that the run id implies.
+/// The given time, else the end computed from the start, else the time in the run id.
 fn moment(
     [timestamp, started_at]: [Option<&str>; 2],
     run_id: &str,
@@ -137,7 +137,7 @@ fn read_time(name: &str, text: &str) -> Result<Timestamp, Diagnostic> {
     })
 }
 
-/// The artifacts with their paths; bare names stand in the flow's folder.
+/// The artifacts with their paths. Bare names are in the flow's folder.
 fn place(artifacts: Artifacts, flow_key: &str) -> Result<Members<String>, Diagnostic> {
     let (placed, listed): (Members<String>, bool) = match artifacts {
         Artifacts::Names(names) => {
@@ -161,7 +161,7 @@ fn place(artifacts: Artifacts, flow_key: &str) -> Result<Members<String>, Diagno
     Ok(placed)
 }
 
-/// The signal as seen from its own flow: a route into the same flow names only the step.
+/// The signal relative to its own flow: a route into the same flow names only the step.
 fn at_home(mut signal: Signal, flow_key: &str) -> Signal {
     if let Some(route) = &mut signal.route
         && route.flow.as_deref() == Some(flow_key)

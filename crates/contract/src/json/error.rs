@@ -1,9 +1,9 @@
-//! Why bytes are not a document, and where.
+//! The reason why bytes are not a document, and its location.
 
 use alloc::string::String;
 use core::fmt;
 
-/// A place in a text: 1-based, the column in Unicode scalars.
+/// A location in a text: 1-based, with the column in Unicode scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Line, from 1; lines end at `\n`.
@@ -13,7 +13,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place of the byte `offset` in `bytes`.
+    /// The location of the byte `offset` in `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8], offset: usize) -> Position {
         let before = bytes.get(..offset).unwrap_or(bytes);
@@ -32,16 +32,16 @@ fn saturate(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What is expected behind a document.
+/// The expected input after a document.
 pub(super) const END_WORDS: &str = "the end of the document";
-/// What is expected of one that has too many bytes.
+/// The expected size of a document, for documents that are too large.
 pub(super) const MAX_BYTES_WORDS: &str = "a document of at most 16 MiB";
-/// What is expected of one that has too many levels.
+/// The expected depth of a document, for documents that are too deep.
 pub(super) const MAX_DEPTH_WORDS: &str = "at most 127 levels of nesting";
 
 /// Bytes that are not one strict JSON document.
 ///
-/// To cure it, change the document: JSON, or rule 0 of the contracts, does not allow what stands at that place.
+/// JSON, or rule 0 of the contracts, does not allow the found text at this location. The document has to be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// JSON Pointer of the value that was being read.
@@ -50,20 +50,20 @@ pub struct Error {
     pub line: u32,
     /// Column, from 1, in Unicode scalars.
     pub column: u32,
-    /// What is allowed there.
+    /// The allowed input.
     pub expected: String,
-    /// What stands there, shortened.
+    /// The found input, shortened.
     pub found: String,
 }
 
 impl Error {
-    /// Whether the document was refused for its size or its levels, and not for what stands in it.
+    /// True if the document was refused for its size or depth, and not for its content.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         [MAX_BYTES_WORDS, MAX_DEPTH_WORDS].contains(&self.expected.as_str())
     }
 
-    /// Whether a whole document stands before the place.
+    /// True if there is a complete document before the location.
     #[must_use]
     pub fn is_behind_a_document(&self) -> bool {
         self.expected == END_WORDS

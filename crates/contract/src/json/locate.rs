@@ -1,14 +1,14 @@
-//! Finds the place of a value again, for an error found after reading.
+//! Finds the location of a value again, for an error that is found after reading.
 
 use alloc::string::String;
 
 use super::error::Position;
 use super::read::Reader;
 
-/// The place of the value that `pointer` (RFC 6901) names in the document `bytes`.
+/// The location of the value at `pointer` (RFC 6901) in the document `bytes`.
 ///
-/// Reads the document again, so it is for errors only. `None` if the document is not readable up to there or has no such
-/// value.
+/// Reads the document again, so it is only for errors. `None` if the document cannot be read up to there or has no
+/// such value.
 #[must_use]
 pub fn locate(bytes: &[u8], pointer: &str) -> Option<Position> {
     let text = core::str::from_utf8(bytes).ok()?;

@@ -1,17 +1,18 @@
-//! A map that keeps the order in which its members came.
+//! A map that keeps the order of its members.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::{self, Vec};
 use core::slice;
 
-/// Up to this many members, comparing each name with the earlier ones is cheaper than an index.
+/// Up to this number of members, comparing each name with the earlier ones is cheaper than an index.
 pub(super) const FEW_MEMBERS: usize = 16;
 
-/// Named values in the order in which they were read or inserted, each name once.
+/// Named values in the order in which they were read or inserted, with unique names.
 ///
-/// Lookup and insertion look at each member, which suits the objects of the contracts; reading a document and collecting
-/// from an iterator index the names and stay below quadratic cost however many there are. Equality includes the order.
+/// Lookup and insertion scan all members, which is fine for the objects of the contracts. Reading a document and
+/// collecting from an iterator index the names, so their cost stays below quadratic for any number of members.
+/// Equality includes the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members<V>(Vec<(String, V)>);
 
@@ -22,7 +23,7 @@ impl<V> Members<V> {
         Members(Vec::new())
     }
 
-    /// Takes members whose names the caller knows to differ.
+    /// Creates a map from members with distinct names. The caller guarantees that they are distinct.
     pub(crate) fn from_distinct(members: Vec<(String, V)>) -> Members<V> {
         Members(members)
     }
@@ -33,12 +34,12 @@ impl<V> Members<V> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// The value of the member `name`, to be changed.
+    /// A mutable reference to the value of the member `name`.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
         self.0.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// Replaces the member `name` where it stands, or appends it. Returns the value that it had.
+    /// Replaces the value of the member `name` in its position, or appends the member. Returns the old value.
     pub fn insert(&mut self, name: impl Into<String>, value: V) -> Option<V> {
         let name = name.into();
         if let Some(slot) = self.get_mut(&name) {
@@ -48,13 +49,13 @@ impl<V> Members<V> {
         None
     }
 
-    /// Removes the member `name`; the others keep their order. Returns the value that it had.
+    /// Removes the member `name`; the others keep their order. Returns its value.
     pub fn remove(&mut self, name: &str) -> Option<V> {
         let at = self.0.iter().position(|(key, _)| key == name)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Whether there is a member `name`.
+    /// True if there is a member `name`.
     #[must_use]
     pub fn contains_key(&self, name: &str) -> bool {
         self.get(name).is_some()
@@ -70,12 +71,12 @@ impl<V> Members<V> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The values in the order of their names.
+    /// The values in the order of the members.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// Inserts members that may be many.
+    /// Inserts any number of members, with an index of the names.
     fn extend_indexed<K: Into<String>>(&mut self, members: impl Iterator<Item = (K, V)>) {
         let mut members = members.peekable();
         if members.peek().is_none() {
@@ -95,13 +96,13 @@ impl<V> Members<V> {
         }
     }
 
-    /// How many members there are.
+    /// The number of members.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -114,7 +115,7 @@ impl<V> Default for Members<V> {
     }
 }
 
-/// A name that comes again replaces the value where it first stood.
+/// A repeated name replaces the value in its first position.
 impl<K: Into<String>, V> FromIterator<(K, V)> for Members<V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Members<V> {
         let mut members = members.into_iter();

@@ -1,19 +1,19 @@
-//! A number as it was written, and exact questions about its value.
+//! A number as it was written, and exact operations on its value.
 
 use alloc::string::{String, ToString};
 use core::{cmp::Ordering, fmt};
 
-/// The largest integer that a contract reads: 2^53 - 1, the last one that every JSON reader holds exactly.
+/// The largest integer that a contract reads: 2^53 - 1. Every JSON reader represents integers up to it exactly.
 pub(crate) const MAX_U53: u64 = (1 << 53) - 1;
 
-/// A JSON number as its token: `1.00`, `-0` and `1e400` come out as they went in.
+/// A JSON number, kept as its token: `1.00`, `-0` and `1e400` are written unchanged.
 ///
 /// Two numbers are equal if their texts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number(String);
 
 impl Number {
-    /// Reads a number token; `None` if `text` is not exactly one.
+    /// Reads a number token; `None` if `text` is not exactly one token.
     #[must_use]
     pub fn parse(text: &str) -> Option<Number> {
         (token_length(text.as_bytes()) == Some(text.len())).then(|| Number(String::from(text)))
@@ -48,7 +48,7 @@ impl Number {
         decimal.integer().filter(|value| *value <= MAX_U53)
     }
 
-    /// Whether the value lies in `0..=1`.
+    /// True if the value is in `0..=1`.
     #[must_use]
     pub fn is_fraction_of_one(&self) -> bool {
         let decimal = Decimal::of(&self.0);
@@ -59,19 +59,19 @@ impl Number {
         !decimal.negative && (point <= 0 || (point == 1 && decimal.digits == "1"))
     }
 
-    /// Whether both have the same value, whatever their tokens: `1.0` and `1e0` do.
+    /// True if both have the same value, even with different tokens, such as `1.0` and `1e0`.
     #[must_use]
     pub fn same_value(&self, other: &Number) -> bool {
         Decimal::of(&self.0) == Decimal::of(&other.0)
     }
 
-    /// Which of both has the smaller value, whatever their tokens and however many digits they have.
+    /// Compares the values, for any tokens and any number of digits.
     #[must_use]
     pub fn cmp_value(&self, other: &Number) -> Ordering {
         Decimal::of(&self.0).cmp(&Decimal::of(&other.0))
     }
 
-    /// Whether the token is written as an integer, without fraction or exponent.
+    /// True if the token has neither a fraction nor an exponent.
     #[must_use]
     pub fn is_integer_token(&self) -> bool {
         !self.0.contains(['.', 'e', 'E'])
@@ -102,7 +102,7 @@ impl From<i64> for Number {
     }
 }
 
-/// The length of the number token that `bytes` begin with; `None` if they begin with none.
+/// The length of the number token at the beginning of `bytes`; `None` if there is none.
 pub(super) fn token_length(bytes: &[u8]) -> Option<usize> {
     let mut at = usize::from(bytes.first() == Some(&b'-'));
     let whole = digits_at(bytes, at);
@@ -159,9 +159,9 @@ impl Decimal {
         Decimal { negative: sign, digits, exponent }
     }
 
-    /// Which of both is smaller.
+    /// Compares the values.
     fn cmp(&self, other: &Decimal) -> Ordering {
-        // -1 for a negative number, 0 for none, 1 for a positive one.
+        // -1 for a negative number, 0 for zero, 1 for a positive number.
         let sign = |number: &Decimal| i8::from(!number.digits.is_empty()) - 2 * i8::from(number.negative);
         let point = |number: &Decimal| i128::from(number.exponent) + i128::from(length(number.digits.len()));
         let size = point(self).cmp(&point(other)).then_with(|| self.digits.cmp(&other.digits));
@@ -172,12 +172,12 @@ impl Decimal {
         })
     }
 
-    /// Where the decimal point stands, counted from the first digit.
+    /// The position of the decimal point, counted from the first digit.
     fn point(&self) -> i64 {
         self.exponent.saturating_add(length(self.digits.len()))
     }
 
-    /// The value, if it has no more digits than an integer of 53 bits.
+    /// The value, if it is an integer that is not too large.
     fn integer(&self) -> Option<u64> {
         if self.point() > 16 {
             return None;
@@ -192,7 +192,7 @@ fn length(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The exponent's value; one outside the range of a machine integer becomes its largest or smallest value.
+/// The value of the exponent, limited to the range of a machine integer.
 fn exponent_of(power: &str) -> i64 {
     let bound = if power.starts_with('-') { i64::MIN } else { i64::MAX };
     power.strip_prefix('+').unwrap_or(power).parse().unwrap_or(bound)

@@ -1,4 +1,4 @@
-//! The strict reader: one pass, bounded recursion; positions are computed only for an error.
+//! The strict reader: one pass and bounded recursion. Locations are computed only for an error.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -16,10 +16,11 @@ use super::{Members, Value};
 /// The largest document that is read: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many arrays and objects may stand inside one another.
+/// Largest nesting depth of arrays and objects.
 pub const MAX_DEPTH: usize = 127;
 
-/// How deeply nested a value may be that is put into other documents: a hand-off, an envelope, a page of events. They are readable then.
+/// Largest depth of a value that is put into other documents: a hand-off, an envelope, a page of events. The margin
+/// keeps those documents readable.
 pub const MAX_PART_DEPTH: usize = 100;
 
 /// Reads one whole document.
@@ -43,7 +44,7 @@ fn byte_name(byte: Option<u8>) -> String {
     byte.map_or_else(|| "the end of the text".to_owned(), |byte| format!("the byte 0x{byte:02X}"))
 }
 
-/// What is wrong, at which byte; the path grows while the reader returns.
+/// An error at a byte offset. Its path grows while the reader returns.
 pub(super) struct Fault {
     offset: usize,
     expected: String,
@@ -73,7 +74,7 @@ impl Fault {
     }
 }
 
-/// A member name as a segment of a JSON Pointer (RFC 6901).
+/// Escapes a member name as a segment of a JSON Pointer (RFC 6901).
 pub(crate) fn escape_segment(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
@@ -85,13 +86,13 @@ pub(super) struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    /// Where the names of the objects that are being read begin.
+    /// The offsets of the names in the objects that are being read.
     name_offsets: Vec<usize>,
-    /// Where the last string begins.
+    /// The offset of the last string.
     last_string: usize,
-    /// What a search looks for; empty when a document is read.
+    /// The members of the objects to search for; empty when a document is read.
     wanted: &'static [&'static str],
-    /// Where the objects stand that have all `wanted` members: in order, none inside another.
+    /// The ranges of the objects with all `wanted` members, in order. None is inside another.
     found: Vec<Range<usize>>,
 }
 
@@ -108,7 +109,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A reader that begins at `start` and keeps the places of the objects with all of the members `wanted`.
+    /// A reader that begins at `start` and records the objects with all members in `wanted`.
     pub(super) fn searching(text: &'a str, start: usize, wanted: &'static [&'static str]) -> Reader<'a> {
         Reader { at: start, wanted, ..Reader::new(text) }
     }
@@ -159,7 +160,7 @@ impl<'a> Reader<'a> {
         Fault::new(self.at, expected, glimpse(self.rest()))
     }
 
-    /// Reads a value; white space before it is already skipped.
+    /// Reads a value. White space before it was already skipped.
     pub(super) fn value(&mut self) -> Reading<Value> {
         match self.peek() {
             Some(b'"') => self.string().map(Value::String),
@@ -281,7 +282,7 @@ impl<'a> Reader<'a> {
         Fault::new(offset, "each member name once", found).under(name.to_owned())
     }
 
-    /// Reads a member's name and the colon, up to its value.
+    /// Reads a member's name and the colon after it.
     pub(super) fn name(&mut self) -> Reading<String> {
         if self.peek() != Some(b'"') {
             return Err(self.fault("a member name in quotes"));
@@ -348,7 +349,7 @@ impl<'a> Reader<'a> {
             return Ok(scalar);
         }
         let second = self.hex_at(self.at + 6).filter(|low| (0xDC00..0xE000).contains(low));
-        // A low surrogate that comes first leads past the last scalar here.
+        // If a low surrogate comes first, the result is greater than the last scalar, so it is refused here.
         let scalar =
             second.and_then(|low| char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + (low - 0xDC00)));
         let Some(scalar) = scalar else { return Err(self.fault("a whole surrogate pair")) };
@@ -356,14 +357,15 @@ impl<'a> Reader<'a> {
         Ok(scalar)
     }
 
-    /// The value of `\uXXXX` at `at`.
+    /// The value of `\uXXXX` at the offset `at`.
     fn hex_at(&self, at: usize) -> Option<u32> {
         let digits = self.text.get(at..at + 6)?.strip_prefix("\\u")?;
         digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
     }
 }
 
-/// The place of the first member whose name stood before, when there are more than a few.
+/// The index of the first member with a repeated name. Only for larger objects; small ones are checked while they are
+/// read.
 fn second_of_a_name(members: &[(String, Value)]) -> Option<usize> {
     if members.len() <= FEW_MEMBERS {
         return None;
@@ -380,7 +382,7 @@ fn second_of_a_name(members: &[(String, Value)]) -> Option<usize> {
         .min()
 }
 
-/// What stands at the beginning of `rest`, short enough for a message.
+/// The beginning of `rest`, short enough for a message.
 fn glimpse(rest: &str) -> String {
     if rest.is_empty() {
         return "the end of the text".to_owned();

@@ -1,6 +1,7 @@
-//! The length of a string's beginning that needs no escape.
+//! Measures the beginning of a string that needs no escape.
 
-/// Bytes looked at together: wide enough for a compiler to use its widest registers, then what one register holds.
+/// Bytes that are checked together: first blocks that fill the widest vector registers, then words that fill one
+/// ordinary register.
 const BLOCK: usize = 32;
 const WORD: usize = 8;
 
@@ -13,7 +14,7 @@ pub(super) fn plain_length(bytes: &[u8]) -> usize {
     blocks + words + rest.iter().take_while(|byte| !is_special(**byte)).count()
 }
 
-/// Without an early exit, so that it becomes a few wide instructions.
+/// Has no early exit, so that it compiles to a few wide instructions.
 fn is_plain(block: &[u8]) -> bool {
     !block.iter().fold(false, |special, byte| special | is_special(*byte))
 }

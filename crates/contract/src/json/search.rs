@@ -5,21 +5,23 @@ use core::ops::Range;
 
 use super::read::Reader;
 
-/// The result of one reading.
+/// The result of one search.
 pub(crate) struct Search {
-    /// The objects with the wanted members: in order, none inside another.
+    /// The objects with the wanted members, in order. None is inside another.
     pub(crate) found: Vec<Range<usize>>,
-    /// Where the next search begins. All searches of a text together then read each byte at most three times.
+    /// The offset at which the next search begins. All searches of a text together read each byte at most three
+    /// times.
     pub(crate) next: usize,
-    /// How far the reading has come.
+    /// The offset at which the reading ended.
     #[cfg(test)]
     pub(crate) end: usize,
 }
 
-/// Reads the object that begins at `start`, and finds it or objects in it that have all of the members `wanted`.
+/// Reads the object at `start`. Returns it, or the objects in it, if they have all members in `wanted`.
 ///
-/// If the reading fails, it still finds the objects that are complete by then. The next search begins behind the object. After a
-/// failure it begins inside the last string: an object can only begin there or behind it, since it begins with `{` and `"`.
+/// If the reading fails, the objects that were complete by then are returned. The next search begins after the
+/// object. After a failure it begins inside the last string, because an object begins with `{` and `"` and can
+/// therefore begin only there or later.
 pub(crate) fn search(text: &str, start: usize, wanted: &'static [&'static str]) -> Search {
     let mut reader = Reader::searching(text, start, wanted);
     let complete = reader.value().is_ok();

@@ -1,4 +1,4 @@
-//! What the reader refuses, what it keeps, and where it points.
+//! Tests what the reader refuses, what it keeps, and the locations of its errors.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

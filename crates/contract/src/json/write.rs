@@ -1,4 +1,4 @@
-//! Writes values: minimal escapes, two spaces or none, the same bytes on every machine.
+//! Writes values: minimal escapes, indented by two spaces or on one line, and the same bytes on every machine.
 
 use alloc::string::String;
 
@@ -36,7 +36,7 @@ fn compact_object(members: &Members<Value>, out: &mut String) {
     out.push('}');
 }
 
-/// Writes the members of an object on one line, without a tree of them.
+/// Writes an object on one line, member by member, without building a tree.
 pub(crate) struct CompactObject<'o> {
     out: &'o mut String,
     is_empty: bool,
@@ -48,7 +48,7 @@ impl<'o> CompactObject<'o> {
         CompactObject { out, is_empty: true }
     }
 
-    /// Appends a name; its value is to be written to what is returned.
+    /// Appends a name. The caller writes its value to the returned buffer.
     pub(crate) fn name(&mut self, name: &str) -> &mut String {
         if !self.is_empty {
             self.out.push(',');
@@ -78,7 +78,7 @@ impl<'o> CompactObject<'o> {
         compact(value, self.name(name));
     }
 
-    /// The members that a contract does not know, but for those with the name of one of its own.
+    /// Writes the unknown members, except those with the name of a known one.
     pub(crate) fn unknown(&mut self, unknown: &Members<Value>, known: &[&str]) {
         for (name, value) in unknown.iter().filter(|(name, _)| !known.contains(name)) {
             self.value(name, value);

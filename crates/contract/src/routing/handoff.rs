@@ -1,10 +1,11 @@
 //! Finds hand-offs in JSON that a text quotes.
 //!
-//! A step that prints the file at `$ENVOI_HANDOFF` prints the status of the step before; read as its own, the two would
-//! conflict. A hand-off is known by the five members that every one has.
+//! A step that prints the file at `$ENVOI_HANDOFF` prints the status of the previous step. That status must not be
+//! read as its own, because the two would conflict. A hand-off is recognized by the five members that every hand-off
+//! has.
 //!
-//! The work is linear in the length of the text: objects inside an object are found in the same reading, and the next reading
-//! begins behind the last one, or after a failure inside the string in which it ended.
+//! The work is linear in the length of the text: objects inside an object are found in the same reading. The next
+//! reading begins after the last one, or, after a failure, inside the string in which it ended.
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
@@ -12,24 +13,24 @@ use core::ops::Range;
 use super::scan::has;
 use crate::json::{self, Object, Value};
 
-/// The members by which a hand-off is known.
+/// The members that identify a hand-off.
 const MEMBERS: [&str; 5] = ["step_id", "flow_key", "run_id", "routing_signal", "summary"];
 
-/// So many objects of a text are read, not counting those inside them.
+/// The largest number of objects that are read in a text, not counting the objects inside them.
 const READINGS: usize = 32;
 
-/// Whether a text is one hand-off.
+/// True if a text is one hand-off.
 pub(super) fn is_whole(text: &str) -> bool {
     text.trim_ascii_start().starts_with('{') && may_hold_one(text) && is_handoff(text)
 }
 
-/// Looks for hand-offs from the start of a text to its end.
+/// Finds hand-offs in a text, from its start to its end.
 pub(super) struct Finder<'a> {
     text: &'a str,
     readings_left: usize,
     /// Where the next reading may begin.
     next: usize,
-    /// Hand-offs that are found and not returned yet, in order.
+    /// Found hand-offs that were not returned yet, in order.
     found: VecDeque<Range<usize>>,
     #[cfg(test)]
     bytes_read: usize,
@@ -47,7 +48,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Where the first hand-off stands that begins at `start` or behind it, and before `end`. Calls go from left to right.
+    /// The first hand-off that begins at `start` or later, and before `end`. The offsets must increase from call to
+    /// call.
     pub(super) fn first(&mut self, start: usize, end: usize) -> Option<Range<usize>> {
         while self.found.front().is_some_and(|handoff| handoff.start < start) {
             self.found.pop_front();
@@ -70,7 +72,8 @@ impl<'a> Finder<'a> {
         if begins_here { self.found.pop_front() } else { None }
     }
 
-    /// The first `{` from `start` to `end` that a `"` follows. Braces of prose and of programs begin no object.
+    /// The first `{` from `start` to `end` that a `"` follows. Other braces, in prose or programs, begin no JSON
+    /// object.
     fn opening(&self, start: usize, end: usize) -> Option<usize> {
         let braces = self.text.get(start..end)?.match_indices('{');
         braces.map(|(at, _)| start + at).find(|brace| {
@@ -80,7 +83,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Whether a brace and the names of a hand-off stand in a text, so that most texts are not searched at all.
+/// A quick check whether a text has a brace and the names of a hand-off, so that most texts need no search.
 fn may_hold_one(text: &str) -> bool {
     has(text, b'{') && text.contains("\"routing_signal\"") && text.contains("\"flow_key\"")
 }

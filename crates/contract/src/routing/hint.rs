@@ -6,7 +6,7 @@ use alloc::string::String;
 use super::label::is_word_part;
 use super::scan::has_pair;
 
-/// The step that a text names as the next one.
+/// The next step that a text names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
     pub(super) flow: Option<String>,
@@ -22,7 +22,7 @@ impl Hint {
         }
     }
 
-    /// A hint to a step of the same flow, if the name can be one.
+    /// A hint to a step of the same flow, if the name is valid.
     pub(super) fn to_step(name: &str) -> Option<Hint> {
         name_at(name).map(|(name, _)| Hint { flow: None, step_id: String::from(name) })
     }
@@ -39,7 +39,7 @@ pub(super) fn hints(line: &str) -> impl Iterator<Item = Hint> {
     windows.filter(move |(_, window)| is_to(window)).filter_map(|(at, _)| hint_at(line, at))
 }
 
-/// The hint whose word `to` stands at `at`.
+/// The hint at the word `to`, which is at offset `at`.
 fn hint_at(line: &str, at: usize) -> Option<Hint> {
     let before = line.get(..at)?;
     let after = line.get(at + 2..)?;
@@ -57,7 +57,7 @@ fn hint_at(line: &str, at: usize) -> Option<Hint> {
     destination(after)
 }
 
-/// `step X` or `flow F step X`.
+/// Reads `step X` or `flow F step X`.
 fn destination(text: &str) -> Option<Hint> {
     if let Some(named) = strip_word(text, "step") {
         return Hint::to_step(named);
@@ -67,7 +67,7 @@ fn destination(text: &str) -> Option<Hint> {
     Some(Hint { flow: Some(String::from(flow)), step_id: String::from(step_id) })
 }
 
-/// What follows `word` and white space, ignoring case.
+/// The text after `word` and white space, ignoring case.
 fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let start = text.trim_ascii_start();
     let (head, rest) = start.split_at_checked(word.len())?;
@@ -75,7 +75,7 @@ fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     (alone && head.eq_ignore_ascii_case(word)).then(|| rest.trim_ascii_start())
 }
 
-/// A name in quotes, or a bare one that begins with a letter; and what follows.
+/// A name in quotes, or a bare one that begins with a letter, and the text after it.
 fn name_at(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next()?;
     if matches!(quote, '\'' | '"' | '`') {
@@ -88,12 +88,12 @@ fn name_at(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(end))
 }
 
-/// Whether what follows `prefix` is a word of its own.
+/// True if the text after `prefix` begins a new word.
 fn stands_alone(prefix: &str) -> bool {
     !prefix.ends_with(is_word_part)
 }
 
-/// Whether the words before negate it: `do not go to step …` is no hint.
+/// True if the words before the hint negate it: `do not go to step …` is not a hint.
 fn is_denied(prefix: &str) -> bool {
     let last = prefix.trim_ascii_end().rsplit([' ', '\t']).next().unwrap_or_default();
     let denials = ["not", "never", "cannot"];

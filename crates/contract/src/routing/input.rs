@@ -1,4 +1,4 @@
-//! The resolver's input: a text, the expected statuses, and how often the loop has gone back.
+//! The resolver's input: a text, the expected statuses, and how many times the loop has gone back.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use crate::error::Diagnostic;
 use crate::json::{Object, Value};
 use crate::labelled::{self, Labelled, Labels, Places};
 
-/// How often a loop goes back by default.
+/// The default for how many times a loop may go back.
 const DEFAULT_MAX_ITERATIONS: u64 = 3;
 
 /// The shape of a step's routing.
@@ -48,7 +48,7 @@ impl Kind {
 }
 
 /// A step's routing configuration. A microloop has a `loop_target` or success values, and none of them is blank;
-/// [`super::resolve`] refuses others. Source: seed 1, CONTRACTS 1.2.
+/// [`super::resolve`] refuses any other. Source: seed 1, CONTRACTS 1.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Routing {
@@ -56,11 +56,11 @@ pub struct Routing {
     pub kind: Kind,
     /// The *value* that ends the loop, such as `VERIFIED`; not a step.
     pub loop_target: Option<String>,
-    /// The values that count as success. Empty means the `loop_target` alone.
+    /// The values that count as success. Empty means only the `loop_target`.
     pub success_values: Vec<String>,
-    /// How often the loop may go back.
+    /// How many times the loop may go back.
     pub max_iterations: u64,
-    /// Whether running again can change anything; the text can deny it.
+    /// True if another iteration can change the result. The text can deny it.
     pub can_further_iteration_help: bool,
 }
 
@@ -80,23 +80,24 @@ impl Default for Routing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Input {
-    /// What the step wrote.
+    /// The text that the step wrote.
     pub handoff_text: String,
-    /// How the step is routed; `None` if nothing is configured.
+    /// The step's routing; `None` if nothing is configured.
     pub routing: Option<Routing>,
-    /// How often the loop has gone back so far, from 0.
+    /// How many times the loop has gone back so far, from 0.
     pub iteration: u64,
-    /// The flow of the step, so that a hint into the same flow is known as one.
+    /// The flow of the step, so that a hint into the same flow is recognized.
     pub flow: Option<String>,
-    /// The steps that a hint may name, those of another flow as `flow/step`; `None` if any.
+    /// The steps that a hint may name; steps of another flow as `flow/step`. `None` means any step.
     pub steps: Option<Vec<String>>,
     /// Whether hints in the text count.
     pub hints: bool,
-    /// Engine only: the status that the exit code stated. Labels in the text are not read then.
+    /// Engine only: the status that the exit code stated. Labels in the text are then ignored.
     pub stated: Option<String>,
-    /// Engine only: `data.status` of the skill report. Counts as one more labelled status.
+    /// Engine only: `data.status` of the skill report. It counts as one more labelled status.
     pub reported: Option<String>,
-    /// Engine only: the text is a part of what the step wrote. What it lacks may contradict it, so that no hint and no status is read from it.
+    /// Engine only: the text is only a part of what the step wrote. The missing part may contradict it, so no hint
+    /// and no status is read from it.
     pub cut: bool,
 }
 
@@ -117,7 +118,7 @@ impl Default for Input {
 }
 
 impl Input {
-    /// All members, in one order, for the audit's digest.
+    /// All members in a fixed order, for the audit's digest.
     pub(super) fn to_value(&self) -> Value {
         let mut members = alloc::vec![
             ("handoff_text".into(), Value::from(self.handoff_text.as_str())),
@@ -148,7 +149,7 @@ impl Routing {
         ])
     }
 
-    /// Refuses a loop without an end, and statuses that are blank.
+    /// Refuses a loop without an end, and blank statuses.
     pub(super) fn check(&self) -> Result<(), Diagnostic> {
         let values = self.loop_target.iter().chain(&self.success_values);
         if values.clone().any(|value| value.trim_ascii().is_empty()) {
@@ -167,8 +168,8 @@ impl Routing {
 /// Reads a resolver input: JSON, or the labelled text `Handoff text: "…"` / `Step routing: name=value, …`.
 ///
 /// # Errors
-/// `ROUTING_INVALID` with the place, for what is neither, for wrong types, unknown kinds and unknown members, and for a microloop that
-/// nothing could end.
+/// `ROUTING_INVALID` with the location: neither JSON nor labelled text, wrong types, unknown kinds, unknown members,
+/// or a microloop without an end.
 pub fn decode_input(bytes: &[u8]) -> Result<Input, Diagnostic> {
     let (value, places) = if labelled::is_json(bytes) {
         let value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(ROUTING_INVALID, error))?;
@@ -182,7 +183,7 @@ pub fn decode_input(bytes: &[u8]) -> Result<Input, Diagnostic> {
 /// The members of an input.
 const MEMBERS: [&str; 6] = ["handoff_text", "routing", "iteration", "flow", "steps", "hints"];
 
-/// The members of `routing` in it.
+/// The members of `routing`.
 const ROUTING_MEMBERS: [&str; 5] =
     ["routing_kind", "loop_target", "success_values", "max_iterations", "can_further_iteration_help"];
 
@@ -225,7 +226,7 @@ fn decode_routing(routing: &Value) -> Result<Routing, Diagnostic> {
     let success_values = fields.strings("success_values")?;
     let max_iterations = fields.u53_or("max_iterations", DEFAULT_MAX_ITERATIONS)?;
     let can_further_iteration_help = fields.bool_or("can_further_iteration_help", true)?;
-    // It is configuration: a misspelt `loop_target` would let every status pass.
+    // This is configuration: with a misspelt `loop_target` every status would pass.
     fields.refuse_others(&ROUTING_MEMBERS)?;
     let routing = Routing { kind, loop_target, success_values, max_iterations, can_further_iteration_help };
     routing.check()?;

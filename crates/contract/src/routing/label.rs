@@ -1,6 +1,6 @@
-//! Labelled statuses: which colons of a line end a label, and what the value after one means.
+//! Labelled statuses: finds the colons of a line that end a label, and interprets the values after them.
 //!
-//! ASCII scanners that start from the colon, because a text has few of them.
+//! The scanners work on ASCII and start from the colon, because a text has few colons.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -8,22 +8,22 @@ use alloc::string::String;
 
 use super::scan::has;
 
-/// A status as it was read.
+/// A status that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stated {
-    /// `NOT X` and `NOT YET X`: never a success.
+    /// True for `NOT X` and `NOT YET X`, which are never a success.
     pub(super) negated: bool,
     /// The word, as written.
     pub(super) word: String,
 }
 
 impl Stated {
-    /// Whether both are the same status, ignoring case.
+    /// True if both are the same status, ignoring case.
     pub(super) fn agrees_with(&self, other: &Stated) -> bool {
         self.negated == other.negated && self.word.eq_ignore_ascii_case(&other.word)
     }
 
-    /// What statuses that agree have in common.
+    /// A key that is equal for statuses that agree.
     pub(super) fn key(&self) -> (bool, String) {
         (self.negated, self.word.to_ascii_lowercase())
     }
@@ -34,14 +34,14 @@ impl Stated {
     }
 }
 
-/// What follows a status label.
+/// The value after a status label.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Value {
     /// A status.
     Status(Stated),
-    /// A template that was echoed: `VERIFIED | UNVERIFIED`, `<status>`.
+    /// An echoed template: `VERIFIED | UNVERIFIED`, `<status>`.
     Template,
-    /// No word at all.
+    /// No word.
     Nothing,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Value {
 pub(super) enum Label {
     /// `Status: …`.
     Status(Value),
-    /// `Can further iteration help: …`, and whether its value is no.
+    /// `Can further iteration help: …`; `denied` is true if its value is no.
     Help { denied: bool },
 }
 
@@ -58,7 +58,7 @@ pub(super) enum Label {
 pub(super) fn labels(line: &str) -> impl Iterator<Item = Label> {
     colons(line).filter_map(|(before, after)| {
         let before = before.trim_ascii_end().trim_end_matches(is_markup).trim_ascii_end();
-        // Most colons end no label; the last letter shows it.
+        // Most colons end no label; the last letter before the colon is a quick check.
         match before.as_bytes().last()? {
             b's' | b'S' if ends_with_label(before, is_status) => Some(Label::Status(value(after))),
             b'p' | b'P' if ends_with_label(before, is_help) => {
@@ -81,18 +81,18 @@ fn denies(value: &Value) -> bool {
     matches!(value, Value::Status(Stated { negated: false, word }) if is_no(word))
 }
 
-/// Whether a value of the help label means no.
+/// True if a value of the help label means no.
 pub(super) fn is_no(word: &str) -> bool {
     word.eq_ignore_ascii_case("no") || word.eq_ignore_ascii_case("false")
 }
 
-/// Each colon of a line: what stands before it, what after.
+/// Each colon of a line, as the text before it and the text after it.
 fn colons(line: &str) -> impl Iterator<Item = (&str, &str)> {
     let line = if has(line, b':') { line } else { "" };
     line.match_indices(':').filter_map(|(at, _)| Some((line.get(..at)?, line.get(at + 1..)?)))
 }
 
-/// The length of a label at the end of a text, if one stands there.
+/// The length of a label at the end of a text, if there is one.
 type LabelEnd = fn(&str) -> Option<usize>;
 
 fn is_status(text: &str) -> Option<usize> {
@@ -104,12 +104,12 @@ fn is_help(text: &str) -> Option<usize> {
     spellings.iter().find(|label| ends_with_ignoring_case(text, label)).map(|label| label.len())
 }
 
-/// Whether `text` is the label of [`is_status`], in any case.
+/// True if `text` is the label of [`is_status`], ignoring case.
 pub(super) fn names_status(text: &str) -> bool {
     text.eq_ignore_ascii_case("status")
 }
 
-/// Whether `text` is a label of [`is_help`], in any case.
+/// True if `text` is a label of [`is_help`], ignoring case.
 pub(super) fn names_help(text: &str) -> bool {
     is_help(text) == Some(text.len())
 }
@@ -119,7 +119,8 @@ fn ends_with_ignoring_case(text: &str, end: &str) -> bool {
     start.and_then(|start| text.get(start..)).is_some_and(|tail| tail.eq_ignore_ascii_case(end))
 }
 
-/// Whether a label ends here and is not the end of a longer name: `Exit status` and `http_status` are other labels.
+/// True if the text ends with a label that is not the end of a longer name: `Exit status` and `http_status` are other
+/// labels.
 fn ends_with_label(before: &str, label: LabelEnd) -> bool {
     let Some(length) = label(before) else { return false };
     let prefix = before.get(..before.len() - length).unwrap_or_default().trim_end_matches(is_markup);
@@ -131,7 +132,7 @@ fn ends_with_label(before: &str, label: LabelEnd) -> bool {
     }
 }
 
-/// Markup around a word.
+/// True for markup around a word.
 const fn is_markup(scalar: char) -> bool {
     matches!(scalar, '*' | '_' | '"' | '\'' | '`')
 }
@@ -155,7 +156,7 @@ pub(super) fn value(text: &str) -> Value {
     Value::Status(Stated { negated, word: stated.to_owned() })
 }
 
-/// `NOT X`, `NOT YET X`: what is denied, and what follows.
+/// Reads `NOT X` or `NOT YET X`: the denied word, and the text after it.
 fn negation<'a>(first: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
     if !first.eq_ignore_ascii_case("not") {
         return None;
@@ -173,8 +174,8 @@ fn next_word(text: &str) -> Option<(&str, &str)> {
     if start.len() < text.len() { word(start) } else { None }
 }
 
-/// The word at the beginning of `text`, and what follows. A letter of any script that touches it belongs to it, so that
-/// the whole word is compared and never a part.
+/// The word at the beginning of `text`, and the text after it. Adjacent letters of any script belong to the word, so
+/// that the whole word is compared and never a part of it.
 fn word(text: &str) -> Option<(&str, &str)> {
     text.starts_with(|first: char| first.is_ascii_alphabetic()).then_some(())?;
     let end = text.find(|scalar: char| !is_word_part(scalar)).unwrap_or(text.len());
@@ -183,12 +184,12 @@ fn word(text: &str) -> Option<(&str, &str)> {
     Some((bare, text.get(bare.len()..)?))
 }
 
-/// Whether a scalar can stand inside a word.
+/// True if a scalar can be inside a word.
 pub(super) fn is_word_part(scalar: char) -> bool {
     scalar == '_' || scalar == '-' || scalar.is_alphanumeric()
 }
 
-/// Whether a word is followed by `|`, `/` or `or` and another word.
+/// True if a word is followed by `|`, `/` or `or` and another word.
 pub(super) fn goes_on_with_alternative(after: &str) -> bool {
     let after = after.trim_start_matches(is_dress);
     let other = after.strip_prefix(['|', '/']).or_else(|| {

@@ -1,4 +1,4 @@
-//! The decision table: the first row that holds decides, and the audit states why the earlier ones did not.
+//! The decision table: the first row that matches decides, and the audit states why the earlier ones did not match.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
@@ -16,24 +16,25 @@ use crate::digest::Digest;
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
 
-/// Why a signal is what it is: the row of the decision table that fired, and why the rows before it did not. Written into
-/// hand-offs as `routing_audit`. Source: CONTRACTS 1.4.
+/// The reason for a signal: the row of the decision table that matched, and why the rows before it did not. Written
+/// into hand-offs as `routing_audit`. Source: CONTRACTS 1.4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {
-    /// The row of the decision table (CONTRACTS 1.4) that fired.
+    /// The row of the decision table (CONTRACTS 1.4) that matched.
     pub row: &'static str,
-    /// What made it fire.
+    /// The reason why it matched.
     pub fired_because: String,
-    /// The rows before it, each with the reason why it did not fire.
+    /// The rows before it, each with the reason why it did not match.
     pub passed_over: Vec<(&'static str, Cow<'static, str>)>,
-    /// Row 1b held as well: the hint that named an unknown step.
+    /// The hint that named an unknown step, if row 1b matched too.
     pub unknown_hint: Option<String>,
     /// SHA-256 of the whole input, as compact JSON in the order of its members.
     pub input_digest: Digest,
 }
 
 impl Audit {
-    /// The audit as it is kept in a hand-off: `row, fired_because, passed_over, unknown_hint?, input_digest`.
+    /// The audit in the form that a hand-off contains:
+    /// `row, fired_because, passed_over, unknown_hint?, input_digest`.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let passed: Object =
@@ -55,7 +56,7 @@ impl Audit {
 const ROWS: [&str; 10] = ["1", "1a", "1b", "2", "3", "4", "5", "6", "7", "8"];
 
 impl Audit {
-    /// Reads what [`Audit::to_value`] wrote; `None` if it is something else.
+    /// Reads the output of [`Audit::to_value`]; `None` for any other value.
     #[must_use]
     pub fn from_value(value: &Value) -> Option<Audit> {
         let text = |name| value.get(name).and_then(Value::as_str);
@@ -76,16 +77,17 @@ impl Audit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resolution {
-    /// What happens next.
+    /// The decision.
     pub signal: Signal,
-    /// Why.
+    /// The reason.
     pub audit: Audit,
 }
 
-/// Turns a hand-off text and its routing configuration into one decision. The same input gives the same signal.
+/// Derives one decision from a hand-off text and its routing configuration. The same input always gives the same
+/// signal.
 ///
 /// # Errors
-/// `ROUTING_INVALID` if the routing is a microloop that nothing could end, or waits for an empty status.
+/// `ROUTING_INVALID` if the routing is a microloop without an end, or expects an empty status.
 pub fn resolve(input: &Input) -> Result<Resolution, Diagnostic> {
     if let Some(routing) = &input.routing {
         routing.check().map_err(|refusal| refusal.inside("/routing"))?;
@@ -101,17 +103,17 @@ pub fn resolve(input: &Input) -> Result<Resolution, Diagnostic> {
     Ok(table.decide())
 }
 
-/// What is known about the status the step was waited for.
+/// The expected status, as far as the text states it.
 enum Outcome {
     /// A status was read.
     Read { success: bool, inferred: bool, shown: String },
     /// Labelled statuses differ.
     Conflict(String),
-    /// No status, or none that is clear.
+    /// No status, or no clear one.
     Unclear,
 }
 
-/// The row that fired.
+/// The row that matched.
 struct Fired {
     row: &'static str,
     because: String,
@@ -124,7 +126,7 @@ impl Fired {
     }
 }
 
-/// The table, with the rows that did not hold so far.
+/// The table, with the rows that did not match so far.
 struct Table<'a> {
     input: &'a Input,
     reading: &'a Reading<'a>,
@@ -159,7 +161,7 @@ impl Table<'_> {
         self.close(fired, unknown)
     }
 
-    /// Whether anything that the text says would count.
+    /// True if any part of the text would count.
     fn is_read(&self) -> bool {
         let waits_for_status = || {
             let routing = self.input.routing.as_ref();
@@ -169,7 +171,7 @@ impl Table<'_> {
         self.input.hints || (self.input.stated.is_none() && waits_for_status())
     }
 
-    /// Row 8, for a text of which a part is missing.
+    /// Row 8, for a text that is incomplete.
     fn cut(mut self) -> Resolution {
         for row in ["1", "1a", "1b", "2", "3", "4", "5", "6", "7"] {
             self.pass(row, "the text is cut");
@@ -197,7 +199,7 @@ impl Table<'_> {
         self.passed.push((row, why.into()));
     }
 
-    /// The hints that differ, with a flow only where it is another one.
+    /// The distinct hints. The flow is kept only if it is another one.
     fn distinct_hints(&self) -> Vec<Hint> {
         let hints = self.findings.hints.iter().map(|hint| {
             let flow = hint.flow.clone().filter(|_| hint.flow != self.input.flow);
@@ -207,8 +209,8 @@ impl Table<'_> {
         hints.filter(|hint| seen.insert(hint.clone())).collect()
     }
 
-    /// Whether the names of the steps are known, and this name is not among them. Once the current flow is known, a step of
-    /// another flow is none of its steps unless it is listed as `flow/step`.
+    /// True if the names of the steps are known and do not include this name. If the current flow is known, a step of
+    /// another flow has to be listed as `flow/step`.
     fn is_unknown(&self, hint: &Hint) -> bool {
         let elsewhere = hint.flow.is_some() && self.input.flow.is_some();
         let name = if elsewhere { hint.shown() } else { hint.step_id.clone() };
@@ -276,7 +278,7 @@ impl Table<'_> {
         }
     }
 
-    /// Rows 4 to 6, for a status that is no success.
+    /// Rows 4 to 6, for a status that is not a success.
     fn not_reached(&mut self, routing: &Routing, inferred: bool) -> Fired {
         let iteration = self.input.iteration;
         let max = routing.max_iterations;
@@ -298,7 +300,7 @@ impl Table<'_> {
         Fired::new("6", because, Signal::new(Decision::Loop, reason, sure(inferred)))
     }
 
-    /// Row 8: a status is waited for, and it is unclear or conflicting.
+    /// Row 8: a status is expected, and it is unclear or conflicting.
     fn unclear(&mut self, outcome: &Outcome) -> Fired {
         self.pass("7", "a status is waited for");
         let (reason, because) = match outcome {
@@ -322,7 +324,7 @@ impl Table<'_> {
         Outcome::Conflict(distinct.map(Stated::shown).collect::<Vec<_>>().join(", "))
     }
 
-    /// Reads a status from unlabelled words: exactly one expected value, always affirmed or always denied.
+    /// Infers a status from unlabelled words: exactly one expected value, which is always affirmed or always denied.
     fn inferred(&self, expected: &[&str]) -> Outcome {
         let values = Values::of(expected);
         let mut found: Option<(&str, bool)> = None;
@@ -367,7 +369,7 @@ const fn how(inferred: bool) -> &'static str {
     if inferred { ", inferred from unlabelled words" } else { "" }
 }
 
-/// The values that count as success, each once.
+/// The distinct values that count as success.
 fn expected_values(routing: &Routing) -> Vec<&str> {
     if routing.success_values.is_empty() {
         return routing.loop_target.as_deref().into_iter().collect();
@@ -386,10 +388,10 @@ fn is_among(word: &str, values: &[&str]) -> bool {
     values.iter().any(|value| value.eq_ignore_ascii_case(word))
 }
 
-/// So many values are looked for one by one before a line is read with care.
+/// Up to this number of values, a quick check for each value precedes the careful reading of a line.
 const FEW_VALUES: usize = 8;
 
-/// The expected values, sorted without their case. A text is read once, however many there are.
+/// The expected values in lower case, sorted. A text is read once for any number of values.
 struct Values<'v>(Vec<(String, &'v str)>);
 
 impl<'v> Values<'v> {
@@ -399,8 +401,8 @@ impl<'v> Values<'v> {
         Values(values)
     }
 
-    /// Where one of the values stands in a line as a whole word, and whether it is denied there. A place in a list of alternatives is an
-    /// echoed template and no mention.
+    /// The occurrences of the values in a line as whole words, each with whether it is denied. A value in a list of
+    /// alternatives is an echoed template and does not count.
     fn mentions(&self, line: &str) -> Vec<(&'v str, bool)> {
         let mut mentions = Vec::new();
         if !self.may_stand_in(line) {
@@ -423,13 +425,14 @@ impl<'v> Values<'v> {
         mentions
     }
 
-    /// Whether a value can stand in `line` at all: a cheap test where there are few.
+    /// A quick check whether `line` may contain a value. Only used for few values.
     fn may_stand_in(&self, line: &str) -> bool {
         let pair = |value: &str| value.as_bytes().first_chunk().is_none_or(|pair| has_pair(line, *pair));
         self.0.len() > FEW_VALUES || self.0.iter().any(|(_, value)| pair(value))
     }
 
-    /// Calls `found` with each value that `text` begins with, ignoring case: the values that may be it get fewer with each byte.
+    /// Calls `found` with each value that `text` begins with, ignoring case. Each byte narrows the range of
+    /// candidates.
     fn at_start_of(&self, text: &str, mut found: impl FnMut(&'v str)) {
         let mut left = self.0.as_slice();
         for (place, byte) in text.bytes().enumerate() {
@@ -438,7 +441,7 @@ impl<'v> Values<'v> {
             let start = left.partition_point(|value| here(value) < Some(byte));
             let end = left.partition_point(|value| here(value) <= Some(byte));
             left = left.get(start..end).unwrap_or_default();
-            // The shortest comes first, and each value once.
+            // The shortest candidate comes first, and each value is found once.
             match left.first() {
                 None => return,
                 Some((lower, value)) if lower.len() == place + 1 => found(value),
@@ -455,7 +458,7 @@ fn is_alternative(before: &str, after: &str) -> bool {
         || label::goes_on_with_alternative(after)
 }
 
-/// Whether the words before are `not` or `not yet`.
+/// True if the words before are `not` or `not yet`.
 fn is_denied(before: &str) -> bool {
     let before = before.trim_end_matches(|scalar: char| !label::is_word_part(scalar) && scalar != '.');
     let last = last_word(before);

@@ -1,9 +1,9 @@
-//! Whether a text has a character or a pair of them: a cheap test, so that most lines need no careful one.
+//! Quick checks whether a text has a character or a pair of characters, so that most lines need no careful reading.
 
-/// Bytes looked at together: wide enough for a compiler to use its widest registers.
+/// Bytes that are checked together: wide enough for the widest registers of a compiler's target.
 const BLOCK: usize = 32;
 
-/// Whether `pair` stands somewhere in `text`, ignoring ASCII case.
+/// True if `text` contains `pair`, ignoring ASCII case.
 pub(super) fn has_pair(text: &str, pair: [u8; 2]) -> bool {
     let pair = pair.map(|byte| byte.to_ascii_lowercase());
     let left = text.as_bytes();
@@ -14,13 +14,13 @@ pub(super) fn has_pair(text: &str, pair: [u8; 2]) -> bool {
     blocks.any(|(left, right)| any_is(pair, left.iter().zip(right))) || any_is(pair, rest)
 }
 
-/// Whether the ASCII character `byte` stands somewhere in `text`.
+/// True if `text` contains the ASCII character `byte`.
 pub(super) fn has(text: &str, byte: u8) -> bool {
     let mut blocks = text.as_bytes().chunks(BLOCK);
     blocks.any(|block| block.iter().fold(false, |found, there| found | (*there == byte)))
 }
 
-/// Without an early exit, so that it becomes a few wide instructions.
+/// Has no early exit, so that it compiles to a few wide instructions.
 fn any_is<'a>([first, second]: [u8; 2], sides: impl Iterator<Item = (&'a u8, &'a u8)>) -> bool {
     let is_pair =
         |left: &u8, right: &u8| (left.to_ascii_lowercase() == first) & (right.to_ascii_lowercase() == second);

@@ -1,4 +1,4 @@
-//! The signal: one decision, its two wire forms, and the words that other systems use for it.
+//! The signal: one decision, its two wire forms, and the words of other systems for it.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,16 +8,16 @@ use crate::decode::{Fields, null_or_string};
 use crate::error::Diagnostic;
 use crate::json::{CompactObject, Number, Object, Value};
 
-/// What happens next.
+/// The decision about what happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Decision {
-    /// Go on to the next step: `advance`, `proceed`.
+    /// Continue with the next step: `advance`, `proceed`.
     Advance,
-    /// Not done, run again: `loop`, `rerun`.
+    /// Not done; run again: `loop`, `rerun`.
     Loop,
-    /// Cannot go on: `terminate`, `blocked`.
+    /// Cannot continue: `terminate`, `blocked`.
     Terminate,
     /// Go to the named step: `branch`, `route`.
     Branch,
@@ -49,7 +49,7 @@ impl Decision {
         }
     }
 
-    /// Every word that is read as this decision: the two forms', then the aliases.
+    /// Every word that is read as this decision: those of the two forms, then the aliases.
     pub(crate) const fn words(self) -> &'static [&'static str] {
         match self {
             Decision::Advance => &["advance", "proceed", "continue", "next"],
@@ -59,7 +59,7 @@ impl Decision {
         }
     }
 
-    /// Reads either form's word or an alias, in any case.
+    /// Reads a word of either form or an alias, ignoring case.
     #[must_use]
     pub fn parse(word: &str) -> Option<Decision> {
         let means =
@@ -68,15 +68,17 @@ impl Decision {
     }
 }
 
-/// Where a branch leads.
+/// The target of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Route {
-    /// The flow, or `None` for the same one. Never empty, without `/`.
+    /// The flow, or `None` for the same flow. Never empty, and without `/`.
     pub flow: Option<String>,
-    /// The step, or the route's name where a flow gives its routes names. Never empty; without `/` when there is no flow.
+    /// The step, or the name of the route if the flow names its routes. Never empty, and without `/` if there is no
+    /// flow.
     pub step_id: String,
-    /// Members that this contract does not know, in the order read. Only the resolver's form, an object, can carry them.
+    /// Members that this contract does not know, in the order in which they were read. Only the resolver's form, an
+    /// object, can have them.
     pub unknown: Object,
 }
 
@@ -96,7 +98,7 @@ impl Route {
         })
     }
 
-    /// Whether the step alone is read again as the step: one with a `/` would be read as a flow and a step.
+    /// True if the step alone is read as the same step. A step with a `/` would be read as a flow and a step.
     pub(crate) fn can_leave_out_its_flow(&self) -> bool {
         !self.step_id.contains('/')
     }
@@ -114,9 +116,10 @@ impl Route {
 
 /// One decision with its reason: the resolver's output, and a member of a hand-off.
 ///
-/// On the wire it has two forms with one meaning: [`Signal::orchestrator`] inside a hand-off, [`Signal::resolver`] as the
-/// resolver's output. [`Signal::decode`] reads both, and the aliases of other systems. A branch always names its step.
-/// Source: seeds 0 and 1, CONTRACTS 1.1; schemas `routing-signal` and `routing-signal-resolver`.
+/// The signal has two wire forms with the same meaning: [`Signal::orchestrator`] inside a hand-off,
+/// [`Signal::resolver`] as the resolver's output. [`Signal::decode`] reads both, and the aliases of other systems. A
+/// branch always names its step. Source: seeds 0 and 1, CONTRACTS 1.1; schemas `routing-signal` and
+/// `routing-signal-resolver`.
 ///
 /// ```
 /// use envoi_contract::{json::Value, routing::Signal};
@@ -132,24 +135,24 @@ impl Route {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Two signals are equal when they mean the same. The word that was read (`raw_decision`) is provenance and does not count.
+/// Two signals are equal if they have the same meaning. `raw_decision`, the word that was read, is not compared.
 #[derive(Clone, Debug)]
 pub struct Signal {
-    /// What happens next.
+    /// The decision.
     pub decision: Decision,
-    /// The word that was read, if it was not the one inside a hand-off.
+    /// The word that was read, if it differs from the word inside a hand-off.
     pub raw_decision: Option<String>,
     /// The step to go to, if one is named.
     pub next_step_id: Option<String>,
-    /// Where a branch leads.
+    /// The target of a branch.
     pub route: Option<Route>,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
-    /// Confidence from 0 to 1, with its digits as written. 0.7 is ambiguous, 1.0 an explicit instruction.
+    /// Confidence from 0 to 1, with its digits as written. 0.7 means ambiguous, 1.0 an explicit instruction.
     pub confidence: Number,
     /// Whether a person should check it first.
     pub needs_human: bool,
-    /// Members that this contract does not know, in the order read.
+    /// Members that this contract does not know, in the order in which they were read.
     pub unknown: Object,
 }
 
@@ -165,7 +168,7 @@ impl PartialEq for Signal {
 
 impl Eq for Signal {}
 
-/// The signal of a step that gives none: go on, with a reason that names the missing signal.
+/// The signal of a step without one: advance, with a reason that states that the signal is missing.
 impl Default for Signal {
     fn default() -> Signal {
         Signal::new(Decision::Advance, "No routing signal given", "0.7")
@@ -173,7 +176,8 @@ impl Default for Signal {
 }
 
 impl Signal {
-    /// A signal without target. `confidence` is a number token in 0 to 1; another text counts as `0.7`, ambiguous.
+    /// A signal without a target. `confidence` is a number token from 0 to 1; any other text is replaced by `0.7`,
+    /// which means ambiguous.
     #[must_use]
     pub fn new(decision: Decision, reason: impl Into<String>, confidence: &'static str) -> Signal {
         let confidence =
@@ -195,7 +199,7 @@ impl Signal {
     /// Only `decision` is required. A missing `reason` is empty, a missing `confidence` 0.7.
     ///
     /// # Errors
-    /// `ROUTING_SIGNAL_INVALID`: an unknown word, a wrong type, a confidence outside 0 to 1, a branch that names no step.
+    /// `ROUTING_SIGNAL_INVALID`: an unknown word, a wrong type, a confidence outside 0 to 1, a branch without a step.
     pub fn decode(value: &Value) -> Result<Signal, Diagnostic> {
         let mut fields = Fields::of(value, ROUTING_SIGNAL_INVALID)?;
         let word = fields.required_string("decision")?;
@@ -212,7 +216,7 @@ impl Signal {
         signal.targeted()
     }
 
-    /// Completes a branch's target from the half that is given.
+    /// Completes a branch's target if only one of step and route is given.
     fn targeted(mut self) -> Result<Signal, Diagnostic> {
         if self.decision != Decision::Branch {
             return Ok(self);
@@ -226,7 +230,7 @@ impl Signal {
         Ok(self)
     }
 
-    /// The signal as a hand-off can hold it: there a route is a name, which carries no further members.
+    /// The signal as a hand-off can contain it. A route is a name there, which cannot have further members.
     pub(crate) fn for_handoff(mut self) -> Self {
         if let Some(route) = &mut self.route {
             route.unknown = Object::new();
@@ -245,7 +249,7 @@ impl Signal {
         self.with_unknown(members)
     }
 
-    /// The form inside a hand-off, on one line: `orchestrator(None)` without a tree of it.
+    /// The form inside a hand-off, on one line. Equals `orchestrator(None)`, but builds no tree.
     #[must_use]
     pub fn compact(&self) -> String {
         let mut out = String::new();
@@ -266,7 +270,7 @@ impl Signal {
         object.end();
     }
 
-    /// Whether [`Signal::decode`] would read what [`Signal::orchestrator`] writes.
+    /// Checks that [`Signal::decode`] would accept the output of [`Signal::orchestrator`].
     ///
     /// # Errors
     /// As [`Signal::decode`].
@@ -365,7 +369,7 @@ fn decode_route_object(route: &Value) -> Result<Route, Diagnostic> {
     let flow = fields.take("flow").map_or(Ok(None), |flow| null_or_string(&fields, "flow", flow))?;
     let step_id = fields.required_string("step_id")?;
     let name = flow.as_ref().map_or_else(|| step_id.clone(), |flow| format!("{flow}/{step_id}"));
-    // Both forms must mean the same: a name that the string form reads differently is refused.
+    // Both forms must have the same meaning, so a name that the string form would read differently is refused.
     let read =
         Route::parse(&name).filter(|read| read.flow == flow && read.step_id == step_id).ok_or_else(|| {
             Diagnostic::of_value(ROUTING_SIGNAL_INVALID, "", "names without `/`, not empty", route)

@@ -1,4 +1,4 @@
-//! What vectors cannot express: audits, what only the engine may state, and that reading is total.
+//! Tests that vectors cannot express: audits, members that only the engine may set, and that reading never fails.
 
 use std::format;
 use std::string::{String, ToString};
@@ -46,8 +46,8 @@ fn the_audit_names_each_row_up_to_the_one_that_fired() {
     }
 }
 
-/// A text of 1 MiB with all statuses, hints or values different: each test here is over in a moment, or takes minutes where the search is
-/// not linear.
+/// A text of 1 MiB with distinct statuses, hints or values. Each test is fast, and would take minutes if the search
+/// were not linear.
 #[test]
 fn many_different_statuses_hints_and_values_are_read_once() {
     let lines = |line: fn(usize) -> String| (0..50_000).map(line).collect::<Vec<_>>().join("\n");
@@ -175,7 +175,7 @@ fn nothing_is_read_from_a_text_that_is_cut() {
         assert_eq!(signal.reason, "Handoff is cut, and nothing is read from it");
         assert!(signal.next_step_id.is_none() && audit.passed_over.len() == 9, "{audit:?}");
     }
-    // Where the text says nothing that counts, it does not matter.
+    // A cut text does not matter if nothing in the text would count.
     let stated = Input { stated: Some("VERIFIED".to_string()), hints: false, ..input("Status: UNVERIFIED") };
     let plain = Input { routing: Some(Routing::default()), hints: false, ..verified() };
     for unread in [stated, plain] {

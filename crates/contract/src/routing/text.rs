@@ -1,10 +1,10 @@
 //! Reads a hand-off text: the lines that count, their statuses and their routing hints.
 //!
-//! Fenced blocks and quoted lines quote others and do not count. A text that is one YAML or JSON block as a whole is the step's own,
-//! and its `status` counts. The decision table interprets the findings.
+//! Fenced blocks and quoted lines do not count, because they quote others. A text that is one YAML or JSON block as a
+//! whole is the step's own, and its `status` counts. The decision table interprets the findings.
 //!
-//! A hand-off in JSON is a quotation wherever it stands, also as the whole text: a step that prints its input hand-off states no
-//! status by that.
+//! A hand-off in JSON is always a quotation, even if it is the whole text: a step that prints its input hand-off does
+//! not state a status.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -21,17 +21,17 @@ pub(super) struct Findings {
     pub(super) statuses: Vec<Stated>,
     /// Hints, in order.
     pub(super) hints: Vec<Hint>,
-    /// Whether the text denies that further iteration can help.
+    /// True if the text denies that further iteration can help.
     pub(super) denies_help: bool,
 }
 
-/// The way in which a text is read.
+/// How a text is read.
 pub(super) enum Reading<'a> {
-    /// The lines that count, one by one.
+    /// The lines that count, read one by one.
     Lines(Vec<&'a str>),
-    /// One JSON object; its members count. Hints only if it was not fenced.
+    /// One JSON object whose members count. Hints count only if it was not fenced.
     Json { object: Object, body: &'a str, fenced: bool },
-    /// One fenced YAML block; its members at the margin count.
+    /// One fenced YAML block whose members at the left margin count.
     Yaml(&'a str),
 }
 
@@ -55,7 +55,7 @@ impl<'a> Reading<'a> {
         Reading::Lines(counted_lines(text))
     }
 
-    /// The findings in the text; without hints unless `with_hints`.
+    /// The findings in the text, without hints if `with_hints` is false.
     pub(super) fn findings(&self, with_hints: bool) -> Findings {
         let mut findings = Findings::default();
         match self {
@@ -66,7 +66,7 @@ impl<'a> Reading<'a> {
         findings
     }
 
-    /// The lines in which an unlabelled status may stand: those that count and are no template.
+    /// The lines that may contain an unlabelled status: those that count and are not templates.
     pub(super) fn prose(&self) -> impl Iterator<Item = &'a str> {
         let (lines, body) = match self {
             Reading::Lines(lines) => (lines.as_slice(), ""),
@@ -76,7 +76,7 @@ impl<'a> Reading<'a> {
         lines.iter().copied().chain(counted_lines(body)).filter(|line| !has_template(line))
     }
 
-    /// The lines that carry a counted status label or hint.
+    /// The lines with a counted status label or hint.
     fn telling_lines(&self) -> Vec<&'a str> {
         match self {
             Reading::Lines(lines) => lines.iter().copied().filter(|line| tells(line, true)).collect(),
@@ -132,7 +132,7 @@ fn tells(line: &str, with_hints: bool) -> bool {
     labelled || (with_hints && hints(line).next().is_some())
 }
 
-/// The lines that carry a counted status label or hint, for the summary of a long text.
+/// The lines with a counted status label or hint, for the summary of a long text.
 pub(crate) fn summary_lines(text: &str) -> Vec<&str> {
     Reading::of(text).telling_lines()
 }
@@ -152,7 +152,7 @@ fn only_block(whole: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// How a text that is one block is read, if the block is JSON or YAML.
+/// How a text of one block is read, if the block is JSON or YAML.
 fn fenced<'a>(info: &str, body: &'a str) -> Option<Reading<'a>> {
     let language = Cow::from(info.to_ascii_lowercase());
     let may_be = |names: &[&str]| language.is_empty() || names.contains(&language.as_ref());
@@ -183,7 +183,7 @@ fn looks_like_yaml(line: &str) -> bool {
     line.contains(':') && !name.is_empty() && name.bytes().all(plain)
 }
 
-/// The line of `body` in which the member `name` stands.
+/// The line of `body` with the member `name`.
 fn line_of_member<'a>(body: &'a str, name: &str) -> Option<&'a str> {
     let pointer = alloc::format!("/{}", json::escape_segment(name));
     let place = json::locate(body.as_bytes(), &pointer)?;
@@ -198,8 +198,8 @@ fn without_return(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// The lines that count: not fenced, not quoted, without the hand-offs in them. What stands before and behind a hand-off are
-/// lines of their own.
+/// The lines that count: not fenced, not quoted, and without the hand-offs in them. The texts before and after a
+/// hand-off are separate lines.
 fn counted_lines(text: &str) -> Vec<&str> {
     let mut counted = Vec::new();
     let mut handoffs = handoff::Finder::new(text);

@@ -1,4 +1,4 @@
-//! Contract 3: the state of a pipeline in its two forms, with what stands in it.
+//! Contract 3: the state of a pipeline in its two forms, with its parts.
 
 use super::member::{Body, Member, Message, Others, may, must};
 use super::shape::{
@@ -78,7 +78,7 @@ fn reason() -> Object {
     maybe_words(TerminalReason::ALL.iter().map(|reason| reason.word()))
 }
 
-/// A question that the pipeline waits with.
+/// A question for which the pipeline waits.
 pub(super) fn interrupt() -> Object {
     INTERRUPT.to_object()
 }

@@ -68,7 +68,7 @@ fn success_has_no_error() -> Object {
     when(succeeded, member("error", only("maxLength", 0_u64)))
 }
 
-/// A path that stays in the directory it is relative to.
+/// A path that stays inside the directory that it is relative to.
 fn path() -> Object {
     with(
         text(),

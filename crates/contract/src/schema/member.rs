@@ -1,4 +1,4 @@
-//! A message as a table of members, and the schema that follows from it.
+//! A message as a table of members, and the schema that is generated from it.
 
 use alloc::vec::Vec;
 
@@ -11,22 +11,22 @@ pub(super) struct Message {
     pub(super) title: &'static str,
     pub(super) description: &'static str,
     pub(super) body: Body,
-    /// What holds between members.
+    /// Rules between members.
     pub(super) rules: &'static [fn() -> Object],
 }
 
-/// What a document is made of.
+/// The content of a document.
 #[derive(Debug)]
 pub(super) enum Body {
     /// Members in the order in which they are written, and whether others are kept or refused.
     Object(&'static [Member], Others),
-    /// Those of the members that are named; others are kept.
+    /// Only the named members of the table; others are kept.
     Chosen(&'static [Member], &'static [&'static str]),
     /// Elements of one kind.
     List(fn() -> Object),
 }
 
-/// What becomes of members that are not in the table.
+/// The treatment of members that are not in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Others {
     Kept,
@@ -42,18 +42,18 @@ pub(super) struct Member {
     description: &'static str,
 }
 
-/// A member that must be there.
+/// A required member.
 pub(super) const fn must(name: &'static str, shape: fn() -> Object, description: &'static str) -> Member {
     Member { name, required: true, shape, description }
 }
 
-/// A member that may be missing.
+/// An optional member.
 pub(super) const fn may(name: &'static str, shape: fn() -> Object, description: &'static str) -> Member {
     Member { name, required: false, shape, description }
 }
 
 impl Message {
-    /// The schema without what only a whole document has.
+    /// The schema without the keywords that only a whole document has.
     pub(super) fn to_object(&self) -> Object {
         let mut schema = Object::from([
             ("title", Value::from(self.title)),

@@ -10,7 +10,7 @@ use super::shape::{
 use crate::json::{Object, Value};
 use crate::routing::{Decision, Kind};
 
-/// The signal in hand-offs; also the form for all that is read.
+/// The signal in hand-offs; also the form for all signals that are read.
 pub(super) const SIGNAL: Message = Message {
     title: "Routing signal, as a hand-off carries it",
     description: "One decision about what happens next, with its reason. Ours have all six members and the first four words of \

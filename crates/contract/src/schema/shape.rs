@@ -1,19 +1,19 @@
-//! What a member may be, in the words of JSON Schema.
+//! The shapes of members, as JSON Schema.
 
 use alloc::format;
 use alloc::vec::Vec;
 
 use crate::json::{Number, Object, Value};
 
-/// RFC 3339 up to the seconds' fraction: only days that there are.
+/// RFC 3339 up to the fraction of the seconds; only existing days match.
 const CLOCK: &str = "^(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)\
                      |02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]\
                      |[13579][26])00)-02-29)[Tt ](?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:[.][0-9]+)?";
 
-/// The offset from UTC; also the doubled one that a source system writes.
+/// The offset from UTC, including the doubled form of one source system.
 const OFFSET: &str = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]|[+]00:00[Zz])";
 
-/// `shape` with its description, unless that stands where it refers to.
+/// `shape` with a description. A description in `shape` itself takes precedence.
 pub(super) fn described(description: &str, shape: Object) -> Object {
     let mut schema = Object::from([("description", Value::from(description))]);
     for (keyword, value) in shape {
@@ -30,12 +30,12 @@ pub(super) fn properties<const N: usize>(members: [(&str, &str, Object); N]) -> 
         .collect()
 }
 
-/// One keyword.
+/// A schema with one keyword.
 pub(super) fn only(keyword: &str, value: impl Into<Value>) -> Object {
     Object::from([(keyword, value.into())])
 }
 
-/// `shape` with one keyword more.
+/// `shape` with one more keyword.
 pub(super) fn with(mut shape: Object, keyword: &str, value: impl Into<Value>) -> Object {
     shape.insert(keyword, value.into());
     shape
@@ -51,7 +51,7 @@ fn or_null(name: &str) -> Object {
     only("type", Value::from(Vec::from([name, "null"])))
 }
 
-/// What stands in `$defs`.
+/// A reference to a part in `$defs`.
 pub(super) fn part(name: &str) -> Object {
     only("$ref", format!("#/$defs/{name}"))
 }
@@ -66,12 +66,12 @@ pub(super) fn maybe_part(name: &str) -> Object {
     any_of([part(name), of_type("null")])
 }
 
-/// A part or null; `$defs` has the part.
+/// A time or null; `$defs` has the time.
 pub(super) fn maybe_time() -> Object {
     maybe_part("time")
 }
 
-/// Anything.
+/// Any value.
 pub(super) fn free() -> Object {
     Object::new()
 }
@@ -88,7 +88,7 @@ pub(super) fn filled_text() -> Object {
     with(text(), "minLength", 1_u64)
 }
 
-/// A string with something in it that is not ASCII white space.
+/// A string with at least one character that is not ASCII white space.
 pub(super) fn telling_text() -> Object {
     with(text(), "pattern", "[^ \\t\\n\\f\\r]")
 }
@@ -97,7 +97,7 @@ pub(super) fn flag() -> Object {
     of_type("boolean")
 }
 
-/// A truth value that is false when it is not there.
+/// A boolean; false when absent.
 pub(super) fn flag_or_false() -> Object {
     with(flag(), "default", false)
 }
@@ -106,13 +106,13 @@ pub(super) fn maybe_flag() -> Object {
     or_null("boolean")
 }
 
-/// An integer that every reader of JSON holds exactly.
+/// An integer that every JSON reader represents exactly.
 pub(super) fn count() -> Object {
     let whole = with(of_type("integer"), "minimum", 0_u64);
     with(whole, "maximum", crate::json::MAX_U53)
 }
 
-/// A count with its default.
+/// A count with a default.
 pub(super) fn count_or(default: u64) -> Object {
     with(count(), "default", default)
 }
@@ -123,7 +123,7 @@ pub(super) fn share() -> Object {
     with(bounded, "default", Number::parse("0.7").map(Value::Number))
 }
 
-/// Free-form members.
+/// An object with any members.
 pub(super) fn object() -> Object {
     of_type("object")
 }
@@ -169,30 +169,30 @@ pub(super) fn maybe_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Objec
     only("enum", Value::Array(words.collect()))
 }
 
-/// The times that are passed on as they are.
+/// Times that are kept as texts.
 pub(super) fn time() -> Object {
     let description = "RFC 3339; any offset and precision, even none.";
     described(description, with(text(), "pattern", format!("{CLOCK}{OFFSET}?$")))
 }
 
-/// The times that are moments.
+/// Times that denote a moment.
 pub(super) fn moment() -> Object {
     let description = "RFC 3339 with its offset, from year 0 to year 9999 in UTC.";
     described(description, with(text(), "pattern", format!("{CLOCK}{OFFSET}$")))
 }
 
-/// `rule`, where `condition` holds.
+/// `rule`, if `condition` holds.
 pub(super) fn when(condition: Object, rule: Object) -> Object {
     Object::from([("if", Value::Object(condition)), ("then", Value::Object(rule))])
 }
 
-/// The member `name` is there and has this shape.
+/// The member `name` is present and has this shape.
 pub(super) fn has(name: &str, shape: Object) -> Object {
     let required = only("required", Value::from(Vec::from([name])));
     with(required, "properties", only(name, shape))
 }
 
-/// The member `name` has this shape if it is there.
+/// The member `name` has this shape if it is present.
 pub(super) fn member(name: &str, shape: Object) -> Object {
     only("properties", only(name, shape))
 }

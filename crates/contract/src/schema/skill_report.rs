@@ -1,4 +1,4 @@
-//! Contract 4: the report that a skill leaves.
+//! Contract 4: the report of a skill.
 
 use super::member::{Body, Message, Others, may, must};
 use super::shape::{flag, free, only, properties, text};

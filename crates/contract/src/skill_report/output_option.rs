@@ -1,9 +1,9 @@
-//! Which file a command names by `--output` (CONTRACTS 4).
+//! Finds the file that a command names with `--output` (CONTRACTS 4).
 //!
-//! A list is looked at word by word. A script is split into words as a shell does it, but nothing is expanded: a value counts
-//! only where it is literal. The engine cannot know what `"$dir/report.json"` will be, and a wrong guess would take some other
-//! file for the report. A relative path begins in the folder in which its command runs, which is followed as far as the text says
-//! it. It does not check whether the file exists or is a report.
+//! A list is examined word by word. A script is split into words as a shell does it, but nothing is expanded: only a
+//! literal value counts. The engine cannot know the value of `"$dir/report.json"`, and a wrong guess would take
+//! another file for the report. A relative path begins in the folder in which its command runs, and that folder is
+//! tracked as far as the script states it. It is not checked whether the file exists or is a report.
 
 mod place;
 mod walk;
@@ -18,24 +18,25 @@ use words::Word;
 /// The values of `--output` in a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputOption {
-    /// The path that is looked at: the last one that is named.
+    /// The path of the report: the last one that the command names.
     pub path: Option<String>,
-    /// Values that are not looked at, as they are written: those that are not literal, and those before the last one.
+    /// Values that are ignored, as written: those that are not literal, and those before the last one.
     pub ignored: Vec<String>,
-    /// The folders in which the path may begin, the most likely one first: relative to the folder of the command (empty: that one), or
-    /// absolute.
+    /// The folders in which the path may begin, the most likely one first. Each is relative to the folder of the
+    /// command (empty means that folder) or absolute.
     pub folders: Vec<String>,
-    /// What has changed the folder before, as it is written, such as `cd sub`. None for an absolute path.
+    /// The command that changed the folder before, as written, such as `cd sub`. `None` for an absolute path.
     pub change: Option<String>,
-    /// Whether the path may begin in a folder that is not known.
+    /// True if the path may begin in an unknown folder.
     pub is_unknown: bool,
-    /// Whether the option stands in a text that is not followed, because another program reads it than a shell that is started here.
+    /// True if the option is in a text that is not examined, because another program than a shell started here reads
+    /// it, or because a variable contains it.
     pub is_hidden: bool,
 }
 
 impl OutputOption {
-    /// Of several the last one counts, as most programs read it. If that is not literal, none does: an earlier one would be
-    /// the file of some other command.
+    /// The last value counts, as most programs read it. If it is not literal, none counts, because an earlier one
+    /// would be the file of another command.
     fn of(walk: Walk) -> OutputOption {
         let is_hidden = walk.has_missed_some();
         let mut found = walk.found;
@@ -59,27 +60,27 @@ impl OutputOption {
         OutputOption { path, ignored, folders, change, is_unknown, is_hidden }
     }
 
-    /// The paths at which the file may be, the most likely one first.
+    /// The possible paths of the file, the most likely one first.
     #[must_use]
     pub fn candidates(&self) -> Vec<String> {
         let Some(path) = &self.path else { return Vec::new() };
         self.folders.iter().map(|folder| place::below(folder, path)).collect()
     }
 
-    /// Whether the value looks like the path of a file, and not like the name of a format (`--output json`) or a stream.
+    /// True if the value looks like the path of a file, and not like a format (`--output json`) or a stream.
     #[must_use]
     pub fn names_a_file(&self) -> bool {
         self.path.as_deref().is_some_and(is_path_of_a_file)
     }
 }
 
-/// Whether it looks like the path of a file. `-` and the names of formats do not, nor does what stands for many things.
+/// True if the text looks like the path of a file. `-`, names of formats, and patterns for many files do not.
 fn is_path_of_a_file(path: &str) -> bool {
     path.contains(['/', '.']) && !path.contains(['{', '=']) && !path.starts_with("/dev/")
 }
 
-/// The values in a command that is a list. In a list that starts a shell with `-c`, the script is looked at too; the arguments
-/// behind it are what the script passes on.
+/// The values in a command that is a list. If the list starts a shell with `-c`, the script is examined too. The
+/// arguments after the script are those that it passes on.
 #[must_use]
 pub fn of_list(argv: &[String]) -> OutputOption {
     let mut walk = Walk::default();
@@ -95,7 +96,7 @@ pub fn of_script(script: &str) -> OutputOption {
     OutputOption::of(walk)
 }
 
-/// Whether it is the path that the engine assigns, which is looked at in any case.
+/// True for the path that the engine assigns, which is always read.
 fn is_the_assigned_path(word: &Word) -> bool {
     word.literal.is_none() && matches!(word.written.as_str(), "$ENVOI_REPORT" | "${ENVOI_REPORT}")
 }
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(of_script("w --output a").ignored, vec![""; 0]);
     }
 
-    /// A script, the paths at which its report may be, what changed the folder, and whether it may be elsewhere too.
+    /// A script, the paths at which its report may be, the change of the folder, and whether it may be elsewhere too.
     type Row = (&'static str, &'static [&'static str], Option<&'static str>, bool);
 
     #[test]
@@ -227,7 +228,7 @@ mod tests {
             ("echo 'cd sub; t --output r.json' | sh", &["sub/r.json"], Some("cd sub"), false),
             ("printf '%s\\n' 'cd sub' 't --output r.json' | bash -s", &["sub/r.json"], Some("cd sub"), false),
             ("printf 'cd sub\\nt --output r.json\\n' | sh -e", &["sub/r.json"], Some("cd sub"), false),
-            // Not made, or taken back.
+            // The change is not made, or is undone.
             ("echo 'cd sub' | cat; t --output r.json", &["r.json"], None, false),
             ("trap 'cd sub' EXIT; t --output r.json", &["r.json"], None, false),
             ("x | (cd sub; make); t --output r.json", &["r.json"], None, false),
@@ -246,7 +247,7 @@ mod tests {
             ("cat <<E\ncd sub\nE\nt --output r.json", &["r.json"], None, false),
             ("echo cd sub; t --output r.json", &["r.json"], None, false),
             ("# cd sub\nt --output r.json", &["r.json"], None, false),
-            // It may be either.
+            // Both folders are possible.
             ("make -C sub t --output r.json", &["sub/r.json", "r.json"], Some("make -C sub"), false),
             (
                 "npm --prefix=web run t -- --output r.json",
@@ -278,11 +279,11 @@ mod tests {
                 Some("cd sub"),
                 false,
             ),
-            // A function is called elsewhere.
+            // A function may be called in another folder.
             ("go() { t --output r.json; }; cd sub; go", &["r.json", "sub/r.json"], Some("cd sub"), false),
             ("go() { t --output r.json; }; (cd sub; go)", &["r.json", "sub/r.json"], Some("cd sub"), false),
             ("cd a; go() { t --output r.json; }; go", &["a/r.json", "r.json"], Some("cd a"), false),
-            // The folder is a value, or that of before the script.
+            // The folder is the value of a variable, or the one before the script.
             ("cd \"$D\"; t --output r.json", &["r.json"], Some("cd $D"), true),
             ("cd; t --output r.json", &["r.json"], Some("cd"), true),
             ("cd ~/x && t --output r.json", &["r.json"], Some("cd ~/x"), true),

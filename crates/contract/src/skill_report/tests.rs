@@ -1,4 +1,4 @@
-//! Which files are reports, and who wins when exit code and report differ.
+//! Tests which files are reports, and the verdict when exit code and report differ.
 
 use std::format;
 use std::string::ToString;
@@ -116,7 +116,7 @@ fn metrics_are_read_by_value() {
     assert_eq!(report.cost_usd(), Some("0.10"));
 }
 
-/// What a skill may leave in the place of its report that is none.
+/// Contents of a report file that are not valid reports.
 const MALFORMED: [(&str, &[u8]); 16] = [
     ("nothing in it", b""),
     ("not JSON", b"done\n"),
@@ -136,7 +136,7 @@ const MALFORMED: [(&str, &[u8]); 16] = [
     ("ok is null", br#"{"ok": null, "generatedAt": "t", "skillName": "s"}"#),
 ];
 
-/// Every end that is judged before the report, and its code.
+/// Every ending that takes precedence over the report, and its code.
 fn ends() -> [(Observed<'static>, Option<&'static str>); 6] {
     let ended = Observed { stderr: "boom", ..Observed::default() };
     [
@@ -184,7 +184,7 @@ fn refused_whatever_the_end(what: &str, left: Observed<'_>) {
             "{what}: the code stands beside the message: {message}"
         );
         assert_eq!(judge(&seen).report, None, "{what}");
-        // A text of unknown origin is no report of a plain command, and no word is lost about it.
+        // A text of unknown origin is not a report of a plain command, and is not mentioned.
         let unknown = failure(Observed { assigned: false, declared: false, ..seen });
         assert_eq!(unknown.map(|(code, _)| code).as_deref(), earlier, "{what}: {seen:?}");
     }

@@ -1,4 +1,4 @@
-//! The names by which a serializer knows what a newtype struct stands for.
+//! The names that tell a serializer the meaning of a newtype struct.
 
 /// The name of a text that is JSON.
 pub const JSON: &str = "envoi::json";

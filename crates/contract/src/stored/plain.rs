@@ -1,33 +1,33 @@
-//! Whether the JSON of a value comes back unchanged from a reader that is not the strict one.
+//! Checks whether the JSON of a value is read back unchanged by a reader that is not the strict one.
 //!
-//! Such a reader gives numbers as machine numbers, and does not go as deep. Everything else it keeps: the writer has escaped strings, and
-//! names differ. One pass over the text, without a tree.
+//! Such a reader converts numbers to machine numbers, and supports less depth. It keeps everything else, because the
+//! writer escapes strings and names are unique. The check is one pass over the text, without a tree.
 
 use crate::json::{MAX_BYTES, MAX_DEPTH};
 
-/// How deep a value may be where it stands within a row. The row's own depth is added to it.
+/// Largest depth of a value inside a row. The row's own depth is added to it.
 const MAX_DEPTH_WITHIN: usize = 64;
 
-/// The most digits of a number that every reader of JSON holds exactly, whatever stands before and after the point.
+/// Largest number of digits that every JSON reader represents exactly, with the decimal point in any position.
 const MAX_DIGITS: usize = 15;
 
-/// How the JSON of a value is to be written.
+/// How the JSON of a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As it is.
+    /// As the JSON itself.
     Itself,
     /// As a string.
     Text,
-    /// Not at all: the strict reader would refuse it.
+    /// Not at all, because the strict reader would refuse it.
     Refused,
 }
 
-/// Looks at `json`, which is written without spaces.
+/// Determines the form of `json`, which has no white space.
 pub(super) fn form(json: &str) -> Form {
     if json.len() > MAX_BYTES {
         return Form::Refused;
     }
-    // Without it, the JSON text of a string and a plain text would look the same.
+    // Otherwise the JSON text of a string and a plain text would look the same.
     let stands = json.starts_with(['{', '[']);
     let mut depth = 0_usize;
     let mut deepest = 0_usize;
@@ -57,7 +57,7 @@ pub(super) fn form(json: &str) -> Form {
     }
 }
 
-/// What follows the string that `bytes` are the inside of.
+/// The bytes after a string; `bytes` begin inside it.
 fn after_string(mut bytes: &[u8]) -> &[u8] {
     while let Some(at) = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
         let is_escape = bytes.get(at) == Some(&b'\\');
@@ -73,11 +73,13 @@ const fn is_of_number(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-')
 }
 
-/// Whether the number comes back as the same token: as an integer, or as the shortest text of a machine number. A number of few digits
-/// without an exponent is that, if it has no zeros that say nothing and is not so small that it would be written with an exponent.
+/// True if the number is read back as the same token: as an integer, or as the shortest text of a machine number.
+///
+/// A number with few digits and without an exponent qualifies if it has no superfluous zeros and is not so small that
+/// it would be written with an exponent.
 fn is_exact(first: u8, rest: &[u8]) -> bool {
     let digits = if first == b'-' { rest } else { &[] };
-    // Without its sign; the first digit of a positive number stands in `first`.
+    // The digits without the sign. The first digit of a positive number is in `first`.
     let (leading, tail) = match digits.split_first() {
         Some((leading, tail)) => (*leading, tail),
         None => (first, rest),
@@ -124,7 +126,7 @@ mod tests {
         ] {
             assert_eq!(form(&format!("{{\"a\":{token}}}")), Form::Text, "{token}");
         }
-        // Not numbers, but the inside of strings.
+        // The contents of strings, not numbers.
         assert_eq!(form(r#"["1e3 \" 1e3","\\",1]"#), Form::Itself);
         assert_eq!(form(r#"["\\",1e3]"#), Form::Text);
     }

@@ -16,18 +16,19 @@ use serde::{
     },
 };
 
-/// The row as the store keeps it, on one line, appended to `out`.
+/// Appends the row to `out`, on one line, in the form that the store keeps.
 ///
 /// # Errors
-/// What could not be read again is refused; `out` then has a part of it.
+/// A value that could not be read again is refused; `out` then contains a part of the row.
 pub fn kept(row: &impl Serialize, out: &mut String) -> Result<(), Unwritable> {
     write_row(row, out, Style::Kept)
 }
 
-/// The row as programs see it, on one line, appended to `out`.
+/// Appends the row to `out`, on one line, in the form that programs see.
 ///
 /// # Errors
-/// Rows that JSON cannot hold, such as ones with names that are no texts; `out` then has a part of it.
+/// The row cannot be written as JSON, for example because a name is not a text; `out` then contains a part of the
+/// row.
 pub fn shown(row: &impl Serialize, out: &mut String) -> Result<(), Unwritable> {
     write_row(row, out, Style::Shown)
 }
@@ -44,27 +45,27 @@ enum Style {
     Shown,
 }
 
-/// Writes what is serialized, without a tree of values.
+/// Writes serialized values directly, without a tree.
 struct Writer<'o> {
     out: &'o mut String,
     style: Style,
     next: Next,
-    /// Whether the last thing that was written is that there is no value.
+    /// True if the last value that was written is an absent one.
     wrote_none: bool,
 }
 
-/// What the next scalar is.
+/// The meaning of the next scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// What it says.
+    /// The scalar itself.
     Plain,
-    /// A text that is JSON already: contract values write themselves on one line.
+    /// A text that is already JSON: contract values write themselves on one line.
     Json,
     /// A number of milliseconds.
     Time,
 }
 
-/// Something cannot be written as JSON, or could not be read again.
+/// A value cannot be written as JSON, or could not be read again.
 #[derive(Debug)]
 pub struct Unwritable(String);
 
@@ -95,7 +96,7 @@ impl<'o> Writer<'o> {
         self.display(number)
     }
 
-    /// A value of the contracts, as its JSON.
+    /// Writes a contract value, given its JSON.
     fn value(&mut self, json: &str) -> Written {
         match if self.style == Style::Shown { Form::Itself } else { plain::form(json) } {
             Form::Itself => self.out.push_str(json),
@@ -109,7 +110,7 @@ impl<'o> Writer<'o> {
         Ok(())
     }
 
-    /// Opens an object or a list, within an object of one member if it is a variant with a name.
+    /// Opens an object or a list. A variant with a name is wrapped in an object with one member.
     fn open(&mut self, variant: Option<&'static str>, bracket: char) -> Group<'_, 'o> {
         if let Some(variant) = variant {
             self.out.push('{');
@@ -291,7 +292,7 @@ struct Group<'w, 'o> {
     writer: &'w mut Writer<'o>,
     is_first: bool,
     close: char,
-    /// It stands within an object that has its name.
+    /// True if it is wrapped in an object that has the variant's name.
     is_variant: bool,
 }
 
@@ -315,7 +316,7 @@ impl Group<'_, '_> {
         value.serialize(&mut *self.writer)
     }
 
-    /// A member of a struct. Readers take one that is missing for one without a value, so that it need not be kept.
+    /// Writes a member of a struct. Readers treat a missing member as absent, so an absent value need not be kept.
     fn field<T: ?Sized + Serialize>(&mut self, name: &str, value: &T) -> Written {
         let begin = self.writer.out.len();
         let was_first = self.is_first;
@@ -413,7 +414,7 @@ mod tests {
     use alloc::vec::Vec;
     use serde::Deserialize;
 
-    /// Every form that a row may have, whether or not an event has it today.
+    /// Every form that a row may have, even if no event uses it today.
     #[derive(Serialize)]
     enum Shape {
         Unit,

@@ -7,7 +7,7 @@ use core::fmt;
 use crate::envelope::InterruptKind;
 use crate::json::Value;
 
-/// The answer to a question is blank. The question stays open.
+/// The answer to a question is blank, so the question stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlankAnswer;
 
@@ -19,12 +19,12 @@ impl fmt::Display for BlankAnswer {
 
 impl core::error::Error for BlankAnswer {}
 
-/// The text to send for the submitted `values`: `userResponse` as it is, else `approvalNote` trimmed, else
-/// `[Denied by operator]` for `{"approved": false}`, else `[Approved by operator]`. Blank texts, and those that are no
-/// strings, are passed over.
+/// The text to send for the submitted `values`: `userResponse` unchanged, else `approvalNote` trimmed, else
+/// `[Denied by operator]` for `{"approved": false}`, else `[Approved by operator]`. Blank texts and values that are
+/// not strings are skipped.
 ///
 /// # Errors
-/// [`BlankAnswer`] if `kind` is a clarification and no words are submitted: an approval does not answer a question.
+/// [`BlankAnswer`] if `kind` is a clarification and no text is submitted: an approval does not answer a question.
 pub fn answer_text(values: &Value, kind: InterruptKind) -> Result<String, BlankAnswer> {
     let words = |name| values.get(name).and_then(Value::as_str).filter(|text| !text.trim_ascii().is_empty());
     if let Some(response) = words("userResponse") {

@@ -1,4 +1,4 @@
-//! A reference to a file: which artifact, which revision of it, and what its bytes must hash to.
+//! A reference to a file: the artifact, its revision, and the digest of its bytes.
 
 use alloc::string::String;
 
@@ -9,17 +9,17 @@ use crate::json::{Object, Value};
 use crate::vocabulary::vocabulary;
 
 vocabulary! {
-    /// Where a file came from.
+    /// The origin of a file.
     OriginKind {
-        /// A person uploaded it.
+        /// Uploaded by a person.
         Upload = "upload",
-        /// It came with a mail.
+        /// Attached to a mail.
         EmailAttachment = "email_attachment",
-        /// An agent made it.
+        /// Made by an agent.
         AgentGenerated = "agent_generated",
-        /// It is stored elsewhere.
+        /// Stored elsewhere.
         ExternalLink = "external_link",
-        /// It is made anew each time.
+        /// Generated at each access.
         LiveGenerator = "live_generator",
     }
 }
@@ -28,26 +28,26 @@ vocabulary! {
 /// digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachmentRef {
-    /// The artifact. Not empty.
+    /// The id of the artifact. Not empty.
     pub artifact_id: String,
-    /// Its revision. Not empty.
+    /// The id of its revision. Not empty.
     pub representation_revision_id: String,
-    /// What the bytes must hash to. Not empty.
+    /// The digest of the bytes. Not empty.
     pub digest: String,
-    /// Its media type. Not empty.
+    /// The media type. Not empty.
     pub mime: String,
-    /// Where it came from.
+    /// The origin.
     pub origin_kind: OriginKind,
     /// A title for people; may be empty.
     pub title: Option<String>,
     /// A file name; may be empty.
     pub filename: Option<String>,
-    /// Its size in bytes, at most 2^53 - 1.
+    /// The size in bytes, at most 2^53 - 1.
     pub size: Option<u64>,
 }
 
 impl AttachmentRef {
-    /// Reads a reference; null is not absent, and a member that is unknown is refused.
+    /// Reads a reference. Null is not the same as absent, and unknown members are refused.
     ///
     /// # Errors
     /// `INVALID_USER_ENVELOPE` with the member.
@@ -67,7 +67,7 @@ impl AttachmentRef {
         Ok(reference)
     }
 
-    /// The reference as JSON, without members that are not there.
+    /// The reference as JSON, without absent members.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut members = Object::from([
@@ -106,7 +106,7 @@ fn origin(fields: &mut Fields) -> Result<OriginKind, Diagnostic> {
     })
 }
 
-/// A string or absent; null is refused.
+/// A string; `None` if absent. Null is refused.
 fn optional(fields: &mut Fields, name: &str) -> Result<Option<String>, Diagnostic> {
     match fields.take(name) {
         None => Ok(None),

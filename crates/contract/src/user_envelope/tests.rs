@@ -1,4 +1,4 @@
-//! What vectors cannot express: refusals with their places, wrapping, blank answers.
+//! Tests that vectors cannot express: refusals with their locations, wrapping, blank answers.
 
 use std::format;
 use std::string::{String, ToString};

@@ -1,4 +1,5 @@
-//! Any bytes and any text: no decoder panics, the strict reader accepts nothing that a common one refuses.
+//! Tests with any bytes and any text: no decoder panics, and the strict reader accepts only documents that a common
+//! reader accepts too.
 
 use envoi_contract::conformance;
 use envoi_contract::handoff::{self, Draft, Status, summarize};
@@ -13,7 +14,7 @@ use proptest::sample::select;
 
 use crate::{ANSWER, ENVELOPE, HANDOFF, INTERRUPT, JSON, ORCHESTRATOR, REPORT, cases, values};
 
-/// Texts out of the pieces that mean something to some reader here.
+/// Texts built from pieces that have a meaning for some reader.
 fn pieces() -> impl Strategy<Value = String> {
     let known = [
         "{",
@@ -100,7 +101,7 @@ fn routing_of(kind: Kind) -> Routing {
     Routing { kind, loop_target: Some("VERIFIED".to_owned()), ..Routing::default() }
 }
 
-/// What holds for every decision.
+/// Checks the properties of every decision.
 fn holds(input: &Input) -> Result<(), TestCaseError> {
     let resolution = routing::resolve(input).map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
     prop_assert_eq!(&routing::resolve(input), &Ok(resolution.clone()));

@@ -1,4 +1,4 @@
-//! Whole values of every contract.
+//! Generates whole values of every contract.
 
 use envoi_contract::envelope::{
     Envelope, FlowInterrupt, InterruptKind, InterruptResponse, InterruptStatus, ProcessingRecord,
@@ -49,7 +49,7 @@ fn confidence() -> BoxedStrategy<Number> {
         .boxed()
 }
 
-/// Any signal that says one thing in both forms.
+/// Any signal with the same meaning in both forms.
 pub(crate) fn signal() -> BoxedStrategy<Signal> {
     const KNOWN: &[&str] = &["decision", "next_step_id", "route", "reason", "confidence", "needs_human"];
     let part = || "[a-zé _-]{1,6}";
@@ -103,7 +103,7 @@ fn path() -> BoxedStrategy<String> {
     vec("[a-z.é ]{0,3}[a-z]", 1..4).prop_map(|segments| segments.join("/")).boxed()
 }
 
-/// Any hand-off that keeps the rules.
+/// Any valid hand-off.
 pub(crate) fn handoff() -> BoxedStrategy<Handoff> {
     const KNOWN: &[&str] = &[
         "step_id",

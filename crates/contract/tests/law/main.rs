@@ -1,4 +1,4 @@
-//! The law of the contracts: nothing is lost, twice over, for every value; and no bytes make a decoder panic.
+//! The law of the contracts: for every value, nothing is lost in two round trips, and no bytes make a decoder panic.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -30,7 +30,7 @@ struct Codec<T> {
 }
 
 impl<T: Debug + PartialEq> Codec<T> {
-    /// `decode(encode(x)) == x`, and again, in both written forms.
+    /// Checks `decode(encode(x)) == x` twice, in both written forms.
     fn keeps(&self, value: &T) -> Result<(), TestCaseError> {
         let encoded = (self.write)(value);
         for text in [encoded.compact(), encoded.pretty()] {
@@ -44,7 +44,7 @@ impl<T: Debug + PartialEq> Codec<T> {
         Ok(())
     }
 
-    /// What was read from any bytes is kept: `encode(decode(b)) == encode(decode(encode(decode(b))))`.
+    /// Checks that a decoded value survives a round trip: `encode(decode(b)) == encode(decode(encode(decode(b))))`.
     fn keeps_what_it_reads(&self, bytes: &[u8]) -> Result<(), TestCaseError> {
         match (self.read)(bytes) {
             Ok(read) => self.keeps(&read),

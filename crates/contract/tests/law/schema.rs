@@ -1,4 +1,5 @@
-//! The schemas against the codecs: a document is accepted by both or by neither, but for what [`exceptions`] names.
+//! Compares the schemas with the codecs: a document is accepted by both or by neither, except for the differences
+//! that [`exceptions`] lists.
 
 mod documents;
 mod exceptions;
@@ -21,7 +22,7 @@ use crate::{cases, contracts};
 use documents::Mutation;
 use exceptions::EXCEPTIONS;
 
-/// A message: its schema, and what its codec says of a document.
+/// A message: its schema, and whether its codec accepts a document.
 struct Message {
     name: &'static str,
     validator: Validator,
@@ -57,7 +58,7 @@ impl Message {
         self.validator.is_valid(&common(document))
     }
 
-    /// Both say the same, of the document or of what it is but for the exceptions.
+    /// Checks that codec and schema agree on the document, or on the document after the exceptions are applied.
     fn agree(&self, document: &Value) -> Result<(), TestCaseError> {
         if self.codec(document) == self.schema(document) {
             return Ok(());
@@ -111,7 +112,7 @@ fn agree(name: &str, document: &Value, mutations: &[Mutation]) -> Result<(), Tes
     })
 }
 
-/// What is written, unchanged, fits the schema too.
+/// Checks that our own documents fit the schema without exceptions.
 fn ours(name: &str, document: &Value, mutations: &[Mutation]) -> Result<(), TestCaseError> {
     let fits = MESSAGES.with(|messages| {
         messages.iter().filter(|message| message.name == name).all(|message| message.schema(document))
@@ -183,7 +184,7 @@ proptest! {
     }
 }
 
-/// One change at a time, everywhere: what the generated documents meet only sometimes.
+/// Tests every single change systematically. Generated documents reach these cases only sometimes.
 #[test]
 fn every_member_is_accepted_at_every_edge_by_codec_and_schema_or_by_neither() {
     let written = documents::whole_values().into_iter().filter(|(_, part, _)| part.is_none());
@@ -237,7 +238,8 @@ fn the_vectors_fit_their_schema() {
     assert!(seen >= 5, "the vectors have moved");
 }
 
-/// The examples of the vectors stand for what systems send: both say the same of them, and accept what is expected to be.
+/// The vectors contain examples of what systems send. Codec and schema must agree on them, and accept the expected
+/// ones.
 #[test]
 fn the_arguments_of_the_vectors_are_accepted_by_codec_and_schema_or_by_neither() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors");
@@ -279,7 +281,7 @@ fn the_seeds_examples_fit() {
     assert!(message("envelope-dict").schema(&empty.to_dict()));
 }
 
-/// Names of the properties that a schema has at `pointer`, in order.
+/// The names of the properties of a schema at `pointer`, in order.
 fn properties(name: &str, part: Option<&str>) -> Vec<String> {
     let schema = Schema::named(name).unwrap().to_value();
     let place = part.map_or(&schema, |part| schema.get("$defs").unwrap().get(part).unwrap());
@@ -306,7 +308,7 @@ fn every_member_of_every_schema_is_described() {
     }
 }
 
-/// Finds members without a description, also in parts. Conditions (`if`, `then`) describe nothing.
+/// Finds members without a description, also in parts. Conditions (`if`, `then`) need none.
 fn undescribed(schema: &Value, place: &str) {
     if let Some(members) = schema.get("properties").and_then(Value::as_object) {
         for (name, member) in members {

@@ -1,4 +1,4 @@
-//! Values of every kind: odd numbers, odd texts, deep, wide.
+//! Generates values of every kind: unusual numbers, unusual texts, deep and wide values.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// Texts: plain, odd, and any scalar at all.
+/// Texts: plain ones, unusual ones, and any scalars.
 pub(crate) fn text() -> BoxedStrategy<String> {
     const ODD: &[&str] = &[
         "",
@@ -90,7 +90,7 @@ pub(crate) fn unknown(known: &'static [&'static str]) -> BoxedStrategy<Object> {
         .boxed()
 }
 
-/// As deep as may be, or wide enough for an index.
+/// Values with nearly the largest depth, or wide enough for an index.
 pub(crate) fn deep_or_wide() -> BoxedStrategy<Value> {
     let deep = (vec(any::<bool>(), 0..120), value()).prop_map(|(shape, core)| {
         shape.into_iter().fold(core, |inner, array| {
@@ -102,7 +102,7 @@ pub(crate) fn deep_or_wide() -> BoxedStrategy<Value> {
     prop_oneof![deep, wide].boxed()
 }
 
-/// A change to an object: members in another order, one replaced, one gone, one added.
+/// A change to an object: members reordered, replaced, removed and added.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     turn: usize,
@@ -119,7 +119,7 @@ pub(crate) fn change() -> BoxedStrategy<Change> {
         .boxed()
 }
 
-/// `value` with the change.
+/// Applies the change to `value`.
 pub(crate) fn changed(value: &Value, change: &Change) -> Value {
     let mut members: Vec<(String, Value)> =
         value.as_object().cloned().unwrap_or_default().into_iter().collect();

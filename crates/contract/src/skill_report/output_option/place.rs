@@ -1,4 +1,4 @@
-//! The folder in which a command of a script runs, as far as the text says it.
+//! The folder in which a command of a script runs, as far as the script states it.
 
 use super::words::Word;
 use alloc::borrow::ToOwned;
@@ -7,21 +7,22 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// More possible folders are not followed.
+/// The largest number of possible folders that are tracked.
 const MOST_FOLDERS: usize = 8;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The possible folders, the most likely one first: relative to the folder in which the script begins (empty: that one), or absolute.
+    /// The possible folders, the most likely one first. Each is relative to the folder in which the script begins
+    /// (empty means that folder) or absolute.
     pub(super) folders: Vec<String>,
-    /// Whether it may be another one too.
+    /// True if an unknown folder is possible too.
     pub(super) is_unknown: bool,
-    /// The last change, as it is written. `None`: it is the folder in which the script begins.
+    /// The last change of the folder, as written. `None` if it is the folder in which the script begins.
     pub(super) change: Option<String>,
-    /// Where `cd -` leads.
+    /// The folders that `cd -` returns to.
     previous: Option<Vec<String>>,
-    /// Where `popd` leads.
+    /// The folders that `popd` returns to.
     pushed: Vec<(Vec<String>, bool)>,
 }
 
@@ -79,7 +80,7 @@ impl Place {
         self.note(written);
     }
 
-    /// A change that led here may not have been made.
+    /// Adds the folders of `other` as possible ones, because the change that led here may not have been made.
     pub(super) fn or(&mut self, other: &Place) {
         self.is_unknown |= other.is_unknown;
         for folder in &other.folders {
@@ -102,7 +103,7 @@ impl Place {
     }
 }
 
-/// The path of a file or folder below this one.
+/// The path of a file or folder inside `folder`.
 pub(super) fn below(folder: &str, path: &str) -> String {
     match folder {
         "" => path.to_owned(),
@@ -112,7 +113,7 @@ pub(super) fn below(folder: &str, path: &str) -> String {
     }
 }
 
-/// As `cd` reads it: `..` takes away the name before it.
+/// Joins paths as `cd` does: `..` removes the name before it.
 fn joined(folder: &str, path: &str) -> String {
     let whole = below(folder, path);
     let mut names: Vec<&str> = Vec::new();

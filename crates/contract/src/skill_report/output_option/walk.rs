@@ -1,8 +1,8 @@
-//! Goes through the commands of a script in their order, and knows in which folder each of them runs.
+//! Walks through the commands of a script in their order, and tracks the folder in which each of them runs.
 //!
-//! Follows `cd`, `pushd` and `popd` as far as they are literal, into subshells and out of them, into the scripts of `sh -c`, `eval` and
-//! here-documents, and what `env -C`, `make -C` and the like do for one command. It runs nothing: where a change of the folder may or may
-//! not be made, both folders are possible.
+//! Follows `cd`, `pushd` and `popd` if they are literal, into and out of subshells, and into the scripts of `sh -c`,
+//! `eval` and here-documents. It also follows what `env -C`, `make -C` and similar options do for one command. It
+//! runs nothing. If a change of the folder may or may not happen, both folders are possible.
 
 use super::place::Place;
 use super::words::{Piece, Shell, Word};
@@ -14,23 +14,24 @@ use alloc::vec::Vec;
 /// The option that gives a skill the path of its report.
 const OPTION: &str = "--output";
 
+/// Commands that define variables or aliases.
 /// Programs that run a script.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
-/// Scripts in scripts are followed so deep.
+/// The largest depth of scripts inside scripts.
 const MOST_NESTED: usize = 8;
 
-/// Programs that run another one, in the same folder.
+/// Programs that run another program in the same folder.
 const TRANSPARENT: [&str; 13] = [
     "command", "builtin", "exec", "nohup", "nice", "ionice", "setsid", "stdbuf", "sudo", "time", "timeout",
     "xargs", "xvfb-run",
 ];
 
-/// Programs that are given a program text by `-c`, `-e` or a here-document.
+/// Programs that take a program text with `-c`, `-e` or a here-document.
 const INTERPRETERS: [&str; 10] =
     ["python", "python2", "python3", "node", "deno", "bun", "perl", "ruby", "php", "lua"];
 
-/// Programs that enter a folder before they do their work, and the options that name it.
+/// Programs that change the folder before they work, and the options that name it.
 const ENTERS: [(&[&str], &[&str]); 5] = [
     (&["make", "gmake"], &["-C", "--directory"]),
     (&["npm"], &["-C", "--prefix"]),
@@ -46,20 +47,20 @@ pub(super) struct Found {
     pub(super) place: Place,
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pub(super) found: Vec<Found>,
-    /// Whether the option stands in the text of a program that is not a shell.
+    /// True if the option is in a text that is not followed: that of a program that is not a shell, or a variable.
     is_hidden: bool,
-    /// The values that stand in documents and in what is printed, whatever program reads that.
+    /// The values in here-documents and in printed text, whatever program reads them.
     mentioned: Vec<String>,
     depth: usize,
-    /// Where the arguments behind a script are first used.
+    /// The folder in which the arguments after a script are first used.
     passed: Option<Place>,
 }
 
-/// What stands between two commands.
+/// The operator between two commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joint {
     End,
@@ -69,40 +70,41 @@ enum Joint {
     Background,
 }
 
-/// One command, with what it is given.
+/// One command and its input.
 #[derive(Debug, Default)]
 struct Simple {
     words: Vec<Word>,
-    /// What it reads, as far as that stands in the script.
+    /// Its input, as far as it is in the script.
     documents: Vec<String>,
 }
 
-/// Where the walk through one script is.
+/// The position of the walk in one script.
 struct Script {
     place: Place,
-    /// The folders outside of the subshells that are open.
+    /// The folders outside of the open subshells.
     outside: Vec<Place>,
-    /// Loops, conditions and bodies of functions that are open: what is in them may not be run.
+    /// The number of open loops, conditions and function bodies. Their content may not be run.
     maybe: usize,
-    /// Of each open brace, whether it is the body of a function.
+    /// For each open brace, whether it is the body of a function.
     braces: Vec<bool>,
-    /// Of each open `case`, how many subshells were open before it.
+    /// For each open `case`, the number of subshells that were open before it.
     cases: Vec<usize>,
-    /// The next brace begins the body of a function.
+    /// True if the next brace begins the body of a function.
     is_function: bool,
     before: Joint,
     /// The folder before the first command of `a && b && c`.
     chain: Option<Place>,
-    /// Every folder in which a command of the script has run.
+    /// Every folder in which a command of the script may run.
     seen: Place,
-    /// The values in bodies of functions, as places in [`Walk::found`]: a function may be called in any of these folders.
+    /// The values in function bodies, as indexes in [`Walk::found`]. A function may be called in any of these
+    /// folders.
     in_bodies: Vec<usize>,
-    /// What the command before a pipe prints, if it is one that prints its words.
+    /// The output of the command before a pipe, if that command prints its arguments.
     printed: Option<String>,
 }
 
 impl Walk {
-    /// The values in a script that begins in `place`, which becomes the folder in which it ends.
+    /// Collects the values in a script that begins in `place`. Sets `place` to the folder in which the script ends.
     pub(super) fn script(&mut self, text: &str, place: &mut Place) {
         if self.depth == MOST_NESTED {
             return;
@@ -168,7 +170,7 @@ impl Walk {
                     }
                     self.end(&mut script, &mut command, Joint::End, false);
                     script.outside.push(script.place.clone());
-                    // What stands before the subshell is about the whole of it.
+                    // The operator before the subshell applies to the whole subshell.
                     script.before = Joint::End;
                     continue;
                 }
@@ -198,12 +200,12 @@ impl Walk {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// A command ends here. `or_leaves`: where it fails, the script ends.
+    /// Handles the end of a command. `or_leaves` means that the script ends if the command fails.
     fn end(&mut self, script: &mut Script, command: &mut Simple, joint: Joint, or_leaves: bool) {
         let Simple { words, mut documents } = core::mem::take(command);
         let goes_on = matches!(script.before, Joint::And | Joint::Or | Joint::Pipe);
         if words.is_empty() && documents.is_empty() && joint == Joint::End && goes_on {
-            // A new line behind `&&`.
+            // A line break after `&&`, `||` or `|`.
             return;
         }
         let before = core::mem::replace(&mut script.before, joint);
@@ -222,7 +224,7 @@ impl Walk {
             script.chain = Some(script.place.clone());
         }
         if !words.is_empty() {
-            // A group behind a pipe has a folder of its own too, which holds for the rest of the group.
+            // A group after a pipe also has its own folder, for the rest of the group.
             let is_apart =
                 before == Joint::Pipe && !begins_group || matches!(joint, Joint::Pipe | Joint::Background);
             let is_sure = script.maybe == 0
@@ -233,7 +235,7 @@ impl Walk {
             let names_it =
                 |word: &Word| word.literal.as_deref() == Some(OPTION) || after_equals(word).is_some();
             match words.first().is_some_and(names_it) {
-                // The words of a list in brackets: `args=(--output r.json)`.
+                // The words of an array: `args=(--output r.json)`.
                 true => self.values(&words, &place),
                 false => self.command(&words, &documents, &mut place),
             }
@@ -251,16 +253,16 @@ impl Walk {
         if joint != Joint::And
             && let Some(start) = script.chain.take()
         {
-            // Where a command of `a && cd b` fails, the script may still go on.
+            // If a command of `a && cd b` fails, the script may still continue.
             if start != script.place && !or_leaves {
                 script.place.or(&start);
             }
         }
     }
 
-    /// The option in words that become arguments of a command somewhere else, which is not followed: what a variable or an alias stands
-    /// for, the list of a `for`, the default in `${A:-…}`, the alternatives of `{…,…}`. A quoted text of several words that a program is
-    /// given is none of them: it is a message, or a prompt.
+    /// Finds the option in words that become arguments of a command elsewhere, which is not followed: the value of a variable or an alias,
+    /// the list of a `for`, the default in `${A:-…}`, the alternatives of `{…,…}`. A quoted argument of several words does not count,
+    /// because it is usually a message or a prompt.
     fn indirect(&mut self, words: &[Word]) {
         let begins =
             |names: &[&str]| words.first().is_some_and(|word| names.contains(&word.written.as_str()));
@@ -279,10 +281,10 @@ impl Walk {
         }
     }
 
-    /// A text that may become the option and its path where it is used.
+    /// Records a text that may become the option and its path when it is used.
     fn text(&mut self, text: &str) {
         self.mentioned.extend(mentioned(text));
-        // Its path may stand in another text, or behind this one.
+        // The path may be in another text, or follow this one.
         self.is_hidden |= text.trim_end_matches(['}', ')', ']', '"', '\'']).ends_with(OPTION);
     }
 
@@ -314,7 +316,7 @@ impl Walk {
         }
     }
 
-    /// A shell, a program that enters a folder first, or any other.
+    /// Handles a program: a shell, a program that changes the folder first, or any other.
     fn program(&mut self, name: &str, words: &[Word], documents: &[String], place: &Place) {
         let written: Vec<String> = words.iter().map(|word| word.written.clone()).collect();
         if let Some((script, behind)) = script_of(&written) {
@@ -324,7 +326,7 @@ impl Walk {
             let mut ends = place.clone();
             self.script(&script, &mut ends);
             let at = core::mem::replace(&mut self.passed, passed).unwrap_or(ends);
-            // The first one is the name of the script.
+            // The first argument is the name of the script.
             self.values(words.get(behind..).unwrap_or_default().get(1..).unwrap_or_default(), &at);
             return;
         }
@@ -382,7 +384,7 @@ impl Walk {
         }
     }
 
-    /// `timeout 5 PROGRAM …`: its own options and their values stand before the program.
+    /// Handles `timeout 5 PROGRAM …`: the program's own options and their values come before the other program.
     fn transparent(&mut self, arguments: &[Word], documents: &[String], place: &mut Place) {
         let is_known = |word: &Word| {
             let name = word.literal.as_deref().unwrap_or_default();
@@ -427,7 +429,7 @@ impl Walk {
         }
     }
 
-    /// Whether the option stands where it was not looked at.
+    /// True if the option is in a text that was not examined.
     pub(super) fn has_missed_some(&self) -> bool {
         let is_found = |value: &String| self.found.iter().any(|found| found.value.written.contains(value));
         self.is_hidden || !self.mentioned.iter().all(is_found)
@@ -441,7 +443,7 @@ impl Walk {
 }
 
 impl Script {
-    /// Takes the words of the grammar from the beginning of a command, and assignments; says what is left of it.
+    /// Removes the words of the grammar at the beginning of a command, and assignments. Returns the remaining words.
     fn structure(&mut self, words: Vec<Word>) -> Vec<Word> {
         let mut words = words.into_iter().peekable();
         while let Some(word) = words.peek() {
@@ -489,14 +491,14 @@ fn follows(pieces: &mut core::iter::Peekable<alloc::vec::IntoIter<Piece>>, opera
     pieces.next_if(|next| matches!(next, Piece::Operator(other) if *other == operator)).is_some()
 }
 
-/// Whether the option stands in this text, and not only another one that begins so.
+/// True if the text contains the option itself, and not only a longer option with the same beginning.
 fn names_the_option(text: &str) -> bool {
     let is_it =
         |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '-' | '_'));
     text.split(OPTION).skip(1).any(is_it)
 }
 
-/// What `echo` or `printf` prints, so far that its lines can be read as a script.
+/// The output of `echo` or `printf`, accurate enough to read its lines as a script.
 fn printed(words: &[Word]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     if !matches!(program.literal.as_deref(), Some("echo" | "printf")) {
@@ -506,7 +508,7 @@ fn printed(words: &[Word]) -> Option<String> {
     Some(lines.join(if program.written == "echo" { " " } else { "\n" }))
 }
 
-/// The values behind the option in a text, whatever program reads it: as far as they look like the path of a file.
+/// The values after the option in a text that any program may read, if they look like the path of a file.
 fn mentioned(text: &str) -> Vec<String> {
     let ends = |next: char| next.is_whitespace() || "\"'`;|&()<>,}\\".contains(next);
     let value = |rest: &str| {
@@ -525,23 +527,23 @@ fn is_assignment(word: &Word) -> bool {
     word.written.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
-/// `"$@"` and the like.
+/// True for `"$@"` and similar words.
 fn passes_arguments_on(word: &Word) -> bool {
     word.literal.is_none() && ["$@", "$*", "${@", "${*"].iter().any(|all| word.written.contains(all))
 }
 
 fn is_interpreter(name: &str) -> bool {
-    // `python3.12` too.
+    // Also `python3.12`.
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     INTERPRETERS.contains(&name) || INTERPRETERS.contains(&plain)
 }
 
-/// The first word that is no option.
+/// The first word that is not an option.
 fn operand(arguments: &[Word]) -> Option<&Word> {
     arguments.iter().find(|word| word.written == "-" || !word.written.starts_with('-'))
 }
 
-/// The value of one of these options, and the two as they are written.
+/// The value of one of these options, and both as written.
 fn value_of(arguments: &[Word], options: &[&str]) -> Option<(Word, String)> {
     let mut found = None;
     for (nth, word) in arguments.iter().enumerate() {
@@ -575,7 +577,7 @@ fn written(words: &[Word]) -> String {
     words.iter().map(|word| word.written.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// The script in `[bash, -c, SCRIPT]` and what stands behind it. The options are letters behind one `-` (`-ec`).
+/// The script in `[bash, -c, SCRIPT]`, and the arguments after it. Options are letters after a single `-` (`-ec`).
 fn script_of(argv: &[String]) -> Option<(&str, &[String])> {
     let (program, arguments) = argv.split_first()?;
     let name = program.rsplit('/').next().unwrap_or(program);
@@ -587,14 +589,14 @@ fn script_of(argv: &[String]) -> Option<(&str, &[String])> {
         let (option, behind) = rest.split_first().filter(|(option, _)| is_letters(option))?;
         rest = match behind.split_first() {
             Some((script, arguments)) if option.ends_with('c') => return Some((script, arguments)),
-            // `-euo pipefail`: its name follows.
+            // `-euo pipefail`: the name of the option follows.
             Some((_, behind)) if option.ends_with('o') => behind,
             _ => behind,
         };
     }
 }
 
-/// Whether it is `-` and letters, such as `-e`.
+/// True for `-` and letters, such as `-e`.
 fn is_letters(argument: &str) -> bool {
     argument
         .strip_prefix('-')

@@ -10,18 +10,18 @@ pub(super) enum Piece {
     Word(Word),
     /// `;`, `|`, a new line and the like, one character each.
     Operator(char),
-    /// The lines of a here-document, where it is named.
+    /// The lines of a here-document, at the position where it is named.
     Document(String),
-    /// `<<<`: the next word is given as a document.
+    /// `<<<`: the next word is the document.
     HereString,
 }
 
 /// A word of a command line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Word {
-    /// What the program is given; `None` if only the shell knows it.
+    /// The text that the program gets; `None` if only the shell knows it.
     pub(super) literal: Option<String>,
-    /// As it is written, without quotes.
+    /// The word as written, without quotes.
     pub(super) written: String,
     /// The scripts of its command substitutions.
     pub(super) inner: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) struct Shell<'a> {
     pieces: Vec<Piece>,
     /// The word that is being read.
     word: Option<Word>,
-    /// The here-documents that begin on the next line: which piece they are, and how they end.
+    /// The here-documents that begin on the next line: the index of the piece, and the end marker.
     documents: Vec<(usize, String)>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Shell<'a> {
                 ' ' | '\t' | '\r' => self.end_word(),
                 '<' if self.rest.peek() == Some(&'<') => self.document(),
                 ';' | '&' | '|' | '(' | ')' | '<' | '>' => self.operator(next),
-                // Only the shell knows what becomes of these. `~` means a folder at the beginning alone.
+                // Only the shell knows the results of these. `~` means a folder only at the beginning of a word.
                 '$' => self.expansion(),
                 '`' => self.backquoted(),
                 '*' | '?' | '[' | '{' => self.push(next, false),
@@ -74,7 +74,7 @@ impl<'a> Shell<'a> {
         self.pieces
     }
 
-    /// Adds to the word; `is_plain` false: only the shell knows what becomes of it.
+    /// Adds to the word. `is_plain` is false if only the shell knows the result.
     fn push(&mut self, next: char, is_plain: bool) {
         let word = self.word.get_or_insert_with(|| Word::literal(""));
         word.written.push(next);
@@ -117,7 +117,7 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// The older form of `$(…)`. A backslash stands before a backquote of an inner one.
+    /// The older form of `$(…)`. In a nested one a backslash precedes each backquote.
     fn backquoted(&mut self) {
         self.push('`', false);
         let mut script = String::new();
@@ -143,13 +143,13 @@ impl<'a> Shell<'a> {
 
     fn escaped(&mut self) {
         match self.rest.next() {
-            // The line goes on.
+            // An escaped line break is removed.
             Some('\n') | None => {}
             Some(next) => self.push(next, true),
         }
     }
 
-    /// What stands in the braces of `${NAME:-a b}`, or in the parentheses of `$(a b)`, is a part of the word.
+    /// The content of the braces in `${NAME:-a b}`, or of the parentheses in `$(a b)`, is part of the word.
     fn expansion(&mut self) {
         self.push('$', false);
         match self.rest.peek() {
@@ -168,7 +168,7 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// The parentheses are balanced; those within quotes do not count.
+    /// Reads up to the matching parenthesis. Parentheses within quotes do not count.
     fn substitution(&mut self) {
         let mut depth = 0_usize;
         let mut quote = None;
@@ -199,7 +199,8 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// `<<END`, `<<-END` and `<<'END'`: the lines up to `END` are no commands of this script. `<<<` has a word and no lines.
+    /// Reads `<<END`, `<<-END` or `<<'END'`: the lines up to `END` are not commands of this script. `<<<` has a word
+    /// and no lines.
     fn document(&mut self) {
         self.rest.next();
         self.end_word();

@@ -15,11 +15,11 @@ use proptest::sample::select;
 use crate::contracts;
 use crate::values::{text, value};
 
-/// Seed 1.
+/// The example of seed 1.
 pub(super) const SEED_SIGNAL: &str = r#"{"decision": "proceed", "next_step_id": null, "route": null,
     "reason": "Loop target reached", "confidence": 0.9}"#;
 
-/// Seed 0.
+/// The example of seed 0.
 pub(super) const SEED_HANDOFF: &str = r#"{
     "step_id": "analyze_requirements", "flow_key": "signal", "run_id": "run-20251228-010000-abc123",
     "routing_signal": {"decision": "advance", "next_step_id": "design_system", "route": null,
@@ -28,15 +28,15 @@ pub(super) const SEED_HANDOFF: &str = r#"{
     "artifacts": {"requirements.md": "signal/requirements.md", "user_stories.json": "signal/user_stories.json"},
     "status": "succeeded", "error": null, "duration_ms": 45000, "timestamp": "2025-12-28T01:00:45.000Z"}"#;
 
-/// Seed 3.
+/// The example of seed 3.
 pub(super) const SEED_REPORT: &str = r#"{"ok": true, "generatedAt": "2026-02-20T05:30:00.000Z", "skillName": "mail-triage",
     "data": {"totals": {"billing": 1, "work": 1, "personal": 1, "spam": 1}, "items": []}, "metrics": {"emailCount": 4}}"#;
 
-/// Seed 4.
+/// The example of seed 4.
 pub(super) const SEED_ANSWER: &str = r#"{"text": "Approved with edits to draft #4.", "attachments": [{"artifactId": "art_1",
     "representationRevisionId": "rep_1", "digest": "sha256:0", "mime": "application/pdf", "originKind": "upload"}]}"#;
 
-/// Values in which every member is written, with the schema (and its part) that describes them.
+/// Values with every member, each with its schema and the part of it.
 pub(super) fn whole_values() -> Vec<(&'static str, Option<&'static str>, Value)> {
     let signal = Signal {
         decision: Decision::Branch,
@@ -140,7 +140,7 @@ pub(super) fn routing_input() -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// Inputs of the writer: hand-offs, and what only an input has.
+/// Inputs of the writer: hand-offs, and members that only an input has.
 pub(super) fn handoff_input() -> BoxedStrategy<Value> {
     let time = select(vec!["2026-01-02T03:04:05Z", "2024-02-29T23:59:60+05:30", "2026-01-02T03:04:05"]);
     let listed = vec(select(vec!["a.md", "b/c", "../x", "", "C:/x", "a//b", ".."]), 0..3);
@@ -167,7 +167,7 @@ pub(super) fn handoff_input() -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// A change at one place of a document.
+/// A change at one location of a document.
 #[derive(Clone, Debug)]
 pub(super) struct Mutation {
     place: prop::sample::Index,
@@ -194,7 +194,7 @@ pub(super) fn mutations() -> BoxedStrategy<Vec<Mutation>> {
     vec((any::<prop::sample::Index>(), kind).prop_map(|(place, kind)| Mutation { place, kind }), 0..4).boxed()
 }
 
-/// Every name that some schema knows.
+/// Every name that a schema contains.
 fn known_names() -> Vec<String> {
     fn collect(schema: &Value, names: &mut Vec<String>) {
         for (keyword, inner) in schema.as_object().into_iter().flatten() {
@@ -212,7 +212,7 @@ fn known_names() -> Vec<String> {
     names
 }
 
-/// Numbers at the edges of what some member may be.
+/// Numbers at the limits of some member.
 const NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -236,7 +236,7 @@ const NUMBERS: &[&str] = &[
     "123456789012345678901234567890",
 ];
 
-/// Texts at the edges of what some member may be.
+/// Texts at the limits of some member.
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -316,7 +316,7 @@ const TEXTS: &[&str] = &[
     "2026-01-02",
 ];
 
-/// Values at the edges of what some member may be.
+/// Values at the limits of some member.
 fn edges() -> Vec<Value> {
     let numbers = NUMBERS.iter().filter_map(|token| Number::parse(token)).map(Value::Number);
     let texts = TEXTS.iter().map(|text| Value::from(*text));
@@ -347,7 +347,7 @@ fn edge() -> BoxedStrategy<Value> {
     prop_oneof![9 => select(edges()), 1 => value()].boxed()
 }
 
-/// `document` with each of its members in turn gone, or at each edge.
+/// `document` with each member in turn removed or replaced by each limit value.
 pub(super) fn each_edge(document: &Value) -> impl Iterator<Item = Value> {
     let edges = edges();
     let surplus = Kind::Add("surplus".to_owned(), Value::Null);
@@ -375,14 +375,14 @@ pub(super) fn whole_inputs() -> Vec<(&'static str, Value)> {
     vec![("routing-input", read(routing)), ("handoff-input", read(draft))]
 }
 
-/// A hand-off whose signal's route is an object.
+/// A hand-off whose signal has an object as its route.
 pub(super) fn branching_handoff() -> Value {
     let text = r#"{"step_id": "s", "flow_key": "f", "run_id": "r", "routing_signal": {"decision": "route",
         "route": {"flow": null, "step_id": "a"}}, "summary": "", "artifacts": {"a": "b"}, "status": "failed", "error": "x"}"#;
     Value::parse_str(text).unwrap()
 }
 
-/// An envelope with one of everything.
+/// An envelope with one element in each collection.
 pub(super) fn whole_envelope() -> Value {
     let text = r#"{"outputs": {"a": {}}, "terminal_reason": "completed", "interrupt": {"id": "i", "kind": "checkpoint",
         "data": {}, "response": {"text": "", "approved": true, "data": {}, "received_at": "2026-01-02T03:04:05"},
@@ -392,7 +392,7 @@ pub(super) fn whole_envelope() -> Value {
     Value::parse_str(text).unwrap()
 }
 
-/// `document` with the changes, one after the other. Places nearer to the root are as likely as all below them.
+/// Applies the changes one after the other. Locations near the root are chosen as often as all locations below them.
 pub(super) fn mutated(document: &Value, mutations: &[Mutation]) -> Value {
     let mut document = document.clone();
     for Mutation { place, kind } in mutations {
@@ -402,7 +402,7 @@ pub(super) fn mutated(document: &Value, mutations: &[Mutation]) -> Value {
     document
 }
 
-/// How many values stand in `value`, three levels deep: what is deeper is free-form.
+/// The number of values in `value`, three levels deep. Deeper values are free-form.
 fn below(value: &Value) -> usize {
     children(value)
         .map(|child| 1 + children(child).map(|inner| 1 + children(inner).count()).sum::<usize>())
@@ -417,7 +417,7 @@ fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
     }
 }
 
-/// Changes the value at `place`, counted in the order of the document.
+/// Changes the value at `place`, counted in document order.
 fn mutate(value: &mut Value, place: usize, kind: &Kind) {
     if place == 0 {
         return mutate_here(value, kind);

@@ -1,7 +1,8 @@
-//! Where a schema and its codec differ, one by one, with the reason.
+//! The differences between a schema and its codec, each with the reason.
 //!
-//! Each tells a document again so that both can see it alike; on what comes out they must agree. Beside these, a schema
-//! does not see the text: two members of one name, 16 MiB, the labelled form of the filters' inputs.
+//! Each exception rewrites a document so that both read it alike, and they must agree on the result. In addition, a
+//! schema does not see the text: two members of one name, the limit of 16 MiB, and the labelled form of the filters'
+//! inputs.
 
 use envoi_contract::envelope::Envelope;
 use envoi_contract::json::{Number, Object, Value};
@@ -12,14 +13,14 @@ use envoi_contract::time::Timestamp;
 pub(super) struct Exception {
     pub(super) message: &'static str,
     pub(super) why: &'static str,
-    /// A document on which they differ.
+    /// A document on which schema and codec differ.
     pub(super) example: &'static str,
-    /// Who accepts it: the codec or the schema.
+    /// True if the codec accepts the document and the schema does not; false for the opposite.
     pub(super) codec_accepts: bool,
     retell: fn(&Value) -> Value,
 }
 
-/// Every difference.
+/// All differences.
 pub(super) const EXCEPTIONS: &[Exception] = &[
     Exception {
         message: "routing-signal",
@@ -122,7 +123,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// The document as both see it. Numbers are the same difference everywhere.
+/// Rewrites the document for all exceptions of the message. The difference in numbers applies to every message.
 pub(super) fn rewritten(message: &str, document: &Value) -> Value {
     let ours = EXCEPTIONS.iter().filter(|exception| exception.message == message);
     ours.fold(rounded(document), |document, exception| (exception.retell)(&document))
@@ -137,7 +138,7 @@ fn with_member(value: &Value, name: &str, retell: impl Fn(&Value) -> Value) -> V
     Value::Object(members)
 }
 
-/// With the members that are wrapped when they have another shape.
+/// Wraps the members that the codec wraps if they have another shape.
 fn in_shape(handoff: &Value) -> Value {
     let object = |value: &Value| match value {
         Value::Null | Value::Object(_) => value.clone(),
@@ -178,7 +179,7 @@ fn in_calendar(time: &Value) -> Value {
     }
 }
 
-/// Without the members that only the complete state has.
+/// Removes the members that only the complete state has.
 fn without_state(envelope: &Value) -> Value {
     let Value::Object(members) = envelope else { return envelope.clone() };
     let (state, dict) = (Envelope::default().to_state_dict(), Envelope::default().to_dict());
@@ -186,7 +187,7 @@ fn without_state(envelope: &Value) -> Value {
     Value::Object(members.clone().into_iter().filter(|(name, _)| kept(name)).collect::<Object>())
 }
 
-/// With the numbers that a double holds.
+/// Rounds numbers to doubles.
 fn rounded(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(nearest(number)),
