@@ -1,14 +1,16 @@
-//! The events of a program on their way into their file. What goes on in the next line is held until it is whole, and then masked as a
-//! whole: half a secret is not found.
+//! Masks the events of a program and writes them to their file.
+//!
+//! A text may go on in the next line. Lines are therefore held until the text is complete, and then masked together:
+//! a secret that is split over two lines would not be masked otherwise.
 
 use crate::{Mask, files::KeptEvents};
 use envoi_preset::{Part, ProgramLine, with_whole_text};
 use std::{io, mem};
 
-/// So many bytes are held; then they are masked as they are.
+/// Longest text that is held. A longer one is masked in pieces.
 const MOST_HELD_BYTES: usize = 1024 * 1024;
 
-/// See the module.
+/// See the module documentation.
 pub(crate) struct Events<'m> {
     file: KeptEvents,
     mask: &'m dyn Mask,
@@ -21,7 +23,7 @@ impl<'m> Events<'m> {
         Self { file, mask, held: Vec::new(), held_bytes: 0 }
     }
 
-    /// Takes the next line. True: the file has just become full.
+    /// Takes the next line. Returns true if the file has just become full.
     pub(crate) fn keep(&mut self, line: &ProgramLine) -> io::Result<bool> {
         let goes_on = self
             .held
@@ -39,7 +41,7 @@ impl<'m> Events<'m> {
         Ok(is_full)
     }
 
-    /// Writes what is held. True: the file has just become full.
+    /// Writes the held lines. Returns true if the file has just become full.
     pub(crate) fn flush(&mut self) -> io::Result<bool> {
         self.held_bytes = 0;
         let held = mem::take(&mut self.held);
@@ -110,7 +112,7 @@ mod tests {
         {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"No\",\"delta\":true}\n\
         {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"ne.\",\"delta\":true}\n";
 
-    /// What is kept of [`LINES`], and whether it was there before the end.
+    /// Returns what is kept of [`LINES`], and whether a line was already written before the end.
     fn kept(hides: bool) -> (Vec<String>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.jsonl");

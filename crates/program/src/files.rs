@@ -1,4 +1,5 @@
-//! Files in the folder of an attempt. The program may have put anything there, so no link is followed and nothing is waited for.
+//! Files in the folder of an attempt. The program may have put anything there, so links are not followed and reading
+//! never blocks.
 
 use envoi_durable::{open_regular_with, read_regular};
 use rustix::fs::OFlags;
@@ -8,18 +9,18 @@ use std::{
     path::Path,
 };
 
-/// The most bytes of a file that is read whole.
+/// Largest file that is read.
 const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The most bytes of events that are kept. The rest is read, and not kept.
+/// Largest events file. Later events are processed, but not kept.
 const MAX_EVENTS_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The text of a file, with bytes that are no UTF-8 replaced.
+/// The text of a file, with invalid UTF-8 replaced.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&read_regular(path, MAX_READ_BYTES)?).into_owned())
 }
 
-/// A file to which lines are added; made if nothing is there.
+/// Opens a file to append lines; creates it if it does not exist.
 pub(crate) fn added_to(path: &Path) -> io::Result<File> {
     open_regular_with(path, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)
 }
@@ -32,7 +33,7 @@ pub(crate) struct KeptEvents {
 }
 
 impl KeptEvents {
-    /// Goes on with the file at `path`.
+    /// Opens the file at `path` to append to it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Self::with(path, MAX_EVENTS_BYTES)
     }
@@ -43,7 +44,8 @@ impl KeptEvents {
         Ok(Self { file, left_bytes, is_full: false })
     }
 
-    /// Adds a line. The first one past the limit is replaced by a note that no more are kept; that call returns true.
+    /// Adds a line. The first line past the limit is replaced by a note that no more events are kept, and that call
+    /// returns true.
     pub(crate) fn keep(&mut self, line: &str) -> io::Result<bool> {
         if self.is_full {
             return Ok(false);

@@ -1,9 +1,10 @@
-//! Whether a call of a tool passes, is put off until a person decides, or is refused: decided before each call, in a process of its own.
+//! Decides, before each tool call, whether the call passes, waits for a person's decision, or is refused.
 //!
-//! The program starts this before each call and waits for it. A call that a person is to decide is put off, and the program then
-//! ends. One call at a time: others of the same turn are refused with a reason, since the program would lose them. When the program is
-//! resumed, it comes back with exactly that call, and the answer is for no other one. An answer is used once: it is marked as used, on
-//! disk, before it is given. What cannot be decided is an error, and then the program makes no call.
+//! The agent program starts this process before each call and waits for it. If a person has to decide, the call is
+//! deferred and the program ends. Only one call can be deferred: other calls of the same turn are refused with a
+//! reason, because the program would lose them. The resumed program repeats exactly the deferred call, and the answer
+//! applies to no other call. An answer is used once: it is marked as used, on disk, before it is given. A call that
+//! cannot be decided is an error, and then the program does not make it.
 
 use crate::{Order, files};
 use envoi_contract::json::{Object, Value};
@@ -16,22 +17,22 @@ use std::{
     process::ExitCode,
 };
 
-/// What it decides by; in the folder of the attempt.
+/// The file with the policy, in the attempt's folder.
 const POLICY: &str = "calls.json";
 
-/// The call that was put off.
+/// The file with the digest of the deferred call.
 const PUT_OFF: &str = "call-put-off";
 
-/// There once the answer was used.
+/// This file exists once the answer was used.
 const USED: &str = "answer-used";
 
-/// The ids of calls that were refused, one a line.
+/// The file with the ids of refused calls, one per line.
 const REFUSED: &str = "calls-refused";
 
-/// The largest call that is put off: a question shows all of it.
+/// Largest call that can be deferred: a question shows the whole call.
 const MAX_CALL_BYTES: usize = 32 * 1024;
 
-/// The largest call that is read at all.
+/// Largest call that is read.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
 
 const OTHER_WAITS: &str =
@@ -51,20 +52,20 @@ const NOT_SHOWN: &str =
 
 const NOT_ALLOWED: &str = "A person has refused this call.";
 
-/// What one process of a program decides by.
+/// The policy for the tool calls of one process of a program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Policy {
-    /// Patterns of the calls that a person decides.
+    /// Patterns of the calls that a person has to decide.
     ask: Vec<String>,
     answer: Option<Box<CallAnswer>>,
-    /// The program was given a prompt. Then a call from before is not gone on with.
+    /// True if the program was given a prompt. It then does not continue a call of an earlier process.
     has_prompt: bool,
-    /// A question could not show the call.
+    /// True if a secret cannot be read. A question could then not show the call.
     hides: bool,
 }
 
 impl Policy {
-    /// Writes what a process decides by, before it is started, and returns the line for a shell that starts [`decide_call`].
+    /// Writes the policy before the program starts. Returns the shell command that runs [`decide_call`].
     pub(crate) fn write(order: &Order, answer: Option<&CallAnswer>) -> io::Result<String> {
         let policy = Self {
             ask: order.ask.clone(),
@@ -74,7 +75,8 @@ impl Policy {
         };
         let place = order.folder.join(POLICY);
         envoi_durable::put(&place, &serde_json::to_vec(&policy)?)?;
-        // This very program, which waits for the agent's: on Linux also if its file has been replaced meanwhile.
+        // The path of this executable. It keeps running while the agent program runs. On Linux, `/proc/PID/exe` works
+        // even if the file was replaced meanwhile.
         let own = if cfg!(target_os = "linux") {
             PathBuf::from(format!("/proc/{}/exe", std::process::id()))
         } else {
@@ -84,12 +86,12 @@ impl Policy {
     }
 }
 
-/// As one word of a shell.
+/// Quotes a path as one word for a shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', "'\\''"))
 }
 
-/// The call that was put off, and the ids of those that were refused.
+/// Returns the digest of the deferred call, and the ids of the refused calls.
 pub(crate) fn decided(folder: &Path) -> io::Result<(Option<String>, Vec<String>)> {
     let read = |name: &str| match files::text(&folder.join(name)) {
         Ok(text) => Ok(Some(text)),
@@ -100,7 +102,8 @@ pub(crate) fn decided(folder: &Path) -> io::Result<(Option<String>, Vec<String>)
     Ok((read(PUT_OFF)?, refused.lines().map(str::to_owned).collect()))
 }
 
-/// Decides one call of a tool; the whole of a process. The call is on standard input, the decision on standard output.
+/// Decides one tool call, as the only work of a process. Reads the call from standard input and writes the decision
+/// to standard output.
 #[must_use]
 pub fn decide_call(policy: &Path) -> ExitCode {
     match decide(policy, io::stdin().lock()) {
@@ -116,7 +119,7 @@ pub fn decide_call(policy: &Path) -> ExitCode {
     }
 }
 
-/// What the program is to do with the call on `input`. `None`: what it would do anyway.
+/// The decision for the call on `input`. `None` leaves the decision to the program.
 fn decide(policy: &Path, input: impl Read) -> io::Result<Option<Value>> {
     let folder = policy.parent().map(Path::to_owned).unwrap_or_default();
     let policy: Policy = serde_json::from_str(&files::text(policy)?)?;
@@ -173,7 +176,7 @@ fn carry_out(answer: &CallAnswer, call: &ToolCall, notes: &Notes) -> io::Result<
     Ok(decision("allow", changed.map(|input| ("updatedInput", input))))
 }
 
-/// In the form that the program reads.
+/// The decision in the form that the program reads.
 fn decision(word: &str, more: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut output = Object::from([
         ("hookEventName", Value::from("PreToolUse")),
@@ -185,13 +188,13 @@ fn decision(word: &str, more: impl IntoIterator<Item = (&'static str, Value)>) -
     Value::Object(Object::from([("hookSpecificOutput", Value::Object(output))]))
 }
 
-/// What was decided, in the folder of the attempt.
+/// Notes about decisions, in the attempt's folder.
 struct Notes {
     folder: PathBuf,
 }
 
 impl Notes {
-    /// False: this was noted before. Several calls of one turn may be decided at the same time.
+    /// Returns false if this was noted before. Several calls of one turn may be decided at the same time.
     fn note_once(&self, name: &str, text: &str) -> io::Result<bool> {
         envoi_durable::write_new(&self.folder.join(name), text.as_bytes())
     }
@@ -203,7 +206,7 @@ impl Notes {
     }
 }
 
-/// Whether the agent may ask questions of its own.
+/// True if the agent may ask its own questions.
 pub(crate) fn has_own_questions(order: &Order) -> bool {
     let patterns = order.ask.iter().filter_map(|pattern| Pattern::parse(pattern).ok());
     patterns.into_iter().any(|pattern| pattern.matches(OWN_QUESTION, &Value::Null))
@@ -235,7 +238,7 @@ mod tests {
             Self { folder }
         }
 
-        /// The word for this call, and what stands beside it.
+        /// Returns the decision for this call, and its reason or input.
         fn decide(&self, call: &str) -> (String, String) {
             let decision = decide(&self.folder.path().join(POLICY), call.as_bytes()).unwrap();
             let Some(decision) = decision else { return ("none".to_owned(), String::new()) };
@@ -253,7 +256,7 @@ mod tests {
         )
     }
 
-    /// As the program comes back with it when it is resumed.
+    /// The call as the resumed program repeats it.
     fn again(call: &str) -> String {
         call.replace(r#""prompt_id":"p","#, "")
     }

@@ -1,10 +1,11 @@
-//! A step that an agent program does: one attempt of it.
+//! Runs one attempt of an `agent` step.
 //!
-//! Owns what an attempt of an `agent` step does, from its [`Order`] to its report. It starts the program with the prompt as its
-//! standard input, reads its events while it works, shows them to people on standard output, keeps them in a file, and writes what
-//! the program came to. It runs as a command under an ordinary supervisor, and knows nothing of the supervisor. How a program
-//! is started and read is known to `preset`. Before each call of a tool the program starts [`decide_call`], where the step asks about
-//! some of them. What follows from the report is decided by the kernel. It reads no environment.
+//! Owns an attempt of an `agent` step, from its [`Order`] to its report. It starts the program with the prompt as
+//! standard input, reads its events while it works, prints them for people on standard output, keeps them in a file,
+//! and writes the report. It runs as a command under an ordinary supervisor, and does not depend on the supervisor.
+//! `preset` knows how a program is started and how its events are read. If the step asks about some tool calls, the
+//! program starts [`decide_call`] before each call. The kernel decides what follows from the report. This crate reads
+//! no environment variables.
 
 mod events;
 mod files;
@@ -19,26 +20,26 @@ mod used;
 pub use hook::decide_call;
 pub use order::{Before, Order};
 
-/// The argument of a program that is to call [`run`].
+/// The argument that tells a program to call [`run`].
 pub const ARGUMENT: &str = "__agent";
 
-/// The argument of a program that is to call [`decide_call`], before the file with what it decides by.
+/// The argument that tells a program to call [`decide_call`]. The path of the policy file follows it.
 pub const HOOK_ARGUMENT: &str = "__agent_call";
 
-/// The variable that names the file of its order.
+/// The variable with the path of the order file.
 pub const ORDER_VARIABLE: &str = "ENVOI_AGENT_ORDER";
 
-/// The prefix of the variables that hold the secrets to be masked. A number follows, from 0 ([`Order::secrets`]).
+/// The prefix of the variables with the secrets to mask. A number from 0 follows ([`Order::secrets`] is their count).
 pub const SECRET_VARIABLES: &str = "ENVOI_AGENT_SECRET_";
 
-/// The file with the events of the program, in the folder of an attempt.
+/// The file with the events of the program, in the attempt's folder.
 pub const EVENTS_FILE: &str = "events.jsonl";
 
-/// The file with the id of the session, in the folder of an attempt. It is there as soon as the id is known.
+/// The file with the session id, in the attempt's folder. It is written as soon as the id is known.
 pub const SESSION_FILE: &str = "session";
 
-/// The file with what the program has used so far, in the folder of an attempt: the members of `metrics` of its report. What it has not
-/// reported is null.
+/// The file with the usage so far, in the attempt's folder. It has the members of the report's `metrics`; a member
+/// that the program did not report is null.
 pub const USED_FILE: &str = "used.json";
 
 use envoi_contract::json::Value;
@@ -46,18 +47,18 @@ use envoi_preset::Preset;
 use process::Work;
 use std::process::ExitCode;
 
-/// Hides secrets in what is written to files.
+/// Masks secrets in output that is written to files.
 pub trait Mask: Send + Sync {
-    /// The text, without them.
+    /// Returns the text with secrets masked.
     fn text(&self, text: &str) -> String;
-    /// The value, without them.
+    /// Returns the value with secrets masked.
     fn value(&self, value: &Value) -> Value;
-    /// Whether there is anything to hide.
+    /// True if there is a secret to mask.
     fn hides(&self) -> bool;
 }
 
-/// Runs the attempt to its end; it is the whole of its process. The report says what went wrong, the exit code only that
-/// something did.
+/// Runs the attempt to its end, as the only work of its process. The report contains the error; the exit code says
+/// only whether the attempt succeeded.
 #[must_use]
 pub fn run(order: &Order, mask: &dyn Mask) -> ExitCode {
     let Some(preset) = Preset::named(&order.preset) else {

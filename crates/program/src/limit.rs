@@ -1,7 +1,7 @@
-//! When the limit that stopped a program is over.
+//! Finds the time at which the rate limit that stopped a program ends.
 //!
-//! The event counts that states it; then a file of the program; then its message, if that is in UTC. Nothing of it is believed blindly:
-//! what the kernel does with the time allows for a wrong one.
+//! The sources are, in this order: the event that states it, a file of the program, and the program's message if its
+//! times are in UTC. The time may be wrong, and the kernel allows for that.
 
 use crate::Order;
 use envoi_contract::time::Timestamp;
@@ -14,13 +14,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The newest windows stand at the end of a rollout file.
+/// Bytes that are read at the end of a rollout file. The newest limits are there.
 const TAIL_BYTES: u64 = 1024 * 1024;
 
-/// Days whose folders are looked into, the newest first. A session that goes on stays in the folder of the day on which it began.
+/// Most folders of days to search, newest first. A resumed session stays in the folder of the day on which it began.
 const MOST_DAYS: usize = 400;
 
-/// See the module. `None`: it was no limit, or nothing says when it is over.
+/// See the module documentation. `None` when the failure is not a rate limit, or when no source states its end.
 pub(crate) fn until(order: &Order, preset: Preset, outcome: &Outcome, now: Timestamp) -> Option<Timestamp> {
     let failure = outcome.failure.as_ref().filter(|failure| failure.class == Class::Throttled)?;
     let kept = || {
@@ -37,7 +37,7 @@ pub(crate) fn until(order: &Order, preset: Preset, outcome: &Outcome, now: Times
     }
 }
 
-/// `HOME/sessions/Y/M/D/rollout-…-SESSION.jsonl`.
+/// The path of the rollout file: `HOME/sessions/Y/M/D/rollout-…-SESSION.jsonl`.
 fn rollout(home: &Path, session: &str) -> Option<PathBuf> {
     let end = format!("-{session}.jsonl");
     let mut days = vec![home.join("sessions")];
@@ -54,7 +54,8 @@ fn newest_first(folder: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| folder.join(name)).collect()
 }
 
-/// A command can put anything there, also a pipe without a writer.
+/// Reads the end of a file. Commands can put anything at this path, even a pipe without a writer, so only a regular
+/// file is opened.
 fn tail(path: &Path) -> io::Result<String> {
     let mut file = open_regular(path)?;
     let len = file.metadata()?.len();

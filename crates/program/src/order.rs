@@ -9,107 +9,107 @@ use envoi_preset::Figures;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What one attempt has to do. Holds no secret.
+/// The instructions for one attempt. Contains no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// The preset by which the program is started and read.
+    /// The name of the preset that starts the program and reads its events.
     pub preset: String,
-    /// The program: a name that is looked for in `PATH`, or a path.
+    /// The program: a name to find in `PATH`, or a path.
     pub program: PathBuf,
-    /// What the agent is to do.
+    /// The prompt.
     pub prompt: String,
-    /// What it does without asking.
+    /// The permission level: what the agent may do without asking.
     pub may: String,
-    /// Its model.
+    /// The model to use.
     #[serde(default)]
     pub model: Option<String>,
-    /// The most turns.
+    /// The largest number of turns.
     #[serde(default)]
     pub turns: Option<u32>,
-    /// Further arguments.
+    /// Extra arguments.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Patterns of the calls of tools that a person decides.
+    /// Patterns of tool calls that a person has to decide.
     #[serde(default)]
     pub ask: Vec<String>,
-    /// What a person has decided about the call that the session was stopped for.
+    /// A person's decision about the call that the session was stopped for.
     #[serde(default)]
     pub answer: Option<Box<CallAnswer>>,
-    /// The JSON Schema of its data.
+    /// The JSON Schema of the step's data.
     #[serde(default)]
     pub schema: Option<Value>,
-    /// The id of the session; none: the program reports it.
+    /// The session id. `None` when the program assigns it.
     #[serde(default)]
     pub session: Option<String>,
-    /// The session has begun.
+    /// True if the session has already begun.
     #[serde(default)]
     pub resumes: bool,
-    /// Where the session begins in another one.
+    /// The session to fork, and the point at which to fork it.
     #[serde(default)]
     pub fork_of: Option<SessionFork>,
-    /// The sums of the session before this attempt.
+    /// The usage of the session before this attempt.
     #[serde(default)]
     pub before: Before,
-    /// A file with the words of the critic, or of the person who sent the run back.
+    /// A file with feedback from the critic, or from the person who sent the run back.
     #[serde(default)]
     pub feedback: Option<PathBuf>,
-    /// Why the try before it failed.
+    /// The reason why the previous try failed.
     #[serde(default)]
     pub failure: Option<String>,
-    /// The attempt before it was stopped by a limit of the account.
+    /// True if a rate limit of the account stopped the previous attempt.
     #[serde(default)]
     pub was_throttled: bool,
-    /// The folder where the program keeps its sessions, if it is known.
+    /// The folder where the program keeps its sessions, if known.
     #[serde(default)]
     pub home: Option<PathBuf>,
-    /// Times in the messages of the program are in UTC.
+    /// True if times in the program's messages are in UTC.
     #[serde(default)]
     pub is_utc: bool,
-    /// The longest time without a sign of work of the program.
+    /// The longest time without a sign of work, in milliseconds.
     #[serde(default)]
     pub idle_ms: Option<u64>,
-    /// The most calls of tools that are refused in an attempt that succeeds.
+    /// The largest number of refused tool calls in an attempt that succeeds.
     #[serde(default)]
     pub denials: u32,
-    /// The most calls of a model, where the program says how many it has made.
+    /// The largest number of model calls. It needs a program that reports how many it made.
     #[serde(default)]
     pub max_calls: Option<u64>,
-    /// The most that it may cost in US dollars, where the program tests that itself or says what each call has cost.
+    /// The largest cost in US dollars. It needs a program that limits its own cost or reports the cost of each call.
     #[serde(default)]
     pub max_cost: Option<String>,
-    /// The address of the bridge through which it calls its models.
+    /// The address of the bridge for model calls.
     #[serde(default)]
     pub bridge: Option<String>,
-    /// An earlier attempt was cut off, and what it did last is not known.
+    /// True if an earlier attempt was interrupted, so that the result of its last action is unknown.
     #[serde(default)]
     pub cut_off: bool,
-    /// The files were set back to what they were when the step began.
+    /// True if the files were restored to their state at the beginning of the step.
     #[serde(default)]
     pub set_back: bool,
     /// The folder of the attempt.
     pub folder: PathBuf,
-    /// The file for the report.
+    /// The path of the report file.
     pub report: PathBuf,
-    /// The file for the text.
+    /// The path of the text file.
     pub output: PathBuf,
-    /// How many secrets are to be masked. Each is in a variable of its own ([`crate::SECRET_VARIABLES`]).
+    /// The number of secrets to mask. Each one is in its own variable ([`crate::SECRET_VARIABLES`]).
     #[serde(default)]
     pub secrets: usize,
-    /// A secret cannot be read: nothing from the agent is written to a file.
+    /// True if a secret cannot be read. Then no output of the agent is written to a file.
     #[serde(default)]
     pub hides: bool,
 }
 
-/// Sums of a session.
+/// The usage of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
-    /// Tokens that the model was given.
+    /// Input tokens.
     #[serde(default)]
     pub tokens_in: Option<u64>,
-    /// Tokens that the model gave.
+    /// Output tokens.
     #[serde(default)]
     pub tokens_out: Option<u64>,
-    /// What it cost, in billionths of a US dollar.
+    /// The cost in billionths of a US dollar.
     #[serde(default)]
     pub nano_usd: Option<u64>,
 }

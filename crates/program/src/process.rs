@@ -1,4 +1,4 @@
-//! The program as a process: started, read line by line, waited for.
+//! Starts the program as a process, reads its output line by line, and waits for it.
 
 use crate::{
     EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, USED_FILE,
@@ -29,45 +29,45 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The prompt, in the folder of the attempt.
+/// The file with the prompt, in the attempt's folder.
 const PROMPT_FILE: &str = "prompt.txt";
 
-/// How much of the end of standard error is kept, to say why a program has failed.
+/// Bytes that are kept of the end of standard error. They show why a program failed.
 const STDERR_BYTES: usize = 16 * 1024;
 
-/// How long the end of the output is waited for after the end of the program, while nothing comes: a process that it left behind may
-/// hold the pipe open.
+/// How long to wait for the end of the output after the program has ended, while nothing arrives. A child process
+/// that it left running may hold the pipe open.
 const LEFT_OPEN: Duration = Duration::from_secs(2);
 
-/// And while something comes.
+/// The same limit while output still arrives.
 const MOST_LEFT_OPEN: Duration = Duration::from_secs(30);
 
-/// Between two looks whether the program has ended, while nothing comes.
+/// The interval between checks whether the program has ended, while nothing arrives.
 const SILENCE: Duration = Duration::from_millis(200);
 
-/// How long a program that is to end has after TERM.
+/// How long a program may take to end after TERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Between two looks whether it has ended.
+/// The interval between checks whether it has ended after TERM.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Pieces of output that wait to be read.
+/// The largest number of output pieces that wait to be read.
 const WAITING_PIECES: usize = 16;
 
-/// One attempt at work.
+/// One running attempt.
 pub(crate) struct Work<'o> {
     pub(crate) order: &'o Order,
     pub(crate) preset: Preset,
     pub(crate) mask: &'o dyn Mask,
 }
 
-/// What an attempt came to.
+/// The result of an attempt.
 pub(crate) enum Finished {
     /// The program ran.
     Ran {
-        /// What it came to.
+        /// Its result.
         outcome: Box<Outcome>,
-        /// The session was to be resumed and was not there: a new one began.
+        /// True if the session to resume did not exist, so that a new one began.
         began_anew: bool,
     },
     /// The program could not be started.
@@ -75,7 +75,7 @@ pub(crate) enum Finished {
 }
 
 impl Work<'_> {
-    /// Runs the program to its end. A session that is not there any more begins anew, in the same attempt.
+    /// Runs the program to its end. If its session no longer exists, the same attempt begins a new session.
     pub(crate) fn to_the_end(&self) -> io::Result<Finished> {
         let order = self.order;
         let answer = order.answer.as_deref().filter(|_| order.resumes);
@@ -86,7 +86,7 @@ impl Work<'_> {
         };
         let prompt =
             prompt::compose(task, prompt::Before::of(order), order.failure.as_deref(), feedback.as_deref());
-        // The call that a person has decided is all that it goes on with.
+        // The decided call is the only input with which the session goes on.
         put_prompt(order, if answer.is_some() { "" } else { &prompt })?;
         if let Some(schema) = &order.schema {
             envoi_durable::renew(&order.folder.join("schema.json"), schema.compact().as_bytes())?;
@@ -118,7 +118,7 @@ impl Work<'_> {
         put_prompt(order, &prompt)?;
         let new = id.filter(|_| self.preset.frees_lost_id());
         if let (Resume::From(_), Resume::Fork { of, .. }) = (session, self.beginning(new)) {
-            // It was cut off before it had begun.
+            // The earlier attempt was interrupted before the fork began, so the fork is made again.
             let again = self.run(self.beginning(new), None)?;
             match &again {
                 Finished::Ran { outcome, .. } if outcome.lost => lost = of,
@@ -133,7 +133,7 @@ impl Work<'_> {
         })
     }
 
-    /// A session with this id that has not begun.
+    /// Begins the session with this id.
     fn beginning<'a>(&'a self, id: Option<&'a str>) -> Resume<'a> {
         match (id, &self.order.fork_of) {
             (Some(id), Some(fork)) => Resume::Fork { id, of: &fork.id, last: &fork.last },
@@ -198,11 +198,11 @@ impl Work<'_> {
         };
         let mut command = Command::new(&order.program);
         if hook.is_some() {
-            // What works in the background goes on after a call was put off, and the call would be lost.
+            // Background work would go on after a call was deferred, and the deferred call would be lost.
             command.env(NO_BACKGROUND_WORK, "1");
         }
         command.args(invocation.arguments(self.preset));
-        // The report and the text are this process's own.
+        // This process writes the report and the text itself.
         command
             .env_remove(ORDER_VARIABLE)
             .env_remove("ENVOI_REPORT")
@@ -211,13 +211,13 @@ impl Work<'_> {
         for number in 0..order.secrets {
             command.env_remove(format!("{SECRET_VARIABLES}{number}"));
         }
-        // An open pipe keeps some programs waiting for ever; a file ends.
+        // An open pipe would make some programs wait for ever; a file has an end.
         command.stdin(envoi_durable::open_regular(&order.folder.join(PROMPT_FILE))?);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }
 
-    /// Reads events up to the last one. What the program is to be ended for, if it is.
+    /// Reads all events. Returns the reason for which the program has to be ended, if there is one.
     fn read(&self, child: &mut Child, reading: &mut Reading<'_>) -> io::Result<Option<Failure>> {
         let file = KeptEvents::open(&self.order.folder.join(EVENTS_FILE))?;
         let mut events = Events::new(file, self.mask);
@@ -242,14 +242,14 @@ impl Work<'_> {
         let mut seen = 0;
         let mut ended: Option<Instant> = None;
         loop {
-            // Bytes that end no line are no event, and neither is a line that tells nothing of the program.
+            // Incomplete lines and lines without an event do not count as a sign of work.
             let left = idle.map_or(SILENCE, |idle| idle.saturating_sub(last.elapsed()));
             let wait = if ended.is_some() { LEFT_OPEN } else { left.min(SILENCE) };
             let lines = match pieces.recv_timeout(wait) {
                 _ if ended.is_some_and(|ended| ended.elapsed() > MOST_LEFT_OPEN) => break,
                 Ok(piece) => reading.push(&piece?),
                 Err(RecvTimeoutError::Disconnected) => break,
-                // All that the program wrote is read.
+                // Everything that the program wrote was read.
                 Err(RecvTimeoutError::Timeout) if ended.is_some() => break,
                 Err(RecvTimeoutError::Timeout) if child.try_wait()?.is_some() => {
                     ended = Some(Instant::now());
@@ -268,7 +268,7 @@ impl Work<'_> {
             let used = reading.usage();
             if noted != Some(used) {
                 let metrics = metrics(&of_attempt(used, self.order, false), &self.order.before.figures());
-                // For people, and for what becomes of an attempt whose end is not known: its report has the last word.
+                // For people, and for an attempt whose end is unknown. The report overrides this file.
                 envoi_durable::renew(
                     &self.order.folder.join(USED_FILE),
                     Value::Object(metrics).compact().as_bytes(),
@@ -279,7 +279,7 @@ impl Work<'_> {
                 return Ok(Some(failure));
             }
             if let Some(session) = reading.session().filter(|session| known.as_deref() != Some(*session)) {
-                // An id that has to be masked cannot be resumed.
+                // A session id that contains a secret cannot be stored, so the session cannot be resumed.
                 if self.mask.text(session) == session {
                     envoi_durable::put(&self.order.folder.join(SESSION_FILE), session.as_bytes())?;
                 }
@@ -301,7 +301,8 @@ impl Work<'_> {
         Ok(None)
     }
 
-    /// A program that says what its calls cost, and does not test that itself.
+    /// The failure if the cost has passed the budget. It applies to programs that report the cost of their calls but
+    /// do not limit it.
     fn past_its_cost(&self, used: Usage) -> Option<Failure> {
         let most = Cost::parse(self.order.max_cost.as_deref()?).filter(|_| !self.preset.tests_cost())?;
         let cost = of_attempt(used, self.order, false).since(&self.order.before.figures()).cost?;
@@ -311,7 +312,8 @@ impl Work<'_> {
         })
     }
 
-    /// A version that was not tried may not know how to put a call off, and make it.
+    /// The failure if the version of the program is untested and some calls need a decision. Such a version might not
+    /// know how to defer a call, and would make it.
     fn cannot_ask(&self, reading: &Reading<'_>) -> Option<Failure> {
         let version = reading.version().filter(|_| !self.order.ask.is_empty())?;
         let found = Version::find(version);
@@ -340,18 +342,18 @@ impl Work<'_> {
         }
     }
 
-    /// Lines for people. The supervisor masks them.
+    /// Prints lines for people. The supervisor masks them.
     fn show(&self, lines: &[String]) {
         let mut out = io::stdout().lock();
         for line in lines {
-            // A log that cannot be written does not stop the attempt.
+            // A failed write to the log does not stop the attempt.
             let _unread = writeln!(out, "{line}");
         }
     }
 }
 
-/// Nothing that counts came for the whole of `idle`. What the program said of an error meanwhile is most likely the reason; where that was a limit
-/// of the account, it waits for that by itself.
+/// The failure if there was no sign of work for `idle`. The program's last error is then the most likely reason. A
+/// rate limit of the account is such a reason, because the program waits for its end by itself.
 fn silent(idle: Option<Duration>, reading: &Reading<'_>) -> Failure {
     let idle = idle.unwrap_or_default();
     let unit = if idle == Duration::from_secs(1) { "second" } else { "seconds" };
@@ -364,12 +366,13 @@ fn silent(idle: Option<Duration>, reading: &Reading<'_>) -> Failure {
     Failure::new(class, message)
 }
 
-/// What the program gets as its standard input.
+/// Writes the file that the program gets as standard input.
 fn put_prompt(order: &Order, prompt: &str) -> io::Result<()> {
     envoi_durable::renew(&order.folder.join(PROMPT_FILE), prompt.as_bytes())
 }
 
-/// The output in pieces, as they come. A process that the program leaves behind may hold the pipe: the thread is then left.
+/// Reads the output in pieces on a thread of its own. A child process that the program leaves running may hold the
+/// pipe open; the thread is then abandoned.
 fn pieces_of(mut stdout: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<Vec<u8>>>> {
     let (sender, pieces) = mpsc::sync_channel(WAITING_PIECES);
     thread::Builder::new().name("stdout".to_owned()).spawn(move || {
@@ -390,8 +393,8 @@ fn pieces_of(mut stdout: impl Read + Send + 'static) -> io::Result<Receiver<io::
     Ok(pieces)
 }
 
-/// A call that was put off is no failure, and one that was put off and passed over is no success. Calls beside it that were refused
-/// count as in a success.
+/// Corrects the outcome for a deferred call. A deferred call is not a failure. A success that ignored a deferred call
+/// is not a success. Other calls that were refused count as in a success.
 fn settle_put_off_call(outcome: &mut Outcome, put_off: Option<&str>, exit: Exit, denials: u32) {
     let Some(digest) = put_off else { return };
     let is_last = outcome.deferred.as_ref().is_some_and(|call| call.digest().to_string() == digest);
@@ -412,7 +415,7 @@ fn exit(status: ExitStatus) -> Exit {
     }
 }
 
-/// Passes TERM on to the program, and stays: the program may say how far it came, and that is to be reported.
+/// Forwards TERM to the program and keeps running, because the program may still report how far it came.
 struct Ending {
     is_over: Arc<AtomicBool>,
 }
@@ -425,7 +428,7 @@ impl Ending {
         let mut signals = Signals::new([SIGTERM])?;
         thread::Builder::new().name("ending".to_owned()).spawn(move || {
             for _ in signals.forever() {
-                // The program may have got it already, with its group.
+                // The program may already have got the signal through its process group.
                 if let Some(pid) = pid.filter(|_| !over.load(Ordering::SeqCst)) {
                     let _gone = kill_process(pid, Signal::TERM);
                 }
@@ -436,7 +439,7 @@ impl Ending {
 }
 
 impl Ending {
-    /// Ends the program, at last by force. What its tools have started is ended by the supervisor.
+    /// Ends the program, by force if needed. The supervisor ends the processes that its tools started.
     fn end(&self, child: &mut Child) -> io::Result<()> {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
@@ -453,7 +456,7 @@ impl Ending {
     }
 }
 
-/// Standard error: passed on as it comes, and its end kept.
+/// Standard error of the program. It is forwarded as it arrives, and its end is kept.
 struct Tail {
     end: Arc<Mutex<End>>,
     is_over: Receiver<()>,
@@ -478,12 +481,13 @@ impl Tail {
             }
             let _gone = over.send(());
         });
-        // Without the thread the channel is closed, and nothing is waited for.
+        // If the thread could not start, the channel is closed and nothing waits.
         drop(reader);
         Self { end, is_over }
     }
 
-    /// What is there when the program is over. A process that it left behind may hold the pipe open: that is not waited for.
+    /// The text at the end of the program. A process that it left running may hold the pipe open, so the wait is
+    /// limited.
     fn text(self) -> String {
         let _left_open = self.is_over.recv_timeout(LEFT_OPEN);
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
@@ -506,7 +510,7 @@ impl End {
         self.bytes.drain(..surplus);
     }
 
-    /// Its whole lines. In the line that was cut a secret may have lost its beginning, and would not be found.
+    /// The complete lines. A secret in the line that was cut may have lost its beginning, and would not be masked.
     fn text(&self) -> String {
         let cut = self.is_cut.then(|| self.bytes.iter().position(|byte| *byte == b'\n'));
         let from = cut.map_or(0, |line_end| line_end.map_or(self.bytes.len(), |at| at + 1));
@@ -547,14 +551,15 @@ mod tests {
         }
     }
 
-    /// A program that does `first` in the folder of its attempt, and then reports success.
+    /// An order for a program that runs `first` in the attempt's folder, and then reports success.
     fn attempt(folder: &std::path::Path, first: &str, idle_ms: Option<u64>) -> Order {
         let (program, text) = (folder.join("program"), folder.join("program.sh"));
         let hello = concat!(env!("CARGO_MANIFEST_DIR"), "/../preset/tests/transcripts/claude/hello.jsonl");
         let script =
             format!("#!/bin/sh\ncat > /dev/null\ncd {}\n{first}\ngrep -v '^# ' {hello}\n", folder.display());
         std::fs::write(&text, script).unwrap();
-        // Written by another process. A child that another thread forks meanwhile would have it open for writing, and it could not be run.
+        // Another process writes the file. If this process wrote it, a child that another thread forks at that moment
+        // could inherit the open file, and the program could not be executed.
         let made = Command::new("install").args(["-m", "755"]).args([&text, &program]).status();
         assert!(made.unwrap().success());
         let order = serde_json::json!({

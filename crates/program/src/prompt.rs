@@ -1,14 +1,14 @@
-//! The prompt as the program gets it: what the flow says, and what came before.
+//! Composes the prompt for the program: the text of the flow, and what happened before.
 //!
-//! | when | what stands in the prompt |
+//! | when | what the prompt contains |
 //! |---|---|
-//! | always | the prompt of the flow, with its expressions filled in |
-//! | a limit of the account stopped it | before it: that this happened, and that it goes on |
-//! | an earlier attempt was cut off | before it: that this happened, and that the last action may have taken effect |
-//! | the files were set back (`files: restore`) | before it: that its changes of files are undone |
-//! | the program takes no schema, and the step has `outputs` | behind it: how the last message is to look, and the schema |
-//! | a try before it failed | after it: the error |
-//! | a critic or a person sent the run back | after it: their words |
+//! | always | the prompt of the flow, with its expressions evaluated |
+//! | a rate limit of the account stopped the attempt | before it: a note of this, and that the work goes on |
+//! | an earlier attempt was interrupted | before it: a note of this, and that the last action may have taken effect |
+//! | the files were restored (`files: restore`) | before it: a note that the agent's changes of files were undone |
+//! | the program takes no schema, and the step has `outputs` | after it: the form of the last message, and the schema |
+//! | the previous try failed | after it: the error |
+//! | a critic or a person sent the run back | after it: their feedback |
 
 use crate::Order;
 use envoi_preset::end_of_feedback;
@@ -22,7 +22,7 @@ const THROTTLED: &str = "You have worked on this task before, and a limit of the
 const SET_BACK: &str = "You have worked on this task before. The files are now as they were when you began: your changes of files are \
                         undone. What you did elsewhere may have taken effect. The task is unchanged:\n\n";
 
-/// What an agent program is to do, which is not given the schema of its data in another way.
+/// Adds the schema to the prompt, for a program that takes no schema in another way.
 pub(crate) fn with_schema(prompt: &str, schema: &str) -> String {
     format!(
         "{}\n\nWhen you are done, let your last message be one JSON document and nothing else. It has to fit this JSON Schema:\n\n\
@@ -31,16 +31,16 @@ pub(crate) fn with_schema(prompt: &str, schema: &str) -> String {
     )
 }
 
-/// What came before, beside what failed and why.
+/// The events before this attempt, apart from the error and the feedback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// Nothing, or what the session knows itself.
+    /// Nothing, or the session already contains it.
     Nothing,
-    /// The last attempt was cut off.
+    /// The last attempt was interrupted.
     CutOff,
-    /// A limit of the account stopped it.
+    /// A rate limit of the account stopped it.
     Throttled,
-    /// The files are those of the beginning again.
+    /// The files were restored to their state at the beginning of the step.
     SetBack,
 }
 
@@ -55,7 +55,7 @@ impl Before {
     }
 }
 
-/// See the module.
+/// Composes the prompt as described in the module documentation.
 pub(crate) fn compose(prompt: &str, before: Before, failure: Option<&str>, feedback: Option<&str>) -> String {
     let mut text = match before {
         Before::CutOff => CUT_OFF.to_owned(),

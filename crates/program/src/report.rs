@@ -1,4 +1,4 @@
-//! The report of an attempt, and its text.
+//! Writes the report of an attempt, and its text.
 
 use crate::{
     Mask, Order, limit,
@@ -13,10 +13,10 @@ use envoi_contract::{
 use envoi_preset::{Class, Outcome, Preset, ToolCall};
 use std::{io, time::SystemTime};
 
-/// Longest message of an error; the text has the whole.
+/// Longest error message. The text contains the whole message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// Writes the text and the report, the report last; both masked. Whether the attempt has succeeded.
+/// Writes the text, then the report; secrets in both are masked. Returns true if the attempt succeeded.
 pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &dyn Mask) -> io::Result<bool> {
     let nothing = Outcome::default();
     let (outcome, began_anew) = match finished {
@@ -25,7 +25,7 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
     };
     let error = error(order, finished).map(|(class, message)| SkillError {
         code: class.code().as_str().to_owned(),
-        // Masked before it is cut: half a secret is not found.
+        // Masked before it is cut, because a secret that is cut in half would not be masked.
         message: mask.text(&message).chars().take(MAX_MESSAGE_CHARS).collect(),
     });
     if let Some(error) = &error {
@@ -62,7 +62,7 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
         agent.insert("session", Value::Object(session));
     }
     if let Some(call) = outcome.deferred.as_ref().filter(|_| ok) {
-        // Masked before it is laid out: what is shown is what the person decides about.
+        // Masked before it is formatted, because the person decides about what is shown.
         let shown = ToolCall { input: mask.value(&call.input), ..call.clone() };
         agent.insert("said", Value::from("asks"));
         agent.insert("takes", Value::from(if call.is_own_question() { "words" } else { "decision" }));

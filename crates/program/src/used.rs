@@ -1,4 +1,4 @@
-//! What an attempt has used, in the words of a report.
+//! The usage of an attempt, in the form of a report.
 
 use crate::Order;
 use envoi_contract::json::{Object, Value};
@@ -10,7 +10,7 @@ pub(crate) fn of_attempt(usage: Usage, order: &Order, began_anew: bool) -> Usage
     if order.fork_of.is_some() && !began_anew { usage.of_fork() } else { usage }
 }
 
-/// The figures of an attempt: what is new in what the program has reported.
+/// The figures of an attempt: the reported usage minus the usage before the attempt.
 pub(crate) fn metrics(usage: &Usage, before: &Figures) -> Object {
     let used = usage.since(before);
     Object::from([
@@ -21,13 +21,13 @@ pub(crate) fn metrics(usage: &Usage, before: &Figures) -> Object {
     ])
 }
 
-/// The figures of a program that was not started.
+/// The figures when the program was not started.
 pub(crate) fn of_nothing() -> Object {
     let used = Figures { tokens_in: Some(0), tokens_out: Some(0), cost: Some(Cost::default()) };
     metrics(&Usage { llm_calls: Some(0), process: used, ..Usage::default() }, &Figures::default())
 }
 
-/// As a report has it.
+/// The cost in the form of a report.
 pub(crate) fn cost(cost: Option<Cost>) -> Value {
     Value::from(cost.map(|cost| cost.to_string()))
 }
