@@ -1,4 +1,4 @@
-//! What an attempt writes: the record of the visit, its report, and the files that the agent hands over.
+//! The files of an attempt: the record of the visit, its report, and the files that the agent hands over.
 
 pub(crate) mod handed_over;
 pub(crate) mod log;

@@ -1,4 +1,4 @@
-//! What an attempt is started with: its order, and the masking of secrets.
+//! The input of an attempt: its order, and the masking of secrets.
 
 pub(crate) mod mask;
 pub(crate) mod order;

@@ -1,8 +1,9 @@
-//! A step that another agent does: one attempt of it, over A2A 1.0, or 0.3 if the agent has no 1.0.
+//! Runs one attempt of an `a2a` step: another agent does the work, over A2A 1.0, or 0.3 if the agent has no 1.0.
 //!
-//! Owns what an attempt of an `a2a` step does, from its [`Order`] to its report: it finds the agent, sends one message once,
-//! follows the task, and cancels the task when the attempt has to end. It runs as a command under an ordinary supervisor, and
-//! knows nothing of the supervisor. What follows from the report is decided by the kernel. It reads no environment.
+//! Owns an attempt of an `a2a` step, from its [`Order`] to its report: it finds the agent, sends one message once,
+//! follows the task, and cancels the task when the attempt has to end. It runs as a command under an ordinary
+//! supervisor, and does not depend on the supervisor. The kernel decides what follows from the report. This crate
+//! reads no environment variables.
 //!
 //! ```
 //! use envoi_agent::{Order, Timeouts};
@@ -30,16 +31,16 @@ pub use input::{
     order::{Order, Timeouts},
 };
 
-/// The argument of a program that is to call [`run`].
+/// The argument that tells a program to call [`run`].
 pub const ARGUMENT: &str = "__a2a";
 
-/// The variable that names the file of its order.
+/// The variable with the path of the order file.
 pub const ORDER_VARIABLE: &str = "ENVOI_A2A_ORDER";
 
-/// The variable that holds the token, if there is one.
+/// The variable with the token, if there is one.
 pub const TOKEN_VARIABLE: &str = "ENVOI_A2A_TOKEN";
 
-/// The prefix of the variables that hold the secrets to be masked. A number follows, from 0 ([`Order::secrets`]).
+/// The prefix of the variables with the secrets to mask. A number from 0 follows ([`Order::secrets`] is their count).
 pub const SECRET_VARIABLES: &str = "ENVOI_A2A_SECRET_";
 
 use files::{log, report};
@@ -47,8 +48,8 @@ use protocol::client::Client;
 use session::{Session, stop::Stop};
 use std::{process::ExitCode, sync::Arc};
 
-/// Runs the attempt to its end; it is the whole of its process. The report says what went wrong, the exit code only that
-/// something did. The agent's words are written to files as `mask` returns them.
+/// Runs the attempt to its end, as the only work of its process. The report contains the error; the exit code says
+/// only whether the attempt succeeded. The agent's words are written to files as `mask` returns them.
 #[must_use]
 pub fn run(order: &Order, token: Option<String>, mask: &Arc<dyn Mask>) -> ExitCode {
     let stop = Stop::default();

@@ -1,6 +1,6 @@
-//! A2A as a client speaks it: finding the agent, its calls, and what its answers mean.
+//! The client side of A2A: finding the agent, calling it, and interpreting its answers.
 //!
-//! Knows nothing of attempts, files or questions to people.
+//! Does not depend on attempts, files or questions to people.
 
 pub(crate) mod card;
 pub(crate) mod client;

@@ -1,15 +1,17 @@
-//! The course of an attempt: it searches what may have been sent, sends what was not, and follows the task.
+//! The course of an attempt: it searches for a message that may have been sent, sends one that was not sent, and
+//! follows the task.
 //!
 //! | the record has | the attempt |
 //! |---|---|
 //! | nothing of this message | records the intent, then sends it |
 //! | the agent's acceptance of it | follows its task |
-//! | an answer that was never sent | polls the task: if it still asks the same, it sends the answer, else the answer is void |
-//! | an intent, and no task | searches the task by context and by message; if it is there, it follows it |
-//! | an intent, and the task of earlier messages | polls the task: if the task has moved on, it has accepted the message |
+//! | an answer that was never sent | polls the task: sends the answer if the question is the same, else it is void |
+//! | an intent, and no task | searches for the task by context and by message; if it is found, follows it |
+//! | an intent, and the task of earlier messages | polls the task: if it has moved on, it has accepted the message |
 //!
-//! A message that is searched and not found is in doubt. It is not sent again, unless the flow or a person wants that, or the
-//! agent handles it once anyway. Only a failed connection and a refusal with a code prove that a message was not accepted.
+//! A message that is not found is in doubt. It is not sent again, unless the flow or a person wants that, or the
+//! agent handles a repeated message only once. Only a failed connection and a refusal with a code prove that a
+//! message was not accepted.
 
 mod answer;
 mod cancel;
@@ -40,11 +42,11 @@ use std::{
 };
 use stop::Stop;
 
-/// What is known of the message of this attempt.
+/// The state of this attempt's message.
 enum Delivery {
     /// The agent has accepted it.
     Accepted(Accepted),
-    /// The agent does not have it, or is to get it once more.
+    /// The agent does not have it, or it has to be sent once more.
     ToSend,
 }
 
@@ -54,7 +56,7 @@ struct Accepted {
     task: Option<Box<Task>>,
 }
 
-/// One attempt that talks to one agent.
+/// One attempt that communicates with one agent.
 pub(crate) struct Session<'o> {
     order: &'o Order,
     client: Arc<Client>,
@@ -62,7 +64,7 @@ pub(crate) struct Session<'o> {
     record: Record,
     endpoint: Endpoint,
     started: Instant,
-    /// How often this attempt has sent its message.
+    /// How many times this attempt has sent its message.
     sends: u32,
 }
 
@@ -138,7 +140,7 @@ impl<'o> Session<'o> {
         }
     }
 
-    /// An earlier attempt had the agent's reply.
+    /// Follows the task of a message whose reply an earlier attempt received.
     fn follow_accepted(&mut self) -> Result<Outcome, Outcome> {
         if let Some(reply) = &self.record.reply {
             return Ok(Outcome::Message(reply.clone()));
@@ -155,13 +157,13 @@ impl<'o> Session<'o> {
         record.save(&self.order.record).map_err(|error| record_failed(&error))
     }
 
-    /// How long ago the message was sent last, by any attempt.
+    /// The time since any attempt last sent the message.
     fn time_since_sent(&self) -> Duration {
         let past = now_ms().saturating_sub(self.record.sent_at.unwrap_or(i64::MIN));
         Duration::from_millis(u64::try_from(past).unwrap_or(0))
     }
 
-    /// When the message was sent last, as text.
+    /// The time at which the message was last sent, as text.
     fn sent_at(&self) -> String {
         match self.record.sent_at {
             Some(at) => Timestamp::from_millis(at).to_string(),
@@ -173,7 +175,7 @@ impl<'o> Session<'o> {
         Duration::from_millis(self.order.timeouts.first_poll_ms)
     }
 
-    /// The wait after this one: half as long again, up to the maximum.
+    /// The next wait: 1.5 times this one, up to the maximum.
     fn longer(&self, wait: Duration) -> Duration {
         let longer = wait.saturating_mul(3).checked_div(2).unwrap_or(wait);
         longer.min(Duration::from_millis(self.order.timeouts.max_poll_ms))

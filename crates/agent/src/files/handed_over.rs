@@ -40,7 +40,8 @@ pub(super) fn write_all(folder: &Path, task: &Task, mask: &dyn Mask) -> Vec<Stri
                 Content::Raw(bytes) => (bytes.clone(), "bin"),
                 Content::Url(_) => continue,
             };
-            // Masked before it is cut and its special characters are replaced: what is left of a secret is not found.
+            // Masked before it is cut and its special characters are replaced: a secret that was changed by that
+            // would not be masked.
             let wanted = match &part.filename {
                 Some(name) => file_name(&mask.text(name), None),
                 None => file_name(&mask.text(&artifact_name(artifact, index)), Some(extension)),
@@ -60,7 +61,7 @@ pub(super) fn write_all(folder: &Path, task: &Task, mask: &dyn Mask) -> Vec<Stri
     left_out
 }
 
-/// The name of an artifact. One without a name and an id is named after its place, `index`, which counts from 0.
+/// The name of an artifact. Without a name and an id, it is named after its position; `index` counts from 0.
 fn artifact_name(artifact: &Artifact, index: usize) -> String {
     let name = artifact.name.as_ref().unwrap_or(&artifact.id);
     if name.is_empty() { format!("artifact-{}", index.saturating_add(1)) } else { name.clone() }
@@ -92,7 +93,7 @@ fn file_name(name: &str, extension: Option<&str>) -> String {
     }
 }
 
-/// Whether a name has an extension, as `note.md` has. In `review 1.2` the text behind the dot is a number.
+/// Whether a name has an extension, as `note.md` has. `review 1.2` has none: the text after the dot is a number.
 fn has_extension(name: &str) -> bool {
     let Some((stem, end)) = name.rsplit_once('.') else { return false };
     let is_plain = end.len() <= MAX_EXTENSION_BYTES && end.bytes().all(|byte| byte.is_ascii_alphanumeric());

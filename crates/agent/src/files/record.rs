@@ -1,7 +1,8 @@
-//! What has been sent to an agent for one visit: written to disk before a message is sent and after the reply.
+//! The record of messages to an agent for one visit. It is written to disk before a message is sent and after the
+//! reply.
 //!
-//! One file for all attempts of the visit that are about one task. Because it is durable when [`Record::save`] returns, no
-//! message is sent twice.
+//! All attempts of the visit that are about one task share one file. Because it is durable when [`Record::save`]
+//! returns, no message is sent twice.
 
 use crate::{
     input::mask::Mask,
@@ -14,24 +15,24 @@ use std::{io, path::Path};
 /// The largest record that is read. The largest reply of an agent, written as JSON once more, is smaller.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// See the module. Messages are counted by their turn.
+/// See the module documentation. Messages are counted by their turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The agent's endpoint, so that later attempts use the same one.
     pub(crate) endpoint: Option<Endpoint>,
-    /// The id of the context, as the agent gave it.
+    /// The id of the context, as assigned by the agent.
     pub(crate) context: Option<String>,
-    /// The id of the task, once the agent has given it.
+    /// The id of the task, once the agent has assigned it.
     pub(crate) task: Option<String>,
     /// The message that may have been sent.
     pub(crate) intent: Option<u32>,
-    /// How often it may have been sent.
+    /// How many times it may have been sent.
     #[serde(default)]
     pub(crate) sends: u32,
     /// When it was sent last: Unix time in milliseconds.
     #[serde(default)]
     pub(crate) sent_at: Option<i64>,
-    /// The last message that the agent has accepted.
+    /// The last message that the agent accepted.
     pub(crate) taken: Option<u32>,
     /// The last question of the task that was put to a person.
     #[serde(default)]
@@ -45,8 +46,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Reads the record of earlier attempts; empty if there is none. A step may have put something else in its place: that is an error, and
-    /// nothing waits for it.
+    /// Reads the record of earlier attempts; empty if there is none.
+    ///
+    /// The path is opened only if it is a regular file. A step may have put something else there, such as a pipe:
+    /// that is an error, and the call does not block.
     pub(crate) fn load(path: &Path) -> io::Result<Self> {
         match envoi_durable::read_regular(path, MAX_BYTES) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
@@ -55,9 +58,9 @@ impl Record {
         }
     }
 
-    /// The part of it that may be written to a file. An address or an id that contains a secret is left out, because masked it
-    /// would be another one: later attempts request the card again, and do not know the task. Questions and the reply are masked
-    /// already.
+    /// The part of the record that may be written to a file. An address or an id that contains a secret is left out,
+    /// because masking would change it. Later attempts then request the card again, and do not know the task.
+    /// Questions and the reply are already masked.
     pub(crate) fn masked(&self, mask: &dyn Mask) -> Self {
         let is_clean = |text: &String| !mask.is_in(text);
         let endpoint = self.endpoint.clone();

@@ -14,10 +14,10 @@ use envoi_contract::{
 };
 use std::{io, process::ExitCode, time::SystemTime};
 
-/// Longest message of an error; the text has the whole.
+/// Longest error message. The text contains the whole message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// Longest question; the kernel accepts no longer one.
+/// Longest question. The kernel rejects a longer one.
 const MAX_QUESTION_CHARS: usize = 15_000;
 
 /// Largest data part that is shown with a question.
@@ -59,7 +59,7 @@ struct Content {
     failure: Option<Failure>,
 }
 
-/// Why the step has failed.
+/// The reason why the step failed.
 struct Failure {
     code: Code,
     message: String,
@@ -70,7 +70,7 @@ pub(crate) fn write(order: &Order, outcome: &Outcome, mask: &dyn Mask) -> io::Re
     let content = Content::of(order, outcome, mask);
     let error = content.failure.map(|failure| SkillError {
         code: failure.code.as_str().to_owned(),
-        // Masked before it is cut: half a secret is not found.
+        // Masked before it is cut, because a secret that is cut in half would not be masked.
         message: mask.text(&failure.message).chars().take(MAX_MESSAGE_CHARS).collect(),
     });
     if let Some(error) = &error {
@@ -117,7 +117,7 @@ impl Content {
         Self { failure: Some(Failure { code, message }), ..Self::default() }
     }
 
-    /// The task has no result and is over.
+    /// The task ended without a result.
     fn over(task: &str, code: Code, message: String) -> Self {
         let agent = Object::from([("said", Value::from("over")), ("task", Value::from(task))]);
         Self { agent, ..Self::failed(code, message) }
@@ -164,7 +164,7 @@ fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Which task it is, and how it stands.
+/// The address, the ids and the state of the task.
 fn position(task: &Task, endpoint: &Endpoint) -> Object {
     let mut members = Object::from([
         ("url", Value::from(endpoint.url.as_str())),
@@ -185,7 +185,7 @@ fn with_question(mut agent: Object, task: &Task, mask: &dyn Mask) -> Object {
     if let Some(data) = shown.filter(|data| data.compact().len() <= MAX_SHOWN_BYTES) {
         evidence.insert("data", data.clone());
     }
-    // Masked before it is cut, as the message of an error.
+    // Masked before it is cut, like the error message.
     let mut question: String = mask.text(&task.question_text()).chars().take(MAX_QUESTION_CHARS).collect();
     if task.state == TaskState::AuthRequired {
         question = format!("{AUTHORIZATION}\n\n{question}");
@@ -196,7 +196,7 @@ fn with_question(mut agent: Object, task: &Task, mask: &dyn Mask) -> Object {
     agent
 }
 
-/// Writes the artifacts if the order wants them, and adds what is not there as a file.
+/// Writes the artifacts if the order wants them, and lists the ones that are not available as files.
 fn with_artifacts(mut agent: Object, order: &Order, task: &Task, mask: &dyn Mask) -> Object {
     let links = handed_over::links(task);
     if !links.is_empty() {

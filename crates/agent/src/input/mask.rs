@@ -18,20 +18,22 @@ pub trait Mask: Send + Sync {
     }
 }
 
-/// Why a document is no JSON, as the end of a sentence. The message shows a piece of the document. It is made from the masked document,
-/// because the masker does not find half a secret.
+/// The reason why a document is not JSON, as the end of a sentence.
+///
+/// The message quotes a part of the document. It is therefore made from the masked document: a secret that is cut in
+/// half would not be masked.
 pub(crate) fn no_json(document: &[u8], mask: &dyn Mask) -> String {
     match Value::parse_str(&mask.text(&String::from_utf8_lossy(document))) {
         Err(error) => format!(": {error}"),
-        // It is no UTF-8, or a secret stands where it is wrong.
+        // The document is not UTF-8, or the error is inside a secret.
         Ok(_) => String::new(),
     }
 }
 
-/// For attempts whose secrets cannot be read any more: it masks every text completely.
+/// The mask for attempts whose secrets can no longer be read: it replaces every text completely.
 pub struct Everything;
 
-/// Replaces the whole text.
+/// The text that replaces everything.
 const LEFT_OUT: &str = "(left out: a secret cannot be had, so what the agent says cannot be masked)";
 
 impl Mask for Everything {

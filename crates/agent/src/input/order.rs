@@ -6,7 +6,7 @@ use envoi_contract::{digest::Digest, json::Value};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, path::PathBuf};
 
-/// What one attempt has to do. Holds no secret.
+/// The instructions for one attempt. Contains no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// The same for all attempts of a visit, and different for every other visit (`ENVOI_KEY`).
@@ -31,37 +31,37 @@ pub struct Order {
     /// The answer that the message carries: a file in the form of `ENVOI_ANSWER`.
     #[serde(default)]
     pub answer: Option<PathBuf>,
-    /// The answer is no: the attempt cancels the task.
+    /// True if the answer is no. The attempt then cancels the task.
     #[serde(default)]
     pub denied: bool,
-    /// A person wants the message sent again, although the agent may have it.
+    /// True if a person wants the message sent again, although the agent may already have it.
     #[serde(default)]
     pub resend: bool,
-    /// This file exists when a person wants the attempt to end.
+    /// A file that exists when a person wants the attempt to end.
     #[serde(default)]
     pub cancel: Option<PathBuf>,
-    /// When the time limit of the step is reached: Unix time in milliseconds.
+    /// The time at which the step's time limit ends: Unix time in milliseconds.
     #[serde(default)]
     pub ends_at_ms: Option<i64>,
-    /// The flow wants every message in doubt sent again.
+    /// True if the flow wants every message in doubt sent again.
     #[serde(default)]
     pub resends: bool,
     /// The file with what has been sent, shared by all attempts of the visit.
     pub record: PathBuf,
-    /// The file for the report.
+    /// The path of the report file.
     pub report: PathBuf,
-    /// The file for the text.
+    /// The path of the text file.
     pub output: PathBuf,
-    /// The folder for the agent's artifacts; none if the step does not want them.
+    /// The folder for the agent's artifacts. `None` if the step does not want them.
     #[serde(default)]
     pub files: Option<PathBuf>,
-    /// How many secrets are to be masked. Each is in a variable of its own ([`crate::SECRET_VARIABLES`]).
+    /// The number of secrets to mask. Each one is in its own variable ([`crate::SECRET_VARIABLES`]).
     #[serde(default)]
     pub secrets: usize,
-    /// A secret cannot be read: nothing from the agent is written to a file.
+    /// True if a secret cannot be read. Then no output of the agent is written to a file.
     #[serde(default)]
     pub hides: bool,
-    /// How long the attempt waits.
+    /// The waits and time limits of the attempt.
     #[serde(default, rename = "waits")]
     pub timeouts: Timeouts,
 }
@@ -69,8 +69,8 @@ pub struct Order {
 /// Durations in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
-    /// For a connection, and for the answer to a call that is no message. After the same time without a reply to a message its
-    /// task is searched, beside the open request.
+    /// For a connection, and for the answer to any call that does not send a message. If the reply to a message takes
+    /// longer, the attempt searches for its task while the request stays open.
     pub request_ms: u64,
     /// For the reply to a message.
     pub reply_ms: u64,
@@ -82,7 +82,7 @@ pub struct Timeouts {
     /// How long after it was sent a message may still be on its way.
     #[serde(rename = "doubt_ms")]
     pub in_flight_ms: u64,
-    /// The shortest time that an attempt searches a message that may have been sent.
+    /// The shortest time for which an attempt searches for a message that may have been sent.
     #[serde(rename = "look_ms")]
     pub search_ms: u64,
     /// For a task to move on after an answer, if the agent does not give the time of its question.
@@ -92,7 +92,7 @@ pub struct Timeouts {
     /// Between two polls that are compared: more than a second, because some agents count in seconds.
     #[serde(rename = "renew_ms")]
     pub compare_ms: u64,
-    /// Between the first two polls of a task; each wait is half as long again.
+    /// Between the first two polls of a task. Each further wait is 1.5 times the one before.
     #[serde(rename = "shortest_ms")]
     pub first_poll_ms: u64,
     /// The longest wait between two polls.
@@ -106,15 +106,17 @@ const REPLY_MS: u64 = 3_600_000;
 /// For a task to move on after an answer, if the step has no time limit.
 const MOVE_MS: u64 = 600_000;
 
-/// The agent may still work on a request after its connection broke.
+/// For how long the agent may still work on a request after its connection broke.
 const IN_FLIGHT_MS: u64 = 600_000;
 
-/// A server that restarts needs about this time.
+/// About the time that a server needs to restart.
 const SEARCH_MS: u64 = 60_000;
 
 impl Timeouts {
-    /// For a step with this time limit. The attempt may wait as long as the step, but a message in doubt is searched for at
-    /// most a third of it, so that time is left for a question to a person.
+    /// The timeouts for a step with this time limit.
+    ///
+    /// The attempt may wait as long as the step. It searches for a message in doubt for at most a third of that time,
+    /// so that time is left for a question to a person.
     #[must_use]
     pub fn within(limit_ms: Option<u64>) -> Self {
         let at_most_a_third =
@@ -146,13 +148,14 @@ impl Default for Timeouts {
 }
 
 impl Order {
-    /// Whether the attempt has to end now (Unix time in milliseconds): a person wants it, or its time limit is reached.
+    /// True if the attempt has to end now (Unix time in milliseconds), because a person wants it or the time limit is
+    /// reached.
     pub(crate) fn is_to_end(&self, now_ms: i64) -> bool {
         self.cancel.as_ref().is_some_and(|cancel| cancel.exists())
             || self.ends_at_ms.is_some_and(|at| now_ms.saturating_add(SLACK_MS) >= at)
     }
 
-    /// The id of the A2A context. It is derived, so no other visit has it.
+    /// The id of the A2A context. It is derived from the visit's key, so no other visit has the same id.
     pub(crate) fn context(&self) -> String {
         self.derived_id("context")
     }

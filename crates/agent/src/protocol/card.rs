@@ -1,11 +1,11 @@
 //! Finds the endpoint of an agent by its card.
 //!
-//! The card is requested below the address first, then at its host. Its interface with that very address is used if there is
-//! one, else the first of version 1.0, else the first of 0.3. The card of a host counts only for interfaces at or below the
-//! address: another path of the host may be another agent.
+//! The card is requested below the address first, then at its host. The interface with exactly that address is used
+//! if there is one, else the first of version 1.0, else the first of 0.3. The card of a host counts only for
+//! interfaces at or below the address: another path of the host may be another agent.
 //!
-//! If the flow names the interface itself, the card gives only version, tenant and extensions. That is for agents behind a
-//! proxy or a forwarded port, whose cards name an address that cannot be reached from here.
+//! If the flow names the interface itself, the card gives only version, tenant and extensions. That is for agents
+//! behind a proxy or a forwarded port, whose cards name an address that cannot be reached from here.
 
 use crate::{
     input::mask::{Mask, no_json},
@@ -23,8 +23,8 @@ use envoi_a2a::{
 use envoi_contract::json::Value;
 use std::net::IpAddr;
 
-/// Requests the card of the agent at `url`. `interface` is the address that replaces the card's; `has_token` is whether requests
-/// will carry a token.
+/// Requests the card of the agent at `url`. `interface` is the address that replaces the card's; `has_token` says
+/// whether requests will carry a token.
 pub(crate) fn find(
     url: &str,
     interface: Option<&str>,
@@ -42,7 +42,7 @@ pub(crate) fn find(
     places.dedup();
     let mut last_status = String::new();
     for place in places {
-        // Even a request that may have arrived has changed nothing at the agent.
+        // Even if the request arrived, it changed nothing at the agent, so it counts as not sent.
         let answer = http.get(&place).map_err(|error| match error {
             RequestError::NotSent(message) | RequestError::Unknown(message) => CallError::NotSent(message),
         })?;
@@ -77,7 +77,7 @@ fn at_interface(card: &Value, interface: &str, has_token: bool) -> Result<Endpoi
     checked(Endpoint { url: interface.to_owned(), ..of_card }, origin, has_token)
 }
 
-/// Scheme and host, and the address without query and fragment. `None` if it is no HTTP address.
+/// Scheme and host, and the address without query and fragment. `None` if it is not an HTTP address.
 fn split(url: &str) -> Option<(&str, &str)> {
     let base = url.split(['?', '#']).next()?.trim_end_matches('/');
     let rest = ["http://", "https://"].iter().find_map(|scheme| {
@@ -89,7 +89,7 @@ fn split(url: &str) -> Option<(&str, &str)> {
     if host.is_empty() { None } else { Some((base.get(..end)?, base)) }
 }
 
-/// The endpoint, if a token may go there: to the host that the flow names only, and not in clear text.
+/// Returns the endpoint if a token may be sent to it: only to the host that the flow names, and not in clear text.
 fn checked(endpoint: Endpoint, origin: &str, has_token: bool) -> Result<Endpoint, CallError> {
     let Some((host, _)) = split(&endpoint.url) else {
         return Err(CallError::Refused(format!("its card names `{}`, which is no address", endpoint.url)));
@@ -107,7 +107,7 @@ fn checked(endpoint: Endpoint, origin: &str, has_token: bool) -> Result<Endpoint
     Ok(endpoint)
 }
 
-/// Whether requests to it are encrypted, or stay on this machine.
+/// True if requests to this origin are encrypted, or stay on this machine.
 fn is_encrypted_or_local(origin: &str) -> bool {
     let lower = origin.to_ascii_lowercase();
     let Some(host) = lower.strip_prefix("http://") else { return true };
@@ -119,7 +119,7 @@ fn is_encrypted_or_local(origin: &str) -> bool {
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The interface of the card for `url`. `within` is the path that counts, if the card is that of the host.
+/// The interface of the card for `url`. If the card is that of the host, `within` is the path whose interfaces count.
 fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, CallError> {
     let envelope = card::has_extension(card, USER_ENVELOPE);
     let once = card::has_extension(card, SENT_ONCE);

@@ -26,13 +26,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many messages of a task's history are requested.
+/// The number of messages of a task's history that are requested.
 const HISTORY: u32 = 50;
 
-/// How many tasks of a list are requested together (A2A 1.0: at most 100).
+/// The number of tasks per page of a list (A2A 1.0: at most 100).
 const PAGE: u32 = 50;
 
-/// How many pages of the list are searched. More than that would keep an agent with many tasks busy.
+/// The number of pages that are searched. More would keep an agent with many tasks busy.
 const PAGES: usize = 20;
 
 /// An A2A client.
@@ -42,10 +42,10 @@ pub(crate) struct Client {
     pub(crate) mask: Arc<dyn Mask>,
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    /// The request certainly did not arrive, or the agent wants it again later.
+    /// The request did not arrive, or the agent wants it again later.
     #[error("{0}")]
     NotSent(String),
     /// The agent may have accepted it.
@@ -69,7 +69,7 @@ pub(crate) enum CallError {
 pub(crate) struct SentMessage {
     pub(crate) id: String,
     pub(crate) context: String,
-    /// A time before the message was sent, even by an agent's clock that is slow.
+    /// A time before the message was sent, even if the agent's clock is slow.
     pub(crate) not_before: Timestamp,
 }
 
@@ -136,14 +136,15 @@ impl Client {
         self.call_for_task(to, Params::Cancel { id: task.to_owned(), metadata: Object::new() })
     }
 
-    /// Searches the task that a message has begun: a task of its context, which no other client uses, or a task whose history
-    /// contains the message. `None` does not prove that there will be none: the agent may not have come to the message yet.
+    /// Finds the task that a message has begun: a task of its context, which no other client uses, or a task whose
+    /// history contains the message. `None` does not prove that there will be no task, because the agent may not have
+    /// processed the message yet.
     pub(crate) fn find_task(&self, to: &Endpoint, by: &SentMessage) -> Result<Option<Task>, CallError> {
         if to.version == Version::V03 {
             return Err(CallError::Unsupported("version 0.3 lists no tasks".to_owned()));
         }
         let found = self.find_by_context(to, by)?;
-        // Some agents replace the context's id by one of their own.
+        // Some agents replace the context's id with their own.
         if found.is_some() { Ok(found) } else { self.find_by_history(to, by) }
     }
 
@@ -164,7 +165,7 @@ impl Client {
                 page_token: next.take(),
                 ..everything()
             };
-            // The agent may not support this filter. Then nothing is found, and that proves nothing either.
+            // The agent may not support this filter. Then nothing is found, which proves nothing.
             let Ok(page) = self.list(to, query) else { break };
             if let Some(task) = page.tasks.into_iter().rfind(has_message) {
                 return Ok(Some(task));
@@ -218,7 +219,7 @@ impl Client {
     }
 }
 
-/// A message, with the wish for an immediate reply.
+/// The parameters to send a message and request an immediate reply.
 fn send_params(version: Version, message: &Message) -> Params {
     let accepted = match version {
         Version::V10 => [].as_slice(),
@@ -237,7 +238,7 @@ fn send_params(version: Version, message: &Message) -> Params {
     Params::Send(request)
 }
 
-/// A request of JSON-RPC to an agent.
+/// The text of a JSON-RPC request to an agent.
 fn request_text(to: &Endpoint, params: Params) -> Result<String, CallError> {
     let method = params.method().name(to.version);
     let request = Request { tenant: to.tenant.clone(), params };
@@ -247,9 +248,10 @@ fn request_text(to: &Endpoint, params: Params) -> Result<String, CallError> {
     Ok(json_rpc::request_text(&json_rpc::Id::Number(Number::from(1_u64)), method, params))
 }
 
-/// The result that an answer holds.
+/// The result in an answer.
 ///
-/// A proxy before the agent may answer in its place (too busy, broken). Its status shows that, whatever the body is.
+/// A proxy in front of the agent may answer in its place (too busy, broken). Its status shows that, whatever the body
+/// is.
 fn result(status: u16, body: &[u8], mask: &dyn Mask) -> Result<Value, CallError> {
     let response = json_rpc::read_response(body);
     let is_success = (200..300).contains(&status);
@@ -283,7 +285,7 @@ fn result(status: u16, body: &[u8], mask: &dyn Mask) -> Result<Value, CallError>
     }
 }
 
-/// Every task, as many of them as are requested together.
+/// A query for every task, one page at a time.
 const fn everything() -> ListQuery {
     ListQuery {
         context_id: None,
@@ -296,7 +298,7 @@ const fn everything() -> ListQuery {
     }
 }
 
-/// An error of JSON-RPC or A2A, by its code.
+/// Converts an error of JSON-RPC or A2A by its code.
 fn rpc_error(error: &ResponseError) -> CallError {
     let message = error.message.as_deref().unwrap_or("no reason given");
     let text = format!("{message} ({})", error.code);

@@ -1,4 +1,4 @@
-//! The address of an agent, and how it is to be called.
+//! The address of an agent, and how to call it.
 
 use envoi_a2a::version::Version;
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ pub(crate) struct Endpoint {
     pub(crate) url: String,
     pub(crate) version: Version,
     pub(crate) tenant: Option<String>,
-    /// Whether the agent takes a user envelope (contract 5).
+    /// True if the agent accepts a user envelope (contract 5).
     pub(crate) envelope: bool,
-    /// Whether the agent handles a message once, even if the message arrives several times.
+    /// True if the agent handles a message once, even if it arrives several times.
     #[serde(default)]
     pub(crate) once: bool,
 }

@@ -1,16 +1,17 @@
-//! One HTTP request, and whether it can have arrived.
+//! One HTTP request, and whether it may have arrived.
 //!
-//! Each request has a connection of its own: if the agent closed a reused one, it would be unclear whether the request arrived.
+//! Each request has its own connection. If the agent closed a reused connection, it would be unclear whether the
+//! request arrived.
 
 use envoi_http::Client;
 pub(crate) use envoi_http::NoAnswer as RequestError;
 use std::time::{Duration, Instant};
 use ureq::{Agent, Error};
 
-/// Largest body of an answer.
+/// Largest response body.
 const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
 
-/// An answer, whatever its status.
+/// A response with any status.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
@@ -55,7 +56,8 @@ impl Http {
         answer(request.header("accept", "application/json").call(), timeout, self.timeout)
     }
 
-    /// `timeout` replaces the client's for a request that may take long. The connection still has the client's timeout.
+    /// Sends a POST request. `timeout` replaces the client's timeout for a request that may take long; connecting
+    /// still uses the client's timeout.
     pub(crate) fn post(
         &self,
         url: &str,

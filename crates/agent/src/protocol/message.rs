@@ -1,4 +1,4 @@
-//! A message to an agent: what an attempt has to say, in the types of A2A.
+//! A message of an attempt to an agent, in the types of A2A.
 
 use envoi_a2a::{
     extension::{QUESTION, USER_ENVELOPE},
@@ -13,9 +13,9 @@ pub(crate) struct Message {
     pub(crate) task: Option<String>,
     pub(crate) text: Option<String>,
     pub(crate) data: Option<Value>,
-    /// Whether the text is a user envelope (contract 5).
+    /// True if the text is a user envelope (contract 5).
     pub(crate) envelope: bool,
-    /// The question that the message answers, for an agent that is an Envoi.
+    /// The question that the message answers, if the agent is an Envoi.
     pub(crate) question: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! What an attempt reads in the parts of a message, a status or an artifact.
+//! Reads the parts of a message, a status or an artifact.
 
 use envoi_a2a::model::{Content, Part};
 use envoi_contract::json::Value;
@@ -11,7 +11,7 @@ pub(crate) fn object(part: &Part) -> Option<&Value> {
     }
 }
 
-/// The text parts, one after the other.
+/// The text parts, joined by line breaks.
 pub(crate) fn text(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match &part.content {
         Content::Text(text) => Some(text.as_str()),

@@ -1,24 +1,25 @@
-//! Whether two replies of an agent show the same question, so that an answer goes to the question that a person has seen, once.
+//! Compares the questions in two replies of an agent, so that an answer is sent once, and to the question that a
+//! person has seen.
 //!
-//! A question is identified by its text, and by marks that agents give it: the id of its message and a time. The same text may
-//! be asked again, so the text alone is not enough. Some agents give a new id or a new time in each reply to the same
-//! question. One reply does not show that; two replies do. Until then the result is "unclear".
+//! A question is identified by its text, and by marks from the agent: the id of its message and a time. The text
+//! alone is not enough, because an agent may ask the same again. Some agents give a new id or a new time in each
+//! reply to the same question. One reply does not show that; two replies do. Until then the result is "unclear".
 
 use crate::input::mask::Mask;
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What identifies a question of a task.
+/// The properties that identify a question of a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Question {
     /// The id of the message with the question.
     pub(super) id: Option<String>,
-    /// The time that the agent gives for it.
+    /// The time of the question, as the agent gave it.
     pub(super) at: Option<String>,
     /// A digest of the state, the text and the data that a person is shown.
     pub(super) asks: String,
-    /// What an agent that is an Envoi wants back with the answer: id and subject of the question.
+    /// Id and subject of the question of another Envoi. That agent wants them back with the answer.
     pub(crate) named: Option<Value>,
     /// The ids of the messages in the task's history.
     #[serde(default)]
@@ -37,7 +38,8 @@ pub(crate) enum Change {
 }
 
 impl Question {
-    /// The same, with its secrets masked. The digest is of the unmasked text, so that texts with different secrets differ.
+    /// The question with its secrets masked. The digest is of the unmasked text, so that texts with different secrets
+    /// differ.
     pub(crate) fn masked(self, mask: &dyn Mask) -> Self {
         let text = |text: &String| mask.text(text);
         Self {
@@ -49,8 +51,10 @@ impl Question {
         }
     }
 
-    /// Whether `now` is this question, so that an answer to this one fits. `before` is the question of an earlier reply, if
-    /// there was one; `ours` are the ids of our own messages. `None`: another reply is needed.
+    /// Returns whether `now` is this question, so that an answer to this one fits. `None` means that another reply is
+    /// needed.
+    ///
+    /// `before` is the question of an earlier reply, if there was one. `ours` are the ids of our own messages.
     pub(crate) fn is_same(&self, now: &Self, before: Option<&Self>, ours: &BTreeSet<String>) -> Option<bool> {
         if self.asks != now.asks || self.named != now.named {
             return Some(false);
@@ -63,13 +67,13 @@ impl Question {
             return Some(same_history);
         }
         let before = before?;
-        // Marks that differ from reply to reply prove nothing; marks that stay prove that the agent has put the question again.
+        // Marks that differ in each reply prove nothing. Marks that stay the same prove that the agent asked again.
         let marks_differ = !is_kept(&before.id, &now.id) && !is_kept(&before.at, &now.at);
         let history_differs = before.messages_of_others(ours) != now.messages_of_others(ours);
         Some(marks_differ && (history_differs || same_history))
     }
 
-    /// How this question, which was answered, has changed. `before` is the question of the reply before `now`.
+    /// How this question has changed since it was answered. `before` is the question of the reply before `now`.
     pub(crate) fn change_to(&self, now: &Self, before: Option<&Self>) -> Change {
         if self.asks != now.asks || self.named != now.named {
             return Change::Changed;
@@ -81,24 +85,24 @@ impl Question {
         }
         let Some(before) = before else { return Change::Unclear };
         let marks = [(&self.id, &before.id, &now.id), (&self.at, &before.at, &now.at)];
-        // Only a mark that two replies have in common proves something.
+        // A mark counts only if two replies have it in common.
         let stable = marks.into_iter().filter(|(_, before, now)| is_kept(before, now));
         let same: Vec<bool> = stable.map(|(answered, _, now)| answered == now).collect();
         match same.as_slice() {
-            // The time. An id that stays may be the same for all questions of the agent.
+            // The mark that stayed is the time. An id alone may be the same for all questions of the agent.
             [true] if is_kept(&self.at, &now.at) => Change::Unchanged,
             [] | [true, ..] | [false, true] => Change::Unclear,
             [false, ..] => Change::Changed,
         }
     }
 
-    /// The ids in the history that are neither ours nor that of the question.
+    /// The ids in the history that belong neither to us nor to the question.
     fn messages_of_others(&self, ours: &BTreeSet<String>) -> BTreeSet<&String> {
         self.history.iter().filter(|id| !ours.contains(*id) && self.id.as_ref() != Some(*id)).collect()
     }
 }
 
-/// Whether a mark is there, and is the same.
+/// True if the mark exists and is unchanged.
 fn is_kept(one: &Option<String>, other: &Option<String>) -> bool {
     one.is_some() && one == other
 }
@@ -109,7 +113,7 @@ mod tests {
     use crate::protocol::task::Task;
     use envoi_a2a::extension::QUESTION;
 
-    /// Id and time of its message, what it asks, the ids of its history.
+    /// A question with the id and time of its message, its text, and the ids of its history.
     fn asked(id: &str, at: &str, text: &str, history: &[&str]) -> Question {
         let history: Vec<String> = history
             .iter()
@@ -173,7 +177,7 @@ mod tests {
         let bare = || question(r#"{"id":"t","status":{"state":"input-required"}}"#);
         assert_eq!(bare().is_same(&bare(), None, &ours()), Some(true));
         assert_eq!(bare().is_same(&task("h1", "which?"), None, &ours()), Some(false));
-        // What has become of the status is its history.
+        // The message that was the status is now in the history.
         let moved = r#"{"id":"t","status":{"state":"input-required"},"history":[
             {"messageId":"m1","role":"agent","parts":[{"text":"which?"}]},{"messageId":"ours","role":"user","parts":[{"text":"left"}]}]}"#;
         assert_eq!(asked("m1", "", "which?", &[]).is_same(&question(moved), None, &ours()), Some(true));

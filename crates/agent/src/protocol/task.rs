@@ -1,4 +1,4 @@
-//! A task as an attempt follows it: what was received, with what identifies its question.
+//! A task as an attempt follows it: the received task, and what identifies its question.
 
 use super::part;
 use crate::protocol::question::Question;
@@ -20,7 +20,7 @@ pub(crate) struct Task {
     pub(crate) state: TaskState,
     /// The parts of the message that comes with the state.
     pub(crate) status: Vec<Part>,
-    /// The question of a task that waits. Of any other task it has no meaning.
+    /// The question of a task that waits. Meaningless for any other task.
     pub(crate) question: Question,
     pub(crate) history: Vec<Message>,
     pub(crate) artifacts: Vec<Artifact>,
@@ -43,12 +43,13 @@ impl Task {
         new
     }
 
-    /// What identifies the question of the task. `message` comes with its state, `at` is the time of that, as the agent wrote it.
+    /// Builds the properties that identify the question of the task. `message` comes with the task's state, and `at`
+    /// is the time of that state, as the agent wrote it.
     fn identify_question(&self, message: Option<&Message>, at: Option<String>) -> Question {
         let shown_data = self.status.iter().filter_map(part::object).map(Value::compact);
         let shown: Vec<String> =
             [self.state.word().to_owned(), self.question_text()].into_iter().chain(shown_data).collect();
-        // A question that stands only in the history has the id of its message there.
+        // If the question is only in the history, its id is that of the message there.
         let has_text = !part::text(&self.status).trim().is_empty();
         let in_history = self.last_of_agent().filter(|_| !has_text);
         let mut ids = [message, in_history].into_iter().flatten().map(|message| &message.id);
@@ -111,7 +112,7 @@ impl Task {
     }
 }
 
-/// The id and the subject of a question of another Envoi, which it wants back with the answer.
+/// The id and the subject of a question of another Envoi, which wants them back with the answer.
 fn envoi_question(metadata: &Value) -> Option<Value> {
     let text = |name: &str| metadata.get(name).and_then(Value::as_str);
     let mut members = Object::from([("id", Value::from(text("id")?))]);

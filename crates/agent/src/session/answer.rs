@@ -5,13 +5,13 @@ use envoi_a2a::extension::USER_ENVELOPE;
 use envoi_contract::{json::Value, user_envelope};
 use std::{io, path::Path};
 
-/// The largest file of an answer that is read; an envelope is smaller.
+/// Largest answer file that is read. An envelope is smaller.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The text of an answer without words.
 const WORDLESS: &str = "[Answered by operator]";
 
-/// Fills in text and data of the message from the answer of the order.
+/// Sets text and data of the message from the answer in the order.
 pub(crate) fn fill(
     order: &Order,
     path: &Path,

@@ -1,7 +1,7 @@
-//! Cancels the task of a run that does not need it any more.
+//! Cancels the task of a run that no longer needs it.
 //!
-//! Sends nothing that could begin a task. If a message may have been sent and the agent has named no task, the task is searched
-//! first, as long as the agent may work on the request.
+//! Sends nothing that could begin a task. If a message may have been sent and the agent has not named a task, the
+//! attempt searches for the task first, for as long as the agent may work on the request.
 
 use super::Session;
 use crate::{
@@ -32,7 +32,7 @@ impl Session<'_> {
         }
     }
 
-    /// Searches the task of a message without a reply; its id.
+    /// Searches for the task of a message without a reply, and returns its id.
     fn find_unnamed_task(&self) -> Result<String, CallError> {
         let message = self.sent_message();
         let started = Instant::now();
@@ -58,7 +58,7 @@ pub(super) fn cancel_task(client: &Client, endpoint: &Endpoint, task: &str) -> O
             log::print(&format!("task {task} is cancelled"));
             Outcome::Canceled(task.to_owned())
         }
-        // The agent refuses to cancel a task that is over.
+        // The agent refuses to cancel a task that has ended.
         Err(error) => match client.get(endpoint, task) {
             Ok(known) if known.state.is_terminal() => Outcome::Canceled(task.to_owned()),
             _ => Outcome::Unreachable(format!("task {task} cannot be cancelled: {error}")),

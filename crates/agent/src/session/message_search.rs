@@ -1,8 +1,8 @@
-//! Whether the agent has a message that may have been sent.
+//! Finds out whether the agent has a message that may have been sent.
 //!
-//! A message that is found proves itself. A message that is not found proves nothing, because the agent may still be working
-//! on the request. So a search ends in doubt. A person or the flow decides about the doubt, or the message is sent again
-//! because the agent handles it once, even if it arrives several times.
+//! Finding the message proves that it was accepted. Not finding it proves nothing, because the agent may still be
+//! working on the request, so the message is then in doubt. A person or the flow decides what to do, or the message
+//! is sent again because the agent handles a repeated message only once.
 
 use super::{Accepted, Delivery, Session, outage::Outage};
 use crate::{
@@ -15,28 +15,29 @@ use crate::{
 use envoi_contract::time::Timestamp;
 use std::time::{Duration, Instant};
 
-/// The part of the time for a reply during which an agent may be unreachable for a search. After that there is still time to
-/// ask a person before the step is over.
+/// The fraction of the reply timeout during which an agent may be unreachable for a search. After that, time is left
+/// to ask a person before the step's limit.
 const OUTAGE_PART: f32 = 0.5;
 
-/// How often a message is sent again without a person's decision.
+/// How many times a message is sent again without a person's decision.
 const RESENDS: u32 = 3;
 
-/// By this factor the wait before each further sending grows.
+/// The factor by which the wait before each further sending grows.
 const RESEND_FACTOR: u32 = 4;
 
 /// How far the agent's clock may be behind ours, in milliseconds.
 const SKEW_MS: i64 = 3_600_000;
 
-/// A search that has found nothing.
+/// The message was not found.
 struct NotFound {
-    /// Nothing more is to be expected.
+    /// No further result is expected.
     is_final: bool,
     why: String,
 }
 
 impl Session<'_> {
-    /// Searches the message until it is found, or until nothing more is to be expected. `why` is the reason of the doubt.
+    /// Searches for the message until it is found, or until no further result is expected. `why` is the reason of the
+    /// doubt.
     pub(super) fn search(&mut self, why: &str) -> Result<Delivery, Outcome> {
         log::print(&format!("{why}; searching the message of {} at the agent", self.sent_at()));
         let started = Instant::now();
@@ -84,14 +85,15 @@ impl Session<'_> {
         }
     }
 
-    /// Whether the search has taken as long as the message may be on its way.
+    /// True if the search has lasted as long as the message may be in flight.
     fn is_search_over(&self, started: Instant) -> bool {
         let timeouts = &self.order.timeouts;
         self.time_since_sent() >= Duration::from_millis(timeouts.in_flight_ms)
             && started.elapsed() >= Duration::from_millis(timeouts.search_ms)
     }
 
-    /// Why a message that is not found is sent again; `None` if it is not. `is_final`: nothing more is to be expected.
+    /// The reason to send a message that was not found again, or `None` if it is not sent again. `is_final` means
+    /// that no further result is expected.
     fn resend_reason(&self, is_final: bool, started: Instant) -> Option<&'static str> {
         if self.order.resend && self.sends == 0 {
             return Some("a person wants it");
@@ -104,7 +106,8 @@ impl Session<'_> {
         (is_final && flow_wants_it).then_some("the flow wants it")
     }
 
-    /// Whether the message may be sent again without a decision, because the agent handles it once anyway.
+    /// True if the message may be sent again without a decision, because the agent handles a repeated message only
+    /// once.
     fn may_resend_freely(&self) -> bool {
         self.endpoint.once && self.record.sends <= RESENDS
     }
@@ -121,7 +124,8 @@ impl Session<'_> {
         ))
     }
 
-    /// Searches the message once. `before` is the task's question at the search before, and becomes the one of this search.
+    /// Searches for the message once. `before` is the task's question at the previous search, and is set to the
+    /// question of this search.
     pub(super) fn find(&mut self, before: &mut Option<Question>) -> Result<Option<Accepted>, CallError> {
         let Some(id) = self.record.task.clone() else { return self.find_task() };
         let task = self.client.get(&self.endpoint, &id)?;
@@ -139,7 +143,7 @@ impl Session<'_> {
         Ok(None)
     }
 
-    /// Searches the task that the first message has begun.
+    /// Searches for the task that the first message has begun.
     fn find_task(&mut self) -> Result<Option<Accepted>, CallError> {
         let Some(task) = self.client.find_task(&self.endpoint, &self.sent_message())? else {
             return Ok(None);
@@ -154,7 +158,7 @@ impl Session<'_> {
         Ok(Some(Accepted { task: None }))
     }
 
-    /// The message by which its task is searched.
+    /// The message that identifies the task in a search.
     pub(super) fn sent_message(&self) -> SentMessage {
         let not_before_ms = self.record.sent_at.unwrap_or_default().saturating_sub(SKEW_MS).max(0);
         SentMessage {

@@ -3,7 +3,7 @@
 use crate::{files::log, input::order::Timeouts, protocol::client::CallError};
 use std::time::{Duration, Instant};
 
-/// How often the log repeats that the outage lasts.
+/// The interval at which the log repeats that the outage continues.
 const LOG_EVERY: Duration = Duration::from_secs(600);
 
 /// One outage of an agent, from the first failed call to the next answer.
@@ -15,7 +15,7 @@ pub(super) struct Outage {
 }
 
 impl Outage {
-    /// The agent has answered.
+    /// Ends the outage, because the agent has answered.
     pub(super) fn end(&mut self) {
         if self.logged.is_some() {
             log::print("the agent answers again");
@@ -23,7 +23,7 @@ impl Outage {
         *self = Self::default();
     }
 
-    /// Whether the attempt calls the agent again after this error.
+    /// True if the attempt calls the agent again after this error.
     pub(super) fn is_tolerated(&mut self, error: &CallError, timeouts: &Timeouts) -> bool {
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
@@ -31,7 +31,7 @@ impl Outage {
         let is_refusal_tolerated = match error {
             CallError::TaskNotFound => false,
             CallError::NotSent(_) | CallError::Unknown(_) => {
-                // Only refusals without a break count: an agent that cannot be reached has refused nothing.
+                // Only consecutive refusals count: an agent that cannot be reached has refused nothing.
                 self.refused_since = None;
                 true
             }

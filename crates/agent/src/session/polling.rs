@@ -1,7 +1,7 @@
 //! Polls the task until it is over, or until it has a question for a person.
 //!
-//! A question is answered once: while the task waits with a question that has its answer, nothing more is sent.
-//! The waits between polls are in the order's `Timeouts`.
+//! A question is answered once: while the task waits with a question that was answered, nothing more is sent. The
+//! waits between polls are in the order's `Timeouts`.
 
 use super::{Session, outage::Outage};
 use crate::{
@@ -55,7 +55,7 @@ impl Session<'_> {
         }
     }
 
-    /// The task now. Waits for an agent that cannot be reached.
+    /// The current state of the task. Waits while the agent cannot be reached.
     pub(super) fn current_task(&self) -> Result<Task, Outcome> {
         let Some(id) = self.record.task.clone() else {
             return Err(Outcome::MachineFailed("the record of what was sent names no task".to_owned()));
@@ -75,7 +75,7 @@ impl Session<'_> {
     }
 }
 
-/// The agent gives no news of a task any more.
+/// The agent no longer gives the state of the task.
 fn out_of_reach(error: &CallError, task: &str) -> Outcome {
     Outcome::Unreachable(format!("{error}; task {task} may still go on there"))
 }

@@ -10,18 +10,19 @@ use crate::{
 };
 use std::time::Duration;
 
-/// Comes before the question that replaces the one that was answered.
+/// The text before a question that replaces the answered one.
 const VOID: &str =
     "Your answer was not sent: the agent does not ask any more what was answered. It asks now:";
 
 /// A question for a person.
 pub(super) struct Prompt {
-    /// Text before the words of the agent.
+    /// Text before the agent's words.
     pub(super) preface: Option<String>,
 }
 
 impl Session<'_> {
-    /// Whether the task's question is put to a person now. `before` is the question of the poll before.
+    /// The prompt if the task's question has to be put to a person now. `before` is the question of the previous
+    /// poll.
     pub(super) fn prompt(&self, task: &Task, before: Option<&Question>) -> Option<Prompt> {
         let answered = self.record.answered.as_ref().filter(|_| self.order.turn > 0);
         let Some(answered) = answered else { return Some(Prompt { preface: None }) };
@@ -69,8 +70,8 @@ impl Session<'_> {
         Ok(Outcome::Task(Box::new(task), self.endpoint.clone()))
     }
 
-    /// Checks, before an answer is sent, that the task still has the question that a person has seen. An answer to any other
-    /// question is void, and a question that has its answer gets no other.
+    /// Checks, before an answer is sent, that the task still has the question that a person has seen. An answer to
+    /// any other question is void. A question that was answered gets no second answer.
     pub(super) fn check_question(&mut self) -> Result<Delivery, Outcome> {
         let ours = self.order.message_ids();
         let mut before: Option<Question> = None;
@@ -111,14 +112,15 @@ impl Session<'_> {
         }
     }
 
-    /// The answer is not sent; the task is followed as it is.
+    /// Discards the answer and follows the task as it is.
     fn answer_is_void(&mut self, task: Task) -> Result<Delivery, Outcome> {
         self.record.taken = Some(self.order.turn);
         self.save()?;
         Ok(Delivery::Accepted(Accepted { task: Some(Box::new(task)) }))
     }
 
-    /// The agent has found the answer invalid. If the task still waits, its question is put again, with the agent's reason.
+    /// Handles an answer that the agent found invalid. If the task still waits, its question is asked again, with the
+    /// agent's reason.
     pub(super) fn repeat_question(&mut self, why: &str) -> Result<Outcome, Outcome> {
         let task = self.current_task()?;
         self.record.taken = Some(self.order.turn);

@@ -1,4 +1,4 @@
-//! Sends the message of an attempt: its intent is recorded before, the reply after.
+//! Sends the message of an attempt. The intent is recorded before, the reply after.
 
 use super::{Accepted, Session, answer, now_ms, outcome_of};
 use crate::{
@@ -24,20 +24,20 @@ pub(super) enum SendResult {
     Accepted(Box<Task>),
     /// The attempt is over.
     Finished(Outcome),
-    /// It is not known whether the agent has accepted it.
+    /// It is unknown whether the agent has accepted it.
     InDoubt(String),
     /// There was no connection, so the answer can be sent later.
     NotSent(CallError),
 }
 
-/// What came first.
+/// The event that came first.
 enum FirstNews {
     Reply(Result<Reply, CallError>),
-    /// The message was found at the agent, which has not replied yet.
+    /// The message was found at the agent before a reply came.
     Found(Accepted),
 }
 
-/// What an attempt to send has led to, and whether that is on disk.
+/// The result of sending, and whether the record of it is on disk.
 struct Sent {
     news: FirstNews,
     saved: Result<(), Outcome>,
@@ -58,7 +58,7 @@ impl Session<'_> {
             }
             FirstNews::Reply(reply) => reply,
         };
-        // The answer is complete without a record of it.
+        // A reply without a task is complete, even if it was not recorded.
         if let Ok(Reply::Message(reply)) = reply {
             return Ok(SendResult::Finished(Outcome::Message(reply)));
         }
@@ -67,10 +67,10 @@ impl Session<'_> {
             Ok(Reply::Task(task)) => Ok(SendResult::Accepted(task)),
             Ok(Reply::Message(reply)) => Ok(SendResult::Finished(Outcome::Message(reply))),
             Err(CallError::TaskNotFound) => Err(Outcome::TaskLost(message.task.clone().unwrap_or_default())),
-            // The task with the question is over by now, whatever ended it.
+            // The task with the question has already ended, for whatever reason.
             Err(CallError::Unsupported(_)) if turn > 0 => self.poll(None).map(SendResult::Finished),
-            // The record keeps the intent if the message may have been accepted. A refusal of this sending proves nothing of
-            // an earlier one.
+            // The record keeps the intent if the message may have been accepted. A refusal of this sending proves
+            // nothing about an earlier one.
             Err(error) if self.record.intent.is_some() => Ok(SendResult::InDoubt(error.to_string())),
             Err(CallError::InvalidParams(why)) if turn > 0 => {
                 self.repeat_question(&why).map(SendResult::Finished)
@@ -110,7 +110,7 @@ impl Session<'_> {
         self.record.endpoint = Some(self.endpoint.clone());
         self.record.context.get_or_insert_with(|| message.context.clone());
         self.record.intent = Some(self.order.turn);
-        // A record of an older build does not count, so there was at least one.
+        // A record of an older build has no count, so there was at least one sending.
         self.record.sends = if again { self.record.sends.max(1).saturating_add(1) } else { 1 };
         self.record.sent_at = Some(now_ms());
         if self.order.turn > 0 && !again {
@@ -128,7 +128,7 @@ impl Session<'_> {
         Sent { news, saved: self.save() }
     }
 
-    /// Sends on a thread of its own, because an agent may reply late, or never.
+    /// Sends on its own thread, because an agent may reply late or never.
     fn send_in_background(&mut self, message: &Arc<Message>) -> FirstNews {
         let (sender, replies) = mpsc::channel();
         let client = Arc::clone(&self.client);
@@ -137,7 +137,7 @@ impl Session<'_> {
         let timeout = Duration::from_millis(self.order.timeouts.reply_ms);
         let send = move || {
             let reply = client.send(&endpoint, &message, timeout);
-            // If the task was found first, the attempt does not wait for the reply any more.
+            // If the task was found first, the attempt no longer waits for the reply.
             let _not_needed = sender.send(reply);
         };
         match thread::Builder::new().name("send".to_owned()).spawn(send) {
@@ -146,7 +146,7 @@ impl Session<'_> {
         }
     }
 
-    /// The reply; or the task, if it is found while the request is still open.
+    /// Returns the reply, or the task if it is found while the request is still open.
     fn wait_for_news(&mut self, replies: &mpsc::Receiver<Result<Reply, CallError>>) -> FirstNews {
         let mut wait = Duration::from_millis(self.order.timeouts.request_ms);
         let mut before = None;
@@ -196,7 +196,7 @@ fn record_reply(record: &mut Record, turn: u32, reply: &Result<Reply, CallError>
         Err(CallError::Unknown(_)) => {}
         Err(_) => {
             let was_sent_before = record.sends > 1;
-            // This sending was refused. If it was the only one, the message may be sent anew.
+            // This sending was refused. If it was the only one, the message may be sent again.
             if !was_sent_before {
                 record.intent = None;
                 record.answered = None;

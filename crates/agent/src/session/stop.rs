@@ -1,10 +1,11 @@
-//! The end of an attempt from outside: the supervisor sends TERM when the run is cancelled or the time limit is reached.
+//! Ends an attempt from outside: the supervisor sends TERM when the run is cancelled or the time limit is reached.
 //!
-//! A thread of its own then cancels the task, writes the report and ends the process, within the supervisor's grace period.
-//! The other threads stop at their next wait, and before they would send.
+//! A separate thread then cancels the task, writes the report and ends the process, within the supervisor's grace
+//! period. The other threads stop at their next wait, and before they would send.
 //!
-//! A TERM for another reason ends nothing. A service manager, or a machine that shuts down, sends one to every process. The task
-//! must go on then: after the KILL that follows, the next attempt reads the record and continues.
+//! A TERM for another reason does not end the attempt. A service manager, or a machine that shuts down, sends TERM to
+//! every process. The task must go on then: after the KILL that follows, the next attempt reads the record and
+//! continues.
 
 use super::{cancel::cancel_task, now_ms};
 use crate::{
@@ -20,10 +21,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the end waits for a message that is being sent, because its reply names the task to be cancelled.
+/// How long the end waits for a message that is being sent. Its reply names the task to cancel.
 const SENDING: Duration = Duration::from_secs(2);
 
-/// How long everything may take after the signal: less than the grace period, so that there is time for the report.
+/// The longest time for the whole end after the signal. It is shorter than the grace period, so that there is time
+/// for the report.
 const ENDING: Duration = Duration::from_secs(4);
 
 /// Connects the attempt with the thread that ends it.
@@ -87,23 +89,23 @@ impl Stop {
                 cancel_task(&client, &endpoint, &task)
             }
         };
-        // Without a report the run still knows that the attempt was cancelled.
+        // If the report cannot be written, the run still knows that the attempt was cancelled.
         let _written = report::write(order, &outcome, &**mask);
         std::process::exit(1);
     }
 
-    /// Sets the agent whose task is to be cancelled.
+    /// Sets the agent whose task has to be cancelled.
     pub(super) fn set_endpoint(&self, endpoint: &Endpoint) {
         self.state().endpoint = Some(endpoint.clone());
     }
 
-    /// Sets the task that is to be cancelled.
+    /// Sets the task that has to be cancelled.
     pub(super) fn set_task(&self, task: &str) {
         self.state().task = Some(task.to_owned());
     }
 
-    /// Runs `send`, unless the process is being ended. `task` takes the task from its result, for the thread that ends the
-    /// process.
+    /// Runs `send`, unless the process is being ended. `task` gets the task from the result of `send`, for the thread
+    /// that ends the process.
     pub(super) fn sending<T>(&self, send: impl FnOnce() -> T, task: impl FnOnce(&T) -> Option<String>) -> T {
         let mut state = self.state();
         if state.is_ending {
@@ -127,7 +129,7 @@ impl Stop {
         sent
     }
 
-    /// Waits. Does not return if the process is being ended.
+    /// Waits for `wait`. Does not return if the process is being ended.
     pub(super) fn pause(&self, wait: Duration) {
         thread::sleep(wait);
         if self.state().is_ending {
@@ -135,7 +137,7 @@ impl Stop {
         }
     }
 
-    /// The attempt has its outcome: a signal cancels nothing any more.
+    /// Records that the attempt has its outcome. A later signal cancels nothing.
     pub(crate) fn finish(&self) {
         let mut state = self.state();
         if state.is_ending {
@@ -146,7 +148,7 @@ impl Stop {
     }
 }
 
-/// The process is being ended by another thread.
+/// Blocks while another thread ends the process.
 fn wait_for_the_end() -> ! {
     loop {
         thread::park();

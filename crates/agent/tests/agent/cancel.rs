@@ -1,4 +1,4 @@
-//! A task that the run does not need any more is cancelled, also one that the agent has never named.
+//! Tests that a task is cancelled when the run no longer needs it, even if the agent has never named it.
 
 use crate::{
     Visit,

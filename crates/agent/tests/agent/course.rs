@@ -1,4 +1,4 @@
-//! What an attempt does, and what it leaves.
+//! Tests what an attempt does, and which files it leaves.
 
 use crate::{
     Visit,

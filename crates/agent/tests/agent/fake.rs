@@ -1,6 +1,6 @@
-//! An agent on loopback that does what its script says, in one version of the protocol, and keeps what it heard.
+//! A scripted agent on loopback, in one version of the protocol. It keeps every call that it received.
 //!
-//! It takes every message that it is sent, also one that it has had before: whoever sends twice is found out.
+//! It accepts every message, including a repeated one, so that a test can detect a message that was sent twice.
 
 use envoi_contract::json::{Object, Value};
 use std::{
@@ -12,47 +12,47 @@ use std::{
     time::Duration,
 };
 
-/// What comes of a message.
+/// The agent's action for a message.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Completes(&'static str),
-    /// With these artifacts, in the words of 1.0, and no word.
+    /// Completes with these artifacts (in the form of 1.0) and without text.
     HandsOver(&'static str),
     Asks(&'static str),
     WantsToBeAuthorized(&'static str),
     Fails(&'static str),
     Rejects(&'static str),
-    /// Until somebody says otherwise.
+    /// Works until the test calls `goes_on`.
     Works,
-    /// It says nothing new at first, and completes when it is looked at the second time.
+    /// Keeps working at the first poll, and completes at the second.
     Dawdles(&'static str),
-    /// Without a task.
+    /// Answers without a task.
     Answers(&'static str),
-    /// With this error.
+    /// Returns this error.
     Errs(&'static str),
-    /// It keeps the message for now, says so by nothing but its history, and does this when it has been looked at so often.
+    /// Queues the message, which shows only in the task's history. Acts on it after this number of polls.
     Queues(u32, &'static Act),
 }
 
-/// What becomes of the reply to a message.
+/// The behaviour of the connection for one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     Good,
-    /// The connection breaks before the message is taken.
+    /// The connection breaks before the message is accepted.
     BreaksBefore,
-    /// The connection breaks after the message is taken.
+    /// The connection breaks after the message is accepted.
     BreaksAfter,
-    /// The message is taken, and nothing more comes.
+    /// The message is accepted, and no reply comes.
     Hangs,
-    /// The connection breaks, and the message is taken when it has been looked for so often in vain.
+    /// The connection breaks. The message is accepted after this number of searches that found nothing.
     TakesLate(u32),
-    /// The same, and the reply comes then by the connection, which is good.
+    /// The same, but the connection stays open and the reply comes then.
     RepliesLate(u32),
-    /// The connection breaks, nothing is taken, and the task says that it has changed.
+    /// The connection breaks and the message is not accepted, but the task reports a change.
     BreaksAndTouches,
 }
 
-/// What the agent is like.
+/// The properties of the agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
     pub(crate) version: &'static str,
@@ -60,19 +60,19 @@ pub(crate) struct Ways {
     pub(crate) dates: bool,
     pub(crate) extension: Option<&'static str>,
     pub(crate) token: Option<&'static str>,
-    /// Whether it keeps what it is told in the history of its tasks.
+    /// Whether it keeps messages in the history of its tasks.
     pub(crate) remembers: bool,
     /// The metadata of its questions.
     pub(crate) metadata: Option<&'static str>,
-    /// Whether its questions have ids, a new one each time it asks.
+    /// Whether its questions have ids. Each question gets a new one.
     pub(crate) names: bool,
-    /// Whether they have new ids and times each time they are looked at.
+    /// Whether ids and times of its questions change at each poll.
     pub(crate) renews: bool,
-    /// Whether they have new ids alone.
+    /// Whether only the ids change.
     pub(crate) renews_ids: bool,
-    /// Whether it asks in its history, and not with its state.
+    /// Whether the question is in the task's history instead of its status.
     pub(crate) asks_in_history: bool,
-    /// Whether it gives contexts ids of its own.
+    /// Whether it replaces the ids of contexts with its own.
     pub(crate) own_contexts: bool,
 }
 
@@ -97,7 +97,7 @@ impl Default for Ways {
     }
 }
 
-/// One call as it came.
+/// One received call.
 #[derive(Debug, Clone)]
 pub(crate) struct Heard {
     pub(crate) method: String,
@@ -127,18 +127,18 @@ struct Known {
     says: String,
     artifacts: &'static str,
     at: u64,
-    /// To be completed with these words when it has been looked at.
+    /// The text with which it completes after a poll.
     dawdles: Option<&'static str>,
-    /// Who says what, by which id.
+    /// Role, id and text of each message.
     heard: Vec<(&'static str, String, String)>,
-    /// What it does when it has been looked at so often.
+    /// Queued actions, each with the number of polls before it.
     queue: VecDeque<(u32, &'static Act)>,
     looks: u64,
     said: Vec<String>,
     handled: Vec<(String, String)>,
 }
 
-/// A message that the agent has not come to yet.
+/// A message that the agent has not processed yet.
 struct Late {
     looks: u32,
     params: Value,
@@ -153,11 +153,11 @@ struct State {
     heard: Vec<Heard>,
     clock: u64,
     late: Option<Late>,
-    /// What is answered to the next calls, by whatever stands before it.
+    /// Statuses for the next calls, as if a proxy answered them.
     statuses: VecDeque<&'static str>,
 }
 
-/// See the module.
+/// The agent; see the module documentation.
 #[derive(Clone)]
 pub(crate) struct Agent {
     pub(crate) url: String,
@@ -197,12 +197,12 @@ impl Agent {
         self.shared.0.lock().unwrap()
     }
 
-    /// Everything that was asked, in order.
+    /// All calls, in order.
     pub(crate) fn heard(&self) -> Vec<Heard> {
         self.state().heard.clone()
     }
 
-    /// The messages among it.
+    /// The calls that sent a message.
     pub(crate) fn sent(&self) -> Vec<Heard> {
         let heard = self.heard().into_iter();
         heard.filter(|heard| matches!(heard.method.as_str(), "SendMessage" | "message/send")).collect()
@@ -217,7 +217,7 @@ impl Agent {
         self.state().tasks[place].state
     }
 
-    /// Timeouts until it has heard so many calls of this method.
+    /// Waits until the method was called this number of times. Panics after a timeout.
     pub(crate) fn wait_for(&self, method: &str, times: usize) {
         let mut state = self.state();
         let count = |state: &State| state.heard.iter().filter(|heard| heard.method == method).count();
@@ -228,7 +228,7 @@ impl Agent {
         }
     }
 
-    /// Something happens to the nth task, without anybody's doing here.
+    /// Applies an action to the nth task, without a message.
     pub(crate) fn goes_on(&self, place: usize, act: Act) {
         let mut state = self.state();
         state.clock += 1;
@@ -241,17 +241,17 @@ impl Agent {
         }
     }
 
-    /// The next calls are answered with these statuses, and heard by nobody; but for an empty one.
+    /// Answers the next calls with these statuses, and does not record the calls. An empty status lets a call pass.
     pub(crate) fn is_away(&self, statuses: &[&'static str]) {
         self.state().statuses.extend(statuses);
     }
 
-    /// What the agent did with each answer: the words, and what it asked when it came to them.
+    /// Each answer that the agent processed: its text, and the question that was open at that time.
     pub(crate) fn handled(&self, place: usize) -> Vec<(String, String)> {
         self.state().tasks[place].handled.clone()
     }
 
-    /// It knows nothing any more.
+    /// Removes all tasks.
     pub(crate) fn forgets(&self) {
         self.state().tasks.clear();
     }
@@ -291,7 +291,7 @@ impl Agent {
             self.shared.1.notify_all();
             while line == Line::RepliesLate(looks) {
                 if let Some(result) = state.late.as_mut().and_then(|late| late.result.take()) {
-                    // It is taken once: a look after that finds nothing that is late.
+                    // A late message is accepted only once, so later polls do not find it again.
                     state.late = None;
                     return answer(&mut stream, "200 OK", &format!(r#"{{"jsonrpc":"2.0","id":1,{result}}}"#));
                 }
@@ -311,7 +311,7 @@ impl Agent {
         self.shared.1.notify_all();
         match line {
             Line::BreaksAfter if sends => {}
-            // Until the other side hangs up.
+            // Blocks until the client closes the connection.
             Line::Hangs if sends => drop(stream.read(&mut [0])),
             _ => answer(&mut stream, "200 OK", &format!(r#"{{"jsonrpc":"2.0","id":1,{result}}}"#)),
         }
@@ -332,7 +332,7 @@ impl Agent {
 }
 
 impl State {
-    /// What is late is taken when it was looked for often enough.
+    /// Counts a poll, and accepts the late message once there were enough of them.
     fn is_looked_at(&mut self) {
         match &mut self.late {
             Some(late) if late.result.is_some() => {}
@@ -533,7 +533,7 @@ impl Known {
     }
 }
 
-/// Head in lower case, and body.
+/// Reads a request: the head in lower case, and the body.
 fn request(stream: &mut TcpStream) -> Option<(String, String)> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();

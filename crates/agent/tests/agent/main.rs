@@ -1,4 +1,4 @@
-//! Attempts against an agent on loopback, one process after the other in one.
+//! Tests attempts against an agent on loopback. All attempts run in the test process, one after the other.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -29,7 +29,7 @@ struct Visit {
     secret: &'static str,
 }
 
-/// Knows one secret in one spelling.
+/// A mask that knows one secret in one spelling.
 struct Plain(&'static str);
 
 impl Mask for Plain {
@@ -42,7 +42,7 @@ impl Mask for Plain {
     }
 }
 
-/// What an attempt has left.
+/// The text and the report of an attempt.
 struct Left {
     text: String,
     report: Value,
@@ -113,7 +113,7 @@ impl Visit {
         Self::of(&agent.url)
     }
 
-    /// The next attempt.
+    /// Runs the next attempt.
     fn attempt(&self) -> Left {
         let mask: Arc<dyn Mask> = match self.secret {
             "*everything*" => Arc::new(Everything),
@@ -124,7 +124,7 @@ impl Visit {
         Left { text: read(&self.order.output), report: Value::parse_str(&read(&self.order.report)).unwrap() }
     }
 
-    /// A person has answered.
+    /// Records a person's answer for the next attempt.
     fn answered(&mut self, answer: &str) -> &mut Self {
         let place = self.folder.path().join("answer.json");
         fs::write(&place, answer).unwrap();

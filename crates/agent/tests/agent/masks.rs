@@ -1,4 +1,4 @@
-//! What an agent says of a secret is written down masked, by the attempt itself.
+//! Tests that an attempt masks secrets in the agent's words before it writes them.
 
 use crate::{
     Visit,
@@ -17,7 +17,7 @@ fn visit(agent: &Agent) -> Visit {
     Visit { secret: SECRET, ..Visit::with(agent) }
 }
 
-/// No file of the visit has the secret in it. Returns how often it was masked.
+/// Asserts that no file of the visit contains the secret. Returns how many times it was masked.
 fn assert_masked(folder: &Path, secret: &str) -> usize {
     let mut masked = 0;
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -76,7 +76,8 @@ fn an_answer_without_a_task_is_masked_for_later_attempts_too() {
     assert_eq!(agent.sent().len(), 1);
 }
 
-/// What identifies a question may hold a secret: its id, its time, what an Envoi calls it, the ids of the history.
+/// The parts that identify a question may contain a secret: its id, its time, an Envoi's id for it, and the ids of
+/// the history.
 #[test]
 fn a_question_with_a_secret_is_answered_as_the_one_that_was_shown() {
     let named = r#"{"urn:envoi:a2a:question":{"id":"int_hunter2-of-the-flow","subject":"s"}}"#;

@@ -1,4 +1,4 @@
-//! An attempt waits for an agent that cannot be reached for a while, and no message is lost.
+//! Tests that an attempt waits for an agent that cannot be reached for a while, and that no message is lost.
 
 use crate::{
     Visit,
@@ -71,7 +71,7 @@ fn an_answer_that_was_certainly_not_taken_is_sent_when_the_agent_is_there_again(
     let agent = Agent::new(Ways::default(), &[(Asks("which?"), Good), (Completes("that one"), Good)]);
     let mut visit = Visit::with(&agent);
     visit.attempt();
-    // The look before it is answered, the sending is not.
+    // The poll succeeds, and the sending fails.
     agent.is_away(&["", "429 Too Many Requests", "", "425 Too Early"]);
     let left = visit.said("left").attempt();
     assert_eq!((left.code(), left.text.as_str(), agent.sent().len()), ("ok", "that one", 2));

@@ -1,4 +1,4 @@
-//! A question is answered once, and an answer goes to the question that a person was shown.
+//! Tests that a question is answered once, and that an answer goes to the question that a person has seen.
 
 use crate::{
     Visit,
@@ -45,7 +45,7 @@ fn without_a_time_limit_a_person_hears_when_the_answer_was_sent_and_another_one_
         assert!(left.agent("question").starts_with("Your answer was sent at 20"));
         assert_eq!(agent.sent().len(), 2, "what has its answer gets no other");
     }
-    // It is the later question that a person answers then.
+    // The person now answers the later question.
     agent.goes_on(0, Asks("delete everything?"));
     let left = visit.said("green").attempt();
     assert!(left.agent("question").starts_with("Your answer was not sent"), "{}", left.agent("question"));
@@ -97,7 +97,7 @@ fn an_undated_question_is_put_again_only_when_the_agent_has_had_its_time() {
     visit.attempt();
     visit.order.timeouts.settle_ms = 3_600_000;
     assert_eq!(visit.said("blue").attempt().text, "that one");
-    // Whoever follows later counts from the answer.
+    // A later attempt measures the time from the answer.
     let agent = Agent::new(
         Ways { dates: false, names: false, ..Ways::default() },
         &[(Asks("which?"), Good), (Queues(200, &Completes("late")), Good)],

@@ -1,4 +1,4 @@
-//! Nothing is sent twice, wherever an attempt was killed and whatever became of a connection.
+//! Tests that nothing is sent twice, no matter where an attempt was killed or a connection broke.
 
 use crate::{
     Visit,
@@ -16,7 +16,7 @@ fn old() -> Ways {
     Ways { version: "0.3", ..Ways::default() }
 }
 
-/// As it stands when an attempt was killed after it had noted what it was about to send, and before the reply was noted.
+/// Sets the record to its state after an attempt was killed between recording the intent and recording the reply.
 fn killed_while_sending(visit: &Visit) {
     visit.rewrite(|record| {
         for name in ["task", "taken"] {
@@ -74,7 +74,7 @@ fn what_an_attempt_that_was_killed_has_sent_is_waited_for_by_the_next() {
     let agent = Agent::new(Ways::default(), &[(Completes("ok"), TakesLate(9))]);
     let mut visit = Visit::with(&agent);
     assert_eq!(visit.attempt().code(), "AGENT_UNCLEAR", "its looking was cut short");
-    // Sent long ago: whoever looks gives an agent that comes up again some time all the same.
+    // The message was sent long ago. The search still gives an agent that restarts some time.
     visit.rewrite(|record| drop(record.insert("sent_at", 1_u64.into())));
     visit.order.timeouts.search_ms = 60_000;
     assert_eq!((visit.attempt().code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1));
@@ -119,7 +119,7 @@ fn a_task_in_a_context_of_the_agents_own_is_found_by_the_message() {
 
 #[test]
 fn a_reply_may_take_as_long_as_the_step() {
-    // It comes after a while in which nothing is found.
+    // The reply comes after several searches that found nothing.
     let hidden = Ways { own_contexts: true, remembers: false, ..Ways::default() };
     let agent = Agent::new(hidden, &[(Completes("ok"), RepliesLate(5))]);
     let mut visit = Visit::with(&agent);
@@ -197,7 +197,7 @@ fn an_answer_without_a_task_whose_reply_was_lost_is_in_doubt() {
 
 #[test]
 fn a_task_that_was_only_touched_has_not_taken_the_answer() {
-    // Its id says one thing, its time another.
+    // The id and the time of the question give different results.
     let ways = Ways { names: false, ..Ways::default() };
     let same_id = Ways { asks_in_history: true, ..Ways::default() };
     for ways in [ways, same_id] {
