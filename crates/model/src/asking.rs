@@ -18,46 +18,46 @@ use envoi_preset::{
 };
 use std::{io, path::Path, thread, time::Duration};
 
-/// A limit that is over so soon is waited for by the attempt itself.
+/// The longest rate limit that an attempt waits for itself before it calls again.
 const SHORT_WAIT: Duration = Duration::from_secs(20);
 
-/// The most bytes of feedback that are read; its end goes into the prompt.
+/// Largest size of a feedback file. Only the end of its text goes into the prompt.
 const MAX_FEEDBACK_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How often in a row it is.
+/// Number of such waits in a row.
 const SHORT_WAITS: u32 = 2;
 
-/// What the attempt came to.
+/// The result of an attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
-    /// The last answer.
+    /// The text of the last answer.
     pub(crate) text: String,
-    /// The data of it, where it is to have some.
+    /// The data of the last answer. `None` when the step has no schema.
     pub(crate) data: Option<Value>,
-    /// The calls that were made.
+    /// The calls that were made, in order.
     pub(crate) calls: Vec<Made>,
-    /// When the limit of the account is over.
+    /// The time at which the rate limit of the account ends, if the provider stated one.
     pub(crate) throttled_until: Option<Timestamp>,
-    /// Why it has failed.
+    /// The error, if the attempt failed.
     pub(crate) error: Option<SkillError>,
 }
 
-/// One call that a provider answered, or may have worked on.
+/// A call that a provider answered, or may have started to work on.
 #[derive(Debug, Default)]
 pub(crate) struct Made {
     pub(crate) request: Option<String>,
     pub(crate) reply: Reply,
 }
 
-/// What follows from an answer.
+/// The step that follows an answer.
 enum Next {
     Done(Option<Value>),
-    /// It does not fit, for this reason.
+    /// The answer does not fit, for the given reason. The model is asked to repair it.
     Repair(String),
     Failed(SkillError),
 }
 
-/// Asks, and asks again while that may help.
+/// Calls the model, and calls it again while a retry or a repair may help.
 ///
 /// # Errors
 /// A file of the attempt cannot be read or written.
@@ -104,7 +104,7 @@ pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::
                         && !is_limit_of_completion
                         && protocol.wants_limit_of_completion(&failure.message) =>
                 {
-                    // The provider has refused before it did anything.
+                    // The provider refused the request before it did any work.
                     println!("{}", failure.message);
                     is_limit_of_completion = true;
                     continue;
@@ -155,7 +155,7 @@ fn access(order: &Order) -> Result<(&Access, Protocol), SkillError> {
     })
 }
 
-/// Waits for a limit that is over soon, and calls again. A refused call costs nothing.
+/// Calls the model and, after a short rate limit, waits and calls again. A refused call costs nothing.
 fn patiently(
     order: &Order,
     access: &Access,
@@ -180,7 +180,7 @@ fn patiently(
     }
 }
 
-/// Why no further call is made for a repair, as the end of a sentence.
+/// The reason why no repair call is made, as the end of a sentence. `None` when one may be made.
 fn no_more(order: &Order, access: &Access, finished: &Finished, tried: u32) -> Option<String> {
     if tried >= order.repair {
         let again = if tried == 1 { "" } else { "s" };
@@ -197,7 +197,7 @@ fn no_more(order: &Order, access: &Access, finished: &Finished, tried: u32) -> O
     is_spent.then(|| " (the budget allows no further call)".to_owned())
 }
 
-/// What all calls have cost, in billionths of a US dollar, each rounded up.
+/// The cost of all calls in billionths of a US dollar. The cost of each call is rounded up.
 pub(crate) fn cost(price: crate::Price, finished: &Finished) -> u64 {
     let price = TokenPrice::from(price);
     let of = |made: &Made| {
@@ -227,7 +227,8 @@ fn examine(order: &Order, reply: &Reply, around: &dyn Around) -> Next {
     let Some(schema) = &order.schema else { return Next::Done(None) };
     match Value::parse_str(without_fence(&reply.text)) {
         Err(error) => {
-            // The error shows a piece of the text, and half a secret is not found: so it is that of the masked text.
+            // The error message quotes a part of the text. A secret that is cut in half would not be masked, so the
+            // masked text is parsed instead.
             let masked = Value::parse_str(without_fence(&around.mask_text(&reply.text))).err();
             Next::Repair(match masked {
                 Some(error) => format!("the answer is no JSON: {error}"),
@@ -243,7 +244,7 @@ fn examine(order: &Order, reply: &Reply, around: &dyn Around) -> Next {
     }
 }
 
-/// The text within a fence, where all of it is in one: servers that cannot hold an answer to a schema often give it so.
+/// Removes a Markdown code fence if it encloses the whole text. Servers that cannot enforce a schema often add one.
 fn without_fence(text: &str) -> &str {
     let text = text.trim();
     let inside = text
@@ -264,7 +265,7 @@ fn answered(reply: &Reply, request: Option<&str>) -> String {
     )
 }
 
-/// The prompt of a call: that of the step, and what was wrong with the last answer.
+/// The prompt of a call: the prompt of the step, followed by what was wrong with the last answer.
 fn compose(prompt: &str, failure: Option<&str>, feedback: Option<&str>) -> String {
     let mut text = prompt.to_owned();
     if let Some(failure) = failure {
@@ -276,7 +277,7 @@ fn compose(prompt: &str, failure: Option<&str>, feedback: Option<&str>) -> Strin
     text
 }
 
-/// The text of a file, with bytes that are no UTF-8 replaced.
+/// The text of a file. Invalid UTF-8 is replaced.
 fn text(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&envoi_durable::read_regular(path, MAX_FEEDBACK_FILE_BYTES)?).into_owned())
 }
@@ -289,7 +290,7 @@ pub(crate) mod tests {
     use envoi_contract::json::Object;
     use envoi_preset::MAX_FEEDBACK_BYTES;
 
-    /// An order that asks nothing.
+    /// An order with an empty prompt.
     pub(crate) fn order(folder: &Path) -> Order {
         Order {
             model: "small".to_owned(),
@@ -381,11 +382,11 @@ pub(crate) mod tests {
         };
         let calls = vec![made(Some(100), Some(10)), made(Some(1), None), made(None, None)];
         let finished = Finished { calls, ..Finished::default() };
-        // 0.15 and 0.60 dollars for a million.
+        // 0.15 and 0.60 dollars per million tokens.
         let price = Price { given: 150_000_000, cache_read: None, cache_write: None, gotten: 600_000_000 };
         assert_eq!(cost(price, &finished), 15_000 + 6_000 + 150);
         assert_eq!(cost(Price { given: 1, gotten: 1, ..price }, &finished), 1 + 1);
-        // Of a hundred tokens eighty came from the cache, and ten were written to it.
+        // 80 of 100 tokens were read from the cache, and 10 were written to it.
         let reply =
             Reply { tokens_cached: Some(80), tokens_written: Some(10), ..made(Some(100), None).reply };
         let cached = Finished { calls: vec![Made { reply, ..Made::default() }], ..Finished::default() };

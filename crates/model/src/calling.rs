@@ -1,4 +1,4 @@
-//! One call: one request on a connection of its own, sent once.
+//! One call to a model: a single request on its own connection, sent once.
 
 use crate::{Access, Around, CALLS_FILE, Order, UNANSWERED_FILE};
 use envoi_contract::{json::Value, time::Timestamp};
@@ -13,41 +13,43 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The largest body of an answer.
+/// Largest response body.
 const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How long connecting to a provider may take.
+/// Longest time to connect to a provider.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// The longest id that is kept.
+/// Longest request id that is kept, in characters.
 const MAX_ID_CHARS: usize = 200;
 
-/// What a call came to.
+/// The result of a call.
 pub(crate) enum Called {
     /// The model answered.
     Answered {
-        /// Its answer.
+        /// The answer.
         reply: Reply,
-        /// The id by which the provider knows the request.
+        /// The request id that the provider assigned.
         request: Option<String>,
     },
-    /// There is no answer, and there will be none.
+    /// The call failed, and no answer will come.
     Failed {
-        /// Why.
+        /// The reason.
         failure: Failure,
-        /// The id by which the provider knows the request.
+        /// The request id that the provider assigned.
         request: Option<String>,
-        /// When the limit of the account is over, if this is one and that is stated.
+        /// The time at which the rate limit of the account ends, if the failure is a rate limit and states it.
         resets_at: Option<Timestamp>,
-        /// Whether the provider worked on it, as far as can be known.
+        /// True if the provider may have worked on the request.
         counts: bool,
     },
-    /// It is not known what became of it.
+    /// The result of the call is unknown.
     Unanswered,
 }
 
-/// Makes the call, after `before` calls of this attempt that count. While it has no answer, a file in the folder of the attempt
-/// says so, and another one counts it.
+/// Makes the call. `before` is the number of calls of this attempt that count so far.
+///
+/// While the call has no answer, the file [`crate::UNANSWERED_FILE`] in the attempt's folder says so. The file
+/// [`crate::CALLS_FILE`] counts the call.
 ///
 /// # Errors
 /// These files cannot be written or removed.
@@ -121,7 +123,7 @@ fn send(
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let bytes = match read {
         Ok(bytes) => bytes,
-        // The status says already that nothing was done.
+        // The status already says that the request was refused, so the body is not needed.
         Err(_) if status != 200 => Vec::new(),
         Err(error) => return Err(NoAnswer::Unknown(format!("its answer cannot be read: {error}"))),
     };
@@ -135,7 +137,7 @@ fn send(
     }
     let body = Value::parse(&bytes).ok();
     if let Some(failure) = body.as_ref().and_then(|body| rejection::stated(body, masking)) {
-        // What has too much to do may have begun. All others did nothing.
+        // An overloaded provider may have started to work. All other failures did no work.
         let counts = failure.class == Class::Overloaded;
         let throttled = failure.class == Class::Throttled;
         let resets_at = throttled.then(|| rejection::reset(header, &bytes, now())).flatten();
@@ -156,7 +158,7 @@ fn send(
     })
 }
 
-/// By the clock of this machine.
+/// The current time by the clock of this machine.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

@@ -1,11 +1,11 @@
-//! A step that asks a model: one attempt of it.
+//! Runs one attempt of a `model` step.
 //!
-//! Owns what an attempt of a `model` step does, from its [`Order`] to its report: it reads the files that are given to the model,
-//! makes the calls, asks again where an answer does not fit, and says what the calls came to. It runs as a command under an ordinary
-//! supervisor, and knows nothing of the supervisor. What a call is on the wire is known to `preset`; what follows from the report is
-//! decided by the kernel. It reads no environment.
+//! Owns an attempt of a `model` step, from its [`Order`] to its report: it reads the files for the model, makes the
+//! calls, asks again when an answer does not fit, and reports the result. It runs as a command under an ordinary
+//! supervisor, and does not depend on the supervisor. `preset` owns the wire format of a call. The kernel decides
+//! what follows from the report. This crate reads no environment variables.
 //!
-//! A call whose end is not known leaves [`UNANSWERED_FILE`] behind, also if this process is killed.
+//! If the result of a call is unknown, [`UNANSWERED_FILE`] stays in the folder, even when this process is killed.
 
 mod asking;
 mod calling;
@@ -15,47 +15,49 @@ mod report;
 
 pub use order::{Access, Order, Price, Problem};
 
-/// The argument of a program that is to call [`run`].
+/// The argument that tells a program to call [`run`].
 pub const ARGUMENT: &str = "__model";
 
-/// The variable that names the file of its order.
+/// The variable with the path of the order file.
 pub const ORDER_VARIABLE: &str = "ENVOI_MODEL_ORDER";
 
-/// The variable that holds the key of the provider, if it has one.
+/// The variable with the provider's key, if it has one.
 pub const KEY_VARIABLE: &str = "ENVOI_MODEL_KEY";
 
-/// The prefix of the variables that hold the secrets to be masked. A number follows, from 0 ([`Order::secrets`]).
+/// The prefix of the variables with the secrets to mask. A number from 0 follows ([`Order::secrets`] is their count).
 pub const SECRET_VARIABLES: &str = "ENVOI_MODEL_SECRET_";
 
-/// The file that is in the folder of an attempt while a call has no answer. It says so in words.
+/// A file in the attempt's folder that exists while a call has no answer. Its text says so.
 pub const UNANSWERED_FILE: &str = "unanswered";
 
-/// The file in the folder of an attempt that has the number of calls that were sent and that the provider has not refused. It is
-/// written before a call is sent: an attempt that is killed has sent at most that many, and at least one fewer.
+/// A file in the attempt's folder with the number of calls that were sent and not refused by the provider.
+///
+/// The number is written before a call is sent. An attempt that was killed therefore sent that many calls, or one
+/// fewer.
 pub const CALLS_FILE: &str = "calls";
 
 use envoi_contract::json::Value;
 use std::process::ExitCode;
 
-/// What the caller of [`run`] knows and this crate does not.
+/// Functions that the caller of [`run`] supplies.
 pub trait Around {
-    /// The text, without secrets.
+    /// Returns the text with secrets masked.
     fn mask_text(&self, text: &str) -> String;
-    /// The value, without secrets.
+    /// Returns the value with secrets masked.
     fn mask_value(&self, value: &Value) -> Value;
-    /// Whether the data fits the schema.
+    /// Checks the data against the schema.
     ///
     /// # Errors
-    /// What does not fit.
+    /// [`Misfit`] says which parts of the data do not fit.
     fn check(&self, schema: &Value, data: &Value) -> Result<(), Misfit>;
 }
 
-/// What of some data does not fit its schema, in words for the model and for people.
+/// The reason why data does not fit its schema, in words for the model and for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit(pub String);
 
-/// Runs the attempt to its end; it is the whole of its process. The report says what went wrong, the exit code only that
-/// something did.
+/// Runs the attempt to its end, as the only work of its process. The report contains the error; the exit code says
+/// only whether the attempt succeeded.
 #[must_use]
 pub fn run(order: &Order, key: Option<&str>, around: &dyn Around) -> ExitCode {
     let finished = asking::ask(order, key, around);

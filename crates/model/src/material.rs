@@ -1,7 +1,8 @@
-//! The files that are given to a model.
+//! The files that are sent to a model.
 //!
-//! They leave this machine, so that they are taken only from the workspace and the folder of the run, whatever a link points to. Text is
-//! given as text, with its name above it; images as images. Everything else is refused rather than left out.
+//! These files leave this machine. They are therefore taken only from the workspace and the folder of the run, after
+//! links are resolved. Text is sent as text, with its name above it; images as images. Any other file is an error,
+//! and is not silently left out.
 
 use crate::Order;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -13,16 +14,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest text.
+/// Largest size of a text file.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
-/// The largest image.
+/// Largest size of an image.
 const MAX_IMAGE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// All files together.
+/// Largest size of all files together.
 const MAX_ALL_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Images that every provider takes, by the end of their names.
+/// The image types that every provider accepts, by file extension.
 const IMAGES: [(&str, &str); 5] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -31,7 +32,7 @@ const IMAGES: [(&str, &str); 5] = [
     ("webp", "image/webp"),
 ];
 
-/// See the module.
+/// Reads the files of the order. The limits above apply.
 pub(crate) fn parts(order: &Order) -> Result<Vec<Part>, SkillError> {
     let mut left = MAX_ALL_BYTES;
     order.files.iter().map(|path| part(order, path, &mut left)).collect()
@@ -70,7 +71,7 @@ fn part(order: &Order, path: &Path, left: &mut u64) -> Result<Part, SkillError> 
     Ok(Part::Text(format!("File `{}`:\n\n{text}", shown(order, &place).display())))
 }
 
-/// As it stands in its folder.
+/// The path relative to the folder that contains it.
 fn shown(order: &Order, place: &Path) -> PathBuf {
     let roots = order.roots.iter().filter_map(|root| fs::canonicalize(root).ok());
     let within = roots.filter_map(|root| place.strip_prefix(&root).ok().map(Path::to_owned));
@@ -86,7 +87,7 @@ fn is_allowed(order: &Order, place: &Path) -> bool {
     })
 }
 
-/// The first bytes of a regular file.
+/// Reads at most the first `max` bytes of a regular file.
 fn read(place: &Path, max: u64) -> io::Result<Vec<u8>> {
     let file =
         envoi_durable::open_regular(place).map_err(|error| match envoi_durable::is_not_regular(&error) {

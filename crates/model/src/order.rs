@@ -5,65 +5,65 @@ use envoi_kernel::ledger::{Cost, TokenPrice};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What one attempt has to do. Holds no secret.
+/// The instructions for one attempt. Contains no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// The model, as the configuration names it.
+    /// The name of the model in the configuration.
     pub model: String,
-    /// How it is called; none: it cannot be, and [`Order::problem`] says why.
+    /// How the model is called. `None` when it cannot be called; [`Order::problem`] then gives the reason.
     #[serde(default)]
     pub access: Option<Access>,
-    /// Why it cannot be called.
+    /// The reason why the model cannot be called.
     #[serde(default)]
     pub problem: Option<Problem>,
     /// The prompt.
     pub prompt: String,
-    /// Its instructions.
+    /// The system instructions.
     #[serde(default)]
     pub system: Option<String>,
-    /// Files that are given to it.
+    /// The files to send to the model.
     #[serde(default)]
     pub files: Vec<PathBuf>,
-    /// The folders that they may be in.
+    /// The folders that may contain these files.
     #[serde(default)]
     pub roots: Vec<PathBuf>,
-    /// A folder within those that they may not be in, unless one of the folders is within this one.
+    /// A folder within `roots` that may not be read, unless one of the roots is inside this folder.
     #[serde(default)]
     pub never: Option<PathBuf>,
-    /// A number, as it is written in the flow.
+    /// The temperature, spelled as in the flow.
     #[serde(default)]
     pub temperature: Option<String>,
-    /// The most tokens of an answer.
+    /// The largest number of tokens of an answer.
     #[serde(default)]
     pub max_tokens: Option<u64>,
-    /// How often the model gets another try after an answer that does not fit.
+    /// How many times the model may repair an answer that does not fit.
     #[serde(default)]
     pub repair: u32,
-    /// The JSON Schema of its answer.
+    /// The JSON Schema of the answer.
     #[serde(default)]
     pub schema: Option<Value>,
-    /// A file with the words of the critic, or of the person who sent the run back.
+    /// A file with feedback from the critic, or from the person who sent the run back.
     #[serde(default)]
     pub feedback: Option<PathBuf>,
-    /// Why the try before it failed.
+    /// The reason why the previous try failed.
     #[serde(default)]
     pub failure: Option<String>,
-    /// The most calls that are answered.
+    /// The largest number of calls that are answered.
     #[serde(default)]
     pub max_calls: Option<u64>,
-    /// When it may have cost so much, in billionths of a US dollar, no further call is made.
+    /// The budget in billionths of a US dollar. No further call is made once the cost may have reached it.
     #[serde(default)]
     pub max_nano_usd: Option<u64>,
     /// The folder of the attempt.
     pub folder: PathBuf,
-    /// The file for the report.
+    /// The path of the report file.
     pub report: PathBuf,
-    /// The file for the text.
+    /// The path of the text file.
     pub output: PathBuf,
-    /// How many secrets are to be masked. Each is in a variable of its own ([`crate::SECRET_VARIABLES`]).
+    /// The number of secrets to mask. Each one is in its own variable ([`crate::SECRET_VARIABLES`]).
     #[serde(default)]
     pub secrets: usize,
-    /// A secret cannot be read: nothing from the model is written to a file.
+    /// True if a secret cannot be read. Then no output of the model is written to a file.
     #[serde(default)]
     pub hides: bool,
 }
@@ -71,33 +71,33 @@ pub struct Order {
 /// How a model is called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// The provider, as the configuration names it.
+    /// The name of the provider in the configuration.
     pub provider: String,
-    /// The protocol in which it is called.
+    /// The protocol of the provider.
     pub protocol: String,
-    /// The address that the path of the protocol is added to.
+    /// The base URL. The path of the protocol is appended to it.
     pub url: String,
-    /// What the provider calls the model.
+    /// The provider's name for the model.
     pub name: String,
-    /// The longest time for an answer.
+    /// The longest time to wait for an answer.
     pub timeout_ms: u64,
-    /// What it costs, if that is known.
+    /// The price, if it is known.
     #[serde(default)]
     pub price: Option<Price>,
 }
 
-/// Billionths of a US dollar for a million tokens.
+/// The price in billionths of a US dollar per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
-    /// Of tokens that the model is given.
+    /// Input tokens.
     pub given: u64,
-    /// Of those of them that come from the provider's prompt cache; as `given` if it is not stated.
+    /// Input tokens read from the provider's prompt cache. The `given` price applies when this is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<u64>,
-    /// Of those of them that are written to it; as `given` if it is not stated.
+    /// Input tokens written to that cache. The `given` price applies when this is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<u64>,
-    /// Of tokens that it gives.
+    /// Output tokens.
     pub gotten: u64,
 }
 
@@ -116,8 +116,8 @@ impl From<Price> for TokenPrice {
 /// Why a model cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// The code of the error.
+    /// The error code.
     pub code: String,
-    /// In words.
+    /// The message for people.
     pub message: String,
 }

@@ -1,4 +1,4 @@
-//! The report of an attempt, and its text.
+//! Writes the report of an attempt, and its text.
 
 use crate::{
     Around, Order,
@@ -12,14 +12,14 @@ use envoi_contract::{
 use envoi_kernel::ledger::Cost;
 use std::io;
 
-/// Longest message of an error; the text has the whole.
+/// Longest error message. The text contains the whole message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// Writes the text and the report, the report last; both masked. Whether the attempt has succeeded.
+/// Writes the text, then the report; secrets in both are masked. Returns true if the attempt succeeded.
 pub(crate) fn write(order: &Order, finished: &Finished, around: &dyn Around) -> io::Result<bool> {
     let error = finished.error.as_ref().map(|error| SkillError {
         code: error.code.clone(),
-        // Masked before it is cut: half a secret is not found.
+        // Masked before it is cut, because a secret that is cut in half would not be masked.
         message: around.mask_text(&error.message).chars().take(MAX_MESSAGE_CHARS).collect(),
     });
     if let Some(error) = &error {
@@ -40,7 +40,7 @@ pub(crate) fn write(order: &Order, finished: &Finished, around: &dyn Around) -> 
     Ok(ok)
 }
 
-/// What was used. A figure that the provider did not report for each call is not known.
+/// The usage of the attempt. A figure is unknown if the provider did not report it for every call.
 fn metrics(order: &Order, finished: &Finished) -> Object {
     let sum = |of: fn(&Made) -> Option<u64>| {
         let all: Option<Vec<u64>> = finished.calls.iter().map(of).collect();
@@ -69,7 +69,7 @@ fn metrics(order: &Order, finished: &Finished) -> Object {
     metrics
 }
 
-/// Which model it was.
+/// The model and the provider that were used.
 fn model(order: &Order, finished: &Finished) -> Value {
     let mut model = Object::from([("name", Value::from(order.model.as_str()))]);
     if let Some(access) = &order.access {
