@@ -11,7 +11,7 @@ pub(super) fn write(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// `None` if it is no base64.
+/// Decodes base64. `None` if the text is not base64.
 pub(super) fn read(text: &str) -> Option<Vec<u8>> {
     let url_safe = text.contains(['-', '_']);
     let engine = if url_safe { &URL_SAFE_PAD_INDIFFERENT } else { &STANDARD_PAD_INDIFFERENT };

@@ -1,83 +1,83 @@
-//! The agent card: what an agent states about itself.
+//! The agent card: an agent's description of itself.
 //!
-//! A card is written for readers of both versions at once, as the SDKs do it: 1.0 reads `supportedInterfaces`; 0.3 reads `url`,
-//! `preferredTransport` and `protocolVersion`. A client reads of a card only where the agent is and which extensions it has.
-//! Which interface it uses is the client's decision.
+//! A card is written for readers of both versions at once, as the SDKs do it: 1.0 reads `supportedInterfaces`; 0.3
+//! reads `url`, `preferredTransport` and `protocolVersion`. A client reads from a card only the agent's addresses and
+//! its extensions. The client decides which interface it uses.
 
 use crate::{object_writer::ObjectWriter, version::Version};
 use envoi_contract::json::Value;
 
-/// The path of the card for everybody.
+/// The path of the public card.
 pub const PATH: &str = "/.well-known/agent-card.json";
 
-/// The binding that both versions have.
+/// The JSON-RPC binding, which both versions have.
 pub const JSON_RPC: &str = "JSONRPC";
 
-/// The binding without frames, which only 1.0 has.
+/// The HTTP+JSON binding, which only 1.0 has.
 pub const HTTP_JSON: &str = "HTTP+JSON";
 
-/// What an agent states about itself. It takes a bearer token, streams, and has an extended card.
+/// An agent's description of itself. The agent accepts a bearer token, streams, and has an extended card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCard {
-    /// For people.
+    /// The name, for people.
     pub name: String,
-    /// For people.
+    /// The description, for people.
     pub description: String,
-    /// Of the agent, not of the protocol.
+    /// The version of the agent, not of the protocol.
     pub version: String,
-    /// Where it is, the best first.
+    /// The interfaces, the preferred one first.
     pub interfaces: Vec<Interface>,
-    /// Whether webhooks are called.
+    /// Whether the agent calls webhooks.
     pub push: bool,
-    /// None of them is required.
+    /// The extensions. None of them is required.
     pub extensions: Vec<Extension>,
-    /// Media types that a part may have.
+    /// Media types that the agent accepts.
     pub input_modes: Vec<String>,
     /// Media types of replies.
     pub output_modes: Vec<String>,
-    /// At least one.
+    /// The skills; at least one.
     pub skills: Vec<Skill>,
 }
 
-/// Where an agent is, and how it is called there.
+/// An address of an agent, and how it is called there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// Its address.
     pub url: String,
     /// [`JSON_RPC`], [`HTTP_JSON`] or another one.
     pub binding: String,
-    /// The version that is used there.
+    /// The protocol version at this address.
     pub version: Version,
-    /// The agent behind the address, if there are several.
+    /// The agent behind the address, if the address serves several.
     pub tenant: Option<String>,
 }
 
-/// An extension that an agent has.
+/// An extension that an agent supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
-    /// Its name.
+    /// The URI that identifies it.
     pub uri: String,
-    /// For people.
+    /// The description, for people.
     pub description: String,
 }
 
 /// Something that an agent can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// Unique within the card.
+    /// The id, unique within the card.
     pub id: String,
-    /// For people.
+    /// The name, for people.
     pub name: String,
-    /// For people and models; never empty.
+    /// The description, for people and models; never empty.
     pub description: String,
-    /// At least one.
+    /// The tags; at least one.
     pub tags: Vec<String>,
-    /// Empty means those of the agent.
+    /// Media types that the skill accepts. Empty means those of the agent.
     pub input_modes: Vec<String>,
 }
 
 impl AgentCard {
-    /// The card for a reader of this version. It has the members of both versions, except for a reader of 1.0: that one gets no
+    /// Writes the card for a reader of this version. It has the members of both versions, but a reader of 1.0 gets no
     /// members of 0.3.
     #[must_use]
     pub fn to_value(&self, reader: Version) -> Value {
@@ -153,7 +153,7 @@ fn texts(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Bearer tokens as 1.0 writes them, and for readers of 0.3 also as 0.3 does.
+/// The security scheme for bearer tokens in the form of 1.0. For readers of 0.3 it also has the members of 0.3.
 fn bearer_scheme(is_for_v03: bool) -> Value {
     let of_v10 = ObjectWriter::new().put("scheme", "Bearer").value();
     let scheme = ObjectWriter::new().put("httpAuthSecurityScheme", of_v10);
@@ -170,7 +170,7 @@ fn requirement_of_v03() -> Value {
     ObjectWriter::new().put("bearer", Value::Array(Vec::new())).value()
 }
 
-/// The interfaces that a card of either version names, in their order: those of a version that is known here.
+/// The interfaces of a card of either version, in their order. Interfaces of unknown versions are left out.
 #[must_use]
 pub fn interfaces(card: &Value) -> Vec<Interface> {
     let mut found = Vec::new();
@@ -183,7 +183,7 @@ pub fn interfaces(card: &Value) -> Vec<Interface> {
             found.push(Interface { url: url.to_owned(), binding: binding.to_owned(), version, tenant });
         }
     }
-    // A card of 0.3 has its addresses elsewhere.
+    // A card of 0.3 has its addresses in other members.
     let of_v03 = |url: &str, binding: &str| Interface {
         url: url.to_owned(),
         binding: binding.to_owned(),
@@ -201,7 +201,7 @@ pub fn interfaces(card: &Value) -> Vec<Interface> {
     found
 }
 
-/// Whether a card names the extension `uri`.
+/// True if a card names the extension `uri`.
 #[must_use]
 pub fn has_extension(card: &Value, uri: &str) -> bool {
     let capabilities = card.get("capabilities").unwrap_or(&Value::Null);
@@ -249,7 +249,7 @@ mod tests {
         ];
         let written = card(all.clone());
         assert_eq!(interfaces(&written.to_value(Version::V10)), all);
-        // For 0.3 its interface stands there a second time.
+        // For 0.3 the card repeats that interface.
         let twice: Vec<Interface> = all.iter().chain(all.last()).cloned().collect();
         assert_eq!(interfaces(&written.to_value(Version::V03)), twice);
         let value = written.to_value(Version::V10);

@@ -1,14 +1,14 @@
 //! Errors of A2A, in the form of each binding of each version.
 //!
-//! Owns the table of errors ([`Kind`]) and their three shapes: the error of a JSON-RPC response in 1.0 and in 0.3,
-//! and the body of an HTTP+JSON response (`google.rpc.Status`). It does not decide which error is right.
+//! Owns the table of errors ([`Kind`]) and their three forms: the error of a JSON-RPC response in 1.0 and in 0.3, and
+//! the body of an HTTP+JSON response (`google.rpc.Status`). It does not decide which error is right.
 //!
 //! In 1.0 a `google.rpc.ErrorInfo` has the kind of an error, and a `google.rpc.BadRequest` the fields that are wrong.
-//! In 0.3 all of that stands in `data`.
+//! In 0.3 all of that is in `data`.
 //!
-//! Many clients show the message of an error and nothing else, so in both versions the message begins with the kind and
-//! goes on with the reason. Some clients of 0.3 compare a few messages letter by letter ([`Kind::is_literal_in_v03`]):
-//! those stay as they are.
+//! Many clients show the message of an error and nothing else, so in both versions the message begins with the kind
+//! and goes on with the reason. Some clients of 0.3 compare a few messages letter by letter
+//! ([`Kind::is_literal_in_v03`]): those are not changed.
 
 mod kind;
 
@@ -23,29 +23,29 @@ use envoi_contract::{
     json::{Number, Object, Value},
 };
 
-/// The member of [`Fault::note`] under which Envoi's own code stands.
+/// The member of [`Fault::note`] with Envoi's own code.
 const CODE: &str = "code";
 
-/// Most wrong fields in a message for people.
+/// The largest number of invalid fields in a message for people.
 const MAX_SHOWN_FIELDS: usize = 3;
 
-/// What is wrong with one field of a request.
+/// An invalid field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Where: `message.parts[0].text`.
+    /// The path of the field: `message.parts[0].text`.
     pub field: String,
-    /// What, in a sentence.
+    /// The reason, as a sentence.
     pub description: String,
 }
 
-/// See the module.
+/// An error of A2A; see the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of error it is.
+    /// The kind of the error.
     pub kind: Kind,
-    /// The status of HTTP in any binding, if it is not the usual one.
+    /// The HTTP status in any binding, if it is not the usual one for the kind.
     http: Option<u16>,
-    /// Seconds after which it is worth another try.
+    /// Seconds to wait before another try.
     retry_after_s: Option<u32>,
     detail: Option<String>,
     notes: Vec<(&'static str, String)>,
@@ -53,7 +53,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// An error with no more than its kind.
+    /// An error with only a kind.
     pub const fn new(kind: Kind) -> Self {
         Self {
             kind,
@@ -65,12 +65,12 @@ impl Fault {
         }
     }
 
-    /// With this status of HTTP, whatever the binding.
+    /// Sets the HTTP status for any binding.
     pub fn over_http(self, status: u16) -> Self {
         Self { http: Some(status), ..self }
     }
 
-    /// To be tried again after so many seconds.
+    /// Sets the seconds to wait before another try.
     pub fn retry_after(self, seconds: Option<u32>) -> Self {
         Self { retry_after_s: seconds, ..self }
     }
@@ -80,49 +80,52 @@ impl Fault {
         self.retry_after_s
     }
 
-    /// The status of an HTTP+JSON response.
+    /// The HTTP status of an HTTP+JSON response.
     pub fn http_status(&self) -> u16 {
         self.http.unwrap_or_else(|| self.kind.http_status())
     }
 
-    /// The status of an HTTP response that carries it as an error of JSON-RPC.
+    /// The HTTP status of a response that carries the error as JSON-RPC.
     pub fn http_status_of_rpc(&self) -> u16 {
         self.http.unwrap_or_else(|| self.kind.http_status_of_rpc())
     }
 
-    /// What exactly; lower case, no final period.
+    /// Adds the exact reason: lower case, no final period.
     pub fn detail(self, detail: impl Into<String>) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 
-    /// Something that a program may want to know, such as `taskId`.
+    /// Adds a value for programs, such as `taskId`.
     pub fn note(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.notes.push((name, value.into()));
         self
     }
 
-    /// Envoi's own code, where there is one.
+    /// Adds Envoi's own code.
     pub fn code(self, code: Code) -> Self {
         self.note(CODE, code.as_str())
     }
 
-    /// Fields that are wrong.
+    /// An `InvalidParams` error for these fields.
     pub fn violations(violations: Vec<Violation>) -> Self {
         Self { violations, ..Self::new(Kind::InvalidParams) }
     }
 
-    /// One field that is wrong.
+    /// An `InvalidParams` error for one field.
     pub fn violation(field: impl Into<String>, description: impl Into<String>) -> Self {
         Self::violations(vec![Violation { field: field.into(), description: description.into() }])
     }
 
-    /// There is no such task, or it belongs to another tenant; the answer is the same.
+    /// The task does not exist or belongs to another tenant. The answer is the same in both cases, so that it reveals
+    /// nothing.
     pub const fn task_not_found() -> Self {
         Self::new(Kind::TaskNotFound)
     }
 
-    /// The `error` of a JSON-RPC response to a request of `version`. A version error always has the form of 1.0: 0.3
-    /// has no such error, and a client that names versions or methods of 1.0 is not of 0.3.
+    /// The `error` of a JSON-RPC response to a request of `version`.
+    ///
+    /// A version error always has the form of 1.0: 0.3 has no such error, and a client that names versions or methods
+    /// of 1.0 does not use 0.3.
     pub fn rpc(&self, version: Version) -> Value {
         match version {
             Version::V03 if self.kind != Kind::VersionNotSupported => {
@@ -143,13 +146,14 @@ impl Fault {
         ObjectWriter::new().put("error", status.value()).value()
     }
 
-    /// The message of 1.0: the kind in words, then what exactly. Wrong fields are in the details, as the SDKs write them.
+    /// The message of 1.0: the title of the kind, then the exact reason. Invalid fields are in the details, as in the
+    /// SDKs.
     fn message(&self) -> String {
         let title = self.kind.title();
         self.detail.as_ref().map_or_else(|| title.to_owned(), |detail| format!("{title}: {detail}"))
     }
 
-    /// The message of 0.3: `title`, then the detail, or else the first fields that are wrong.
+    /// The message of 0.3: `title`, then the exact reason, or else the first invalid fields.
     fn message_of_v03(&self, title: &str) -> String {
         let field = |violation: &Violation| format!("{}: {}", violation.field, violation.description);
         let fields =
@@ -186,7 +190,7 @@ impl Fault {
         self.violations.iter().map(one).collect()
     }
 
-    /// `null` if there is no data.
+    /// The `data` of 0.3; `null` if there is none.
     fn data_of_v03(&self) -> Value {
         let mut data = ObjectWriter::new().word("reason", self.detail.as_deref());
         for (name, value) in &self.notes {

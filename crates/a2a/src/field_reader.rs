@@ -1,10 +1,10 @@
-//! Reads the fields of a request, and collects all that is wrong with them.
+//! Reads the fields of a request, and collects all violations.
 //!
-//! Owns types, paths and texts of violations; which fields there are is `v1`'s and `v03`'s. A field that is wrong reads
-//! as its default, so that reading continues. Nothing of a request is used unless [`Violations::refuse`] accepts it.
+//! Owns types, paths and texts of violations; `v1` and `v03` know which fields exist. An invalid field reads as its
+//! default, so that reading continues. A request is used only if [`Violations::refuse`] accepts it.
 //!
-//! As in ProtoJSON, unknown members are ignored and `null` is absent. Types are strict: a number in a string is no
-//! number, and the value of an enum is its name.
+//! As in ProtoJSON, unknown members are ignored and `null` means absent. Types are strict: a number in a string is
+//! not a number, and the value of an enum is its name.
 
 use super::fault::{Fault, Violation};
 use envoi_contract::{
@@ -13,16 +13,16 @@ use envoi_contract::{
 };
 use std::cell::RefCell;
 
-/// At most so many fields are named; a client with more errors gets the others with its next request.
+/// The largest number of fields in one refusal. A client with more errors gets the others with its next request.
 const MOST_NAMED: usize = 32;
 
-/// The largest `int32`; counts are of that type.
+/// The largest `int32`, the type of counts.
 const MOST: u64 = 2_147_483_647;
 
 pub(super) const REQUIRED: &str = "Field is required.";
 pub(super) const NOT_EMPTY: &str = "Field must contain at least one element.";
 
-/// What is wrong with a request, in the order found.
+/// The violations of a request, in the order in which they were found.
 #[derive(Debug, Default)]
 pub(super) struct Violations(RefCell<Vec<Violation>>);
 
@@ -35,7 +35,7 @@ impl Violations {
         }
     }
 
-    /// The value that was read, if nothing is wrong.
+    /// Returns the value, or an error if there are violations.
     pub(super) fn refuse<T>(self, read: Option<T>) -> Result<T, Fault> {
         match read {
             Some(read) if self.0.borrow().is_empty() => Ok(read),
@@ -44,16 +44,16 @@ impl Violations {
     }
 }
 
-/// How members are called.
+/// The spelling of member names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemberNames {
-    /// In camel case only: `contextId`.
+    /// Only camel case: `contextId`.
     Exact,
-    /// Also in snake case, `context_id`: ProtoJSON requires readers to take both.
+    /// Also snake case, `context_id`. ProtoJSON requires readers to accept both.
     Proto,
 }
 
-/// The members of one object, and where it stands in the request.
+/// The members of one object, and its path in the request.
 #[derive(Debug)]
 pub(super) struct FieldReader<'a> {
     object: &'a Object,
@@ -63,17 +63,17 @@ pub(super) struct FieldReader<'a> {
 }
 
 impl<'a> FieldReader<'a> {
-    /// The parameters themselves.
+    /// A reader for the parameters themselves.
     pub(super) const fn of(object: &'a Object, names: MemberNames, wrong: &'a Violations) -> Self {
         Self { object, path: String::new(), names, wrong }
     }
 
-    /// Where the member `name` stands.
+    /// The path of the member `name`.
     pub(super) fn at(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// Where the object itself stands.
+    /// The path of the object itself.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
@@ -87,7 +87,7 @@ impl<'a> FieldReader<'a> {
         None
     }
 
-    /// The member `name`, also if it is null.
+    /// The member `name`, even if it is null.
     pub(super) fn present(&self, name: &str) -> Option<&'a Value> {
         let here = self.object.get(name);
         let snake =
@@ -104,7 +104,7 @@ impl<'a> FieldReader<'a> {
         self.present(name).filter(|value| !value.is_null())
     }
 
-    /// A text as it stands; `None` if there is none.
+    /// A text; `None` if it is absent. It may be empty.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         match self.member(name)? {
             Value::String(text) => Some(text.clone()),
@@ -112,12 +112,12 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// A text; an empty one is absent.
+    /// A text; an empty one counts as absent.
     pub(super) fn word(&self, name: &str) -> Option<String> {
         self.text(name).filter(|text| !text.is_empty())
     }
 
-    /// A text that must be there.
+    /// A required text that is not empty.
     pub(super) fn required_word(&self, name: &str) -> Option<String> {
         match self.member(name) {
             None => self.fault(name, REQUIRED),
@@ -126,7 +126,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// A text that must be there, but may be empty.
+    /// A required text, which may be empty.
     pub(super) fn required_text(&self, name: &str) -> Option<String> {
         if self.member(name).is_none() {
             return self.fault(name, REQUIRED);
@@ -134,7 +134,7 @@ impl<'a> FieldReader<'a> {
         self.text(name)
     }
 
-    /// A truth value; `None` if there is none.
+    /// A boolean; `None` if it is absent.
     pub(super) fn flag(&self, name: &str) -> Option<bool> {
         match self.member(name)? {
             Value::Bool(truth) => Some(*truth),
@@ -142,26 +142,26 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// A count; `None` if there is none.
+    /// A count; `None` if it is absent.
     pub(super) fn count(&self, name: &str) -> Option<u32> {
         let number = self.member(name)?.as_u53().filter(|number| *number <= MOST);
         let number = number.and_then(|number| u32::try_from(number).ok());
         number.or_else(|| self.fault(name, "Must be an integer from 0 to 2147483647."))
     }
 
-    /// A moment; `None` if there is none.
+    /// A time; `None` if it is absent.
     pub(super) fn time(&self, name: &str) -> Option<Timestamp> {
         let at = self.text(name)?;
         Timestamp::parse(&at).or_else(|| self.fault(name, "Must be an RFC 3339 time with its offset."))
     }
 
-    /// One of some words, which `read` knows; `None` if there is none.
+    /// A word that `read` knows; `None` if it is absent. `words` lists the valid words for the refusal.
     pub(super) fn one_of<T>(&self, name: &str, read: impl Fn(&str) -> Option<T>, words: &str) -> Option<T> {
         let word = self.word(name)?;
         read(&word).or_else(|| self.fault(name, &format!("Must be one of {words}.")))
     }
 
-    /// The same, and it must be there.
+    /// A required word that `read` knows.
     pub(super) fn required_one_of<T>(
         &self,
         name: &str,
@@ -183,7 +183,7 @@ impl<'a> FieldReader<'a> {
         self.array(name).iter().enumerate().filter_map(read).collect()
     }
 
-    /// A free object; none is empty.
+    /// An object with any members; empty if it is absent.
     pub(super) fn free(&self, name: &str) -> Object {
         match self.member(name) {
             None => Object::new(),
@@ -192,7 +192,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// A free object that must be there.
+    /// A required object with any members.
     pub(super) fn required_free(&self, name: &str) -> Option<Object> {
         match self.member(name) {
             None => self.fault(name, REQUIRED),
@@ -201,7 +201,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// An object of known members, read by `read`; `None` if there is none.
+    /// An object whose members `read` reads; `None` if it is absent.
     pub(super) fn inner<T>(&self, name: &str, read: impl Fn(&FieldReader<'a>) -> Option<T>) -> Option<T> {
         match self.member(name)? {
             Value::Object(object) => read(&self.below(object, name)),
@@ -209,7 +209,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// The same, and it must be there.
+    /// A required object whose members `read` reads.
     pub(super) fn required_inner<T>(
         &self,
         name: &str,
@@ -221,7 +221,7 @@ impl<'a> FieldReader<'a> {
         self.inner(name, read)
     }
 
-    /// A list of objects of known members, at least one, each read by `read`.
+    /// A list of at least one object, each read by `read`.
     pub(super) fn elements<T>(&self, name: &str, read: impl Fn(&FieldReader<'a>) -> Option<T>) -> Vec<T> {
         let array = self.array(name);
         let is_list = matches!(self.member(name), None | Some(Value::Array(_)));
@@ -251,7 +251,7 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// `contextId` as protocol buffers write it: `context_id`.
+/// Converts `contextId` to `context_id`, as protocol buffers write it.
 fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len().saturating_add(2));
     for letter in name.chars() {

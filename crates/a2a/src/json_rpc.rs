@@ -1,10 +1,11 @@
 //! JSON-RPC 2.0: a body is one request, and each request has one response, or several in a stream.
 //!
-//! Owns the frame around methods and results, in both versions; the methods are `v1`'s and `v03`'s.
+//! Owns the frame around methods and results, in both versions; `v1` and `v03` own the methods.
 //!
-//! By JSON-RPC a request without an `id` is a notification, which has no response. A2A has no notifications: every
-//! method has a result. So such a request is taken as one whose `id` is null, and answered, as the SDKs' servers do.
-//! Batches are refused, as everywhere in A2A. A body with a duplicate name is not JSON here.
+//! In JSON-RPC a request without an `id` is a notification, which has no response. A2A has no notifications, because
+//! every method has a result. Such a request is therefore read as one whose `id` is null, and is answered, like in
+//! the servers of the SDKs. Batches are refused, as everywhere in A2A. A body with a duplicate name is rejected as
+//! invalid JSON.
 
 use super::{
     fault::{Fault, Kind},
@@ -13,14 +14,14 @@ use super::{
 };
 use envoi_contract::json::{Error as ParseError, Number, Object, Value};
 
-/// The client's id of its request; the response has it unchanged.
+/// The client's id of its request. The response repeats it unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Id {
     /// A text.
     Text(String),
-    /// A number, as its token.
+    /// A number, kept as its token.
     Number(Number),
-    /// Null, or none.
+    /// Null or absent.
     Null,
 }
 
@@ -34,30 +35,31 @@ impl Id {
     }
 }
 
-/// A request whose method and parameters are not read yet.
+/// A request whose method and parameters have not been interpreted yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Incoming {
-    /// Stands in every response to it.
+    /// The id, which every response repeats.
     pub id: Id,
-    /// As the client calls it.
+    /// The method name, as sent by the client.
     pub method: String,
-    /// Empty if there are none.
+    /// The parameters; empty if absent.
     pub params: Object,
 }
 
-/// A body that is no request, and the id for its error response.
+/// A body that is not a request, and the id for the error response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unreadable {
-    /// The request's, as far as it could be read.
+    /// The request's id, if it could be read.
     pub id: Id,
-    /// Why.
+    /// The reason.
     pub fault: Fault,
 }
 
 /// Reads a body.
 ///
 /// # Errors
-/// [`Unreadable`]: no JSON (−32700), no request (−32600), or parameters that are no object (−32602).
+/// [`Unreadable`]: the body is not JSON (−32700), not a request (−32600), or its parameters are not an object
+/// (−32602).
 pub fn read(body: &[u8]) -> Result<Incoming, Unreadable> {
     let value = Value::parse(body).map_err(|error| {
         let fault = Fault::new(Kind::ParseError).detail(error.to_string());
@@ -111,38 +113,38 @@ pub fn request_text(id: &Id, method: &str, params: Object) -> String {
     frame(id).put("method", method).put("params", Value::Object(params)).value().compact()
 }
 
-/// What a response holds, read by a client.
+/// The content of a response, read by a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Response {
-    /// What came of the request.
+    /// The result of the request.
     Result(Value),
-    /// Why nothing came of it.
+    /// The error of the request.
     Error(ResponseError),
-    /// It has neither.
+    /// The response has neither.
     Neither,
 }
 
 /// The error of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseError {
-    /// As it was written; empty if it is no number.
+    /// The code as it was written; empty if it is not a number.
     pub code: String,
-    /// For people, if there is one.
+    /// The message for people, if there is one.
     pub message: Option<String>,
 }
 
 impl ResponseError {
-    /// The kind that the code names; `None` if it is a code of the agent's own.
+    /// The kind of the code; `None` if the agent defined the code itself.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         Kind::of_rpc_code(self.code.parse().ok()?)
     }
 }
 
-/// Reads the body of a response. An error counts before a result; an error that is null is none.
+/// Reads the body of a response. An error takes precedence over a result. An error that is null counts as absent.
 ///
 /// # Errors
-/// It is no JSON.
+/// The body is not JSON.
 pub fn read_response(body: &[u8]) -> Result<Response, ParseError> {
     let answer = Value::parse(body)?;
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {

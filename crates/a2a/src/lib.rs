@@ -1,20 +1,21 @@
-//! What stands on the wire of A2A, in both versions: requests, replies, errors and cards, for a client and for a server.
+//! The wire format of A2A in both versions: requests, replies, errors and cards, for a client and for a server.
 //!
-//! Pure. It does not decide what a message starts or answers, and knows no runs or tenants. Both sides use the same types
-//! ([`model`], [`request`]), and `v1` and `v03` write them in the form of a version.
+//! Pure. It does not decide what a message starts or answers, and has no notion of runs or tenants. Both sides use
+//! the same types ([`model`], [`request`]), and `v1` and `v03` write them in the form of a version.
 //!
-//! At a server a request goes this way:
+//! A server handles a request in these steps:
 //!
 //! 1. [`service_parameters`] finds the version and the extensions that the headers name.
-//! 2. JSON-RPC: [`json_rpc`] takes the frame off the body, and [`request::Method::named`] finds the operation. HTTP+JSON, which
-//!    only 1.0 has: the server finds the operation by the path.
-//! 3. [`read`] reads the parameters (`v1`, `v03`) into a [`request::Request`], which is the same for both. One refusal names all
-//!    fields that are wrong.
-//! 4. The server makes of it a [`request::Reply`], a stream of [`model::StreamItem`], or a [`fault::Fault`].
+//! 2. JSON-RPC: [`json_rpc`] takes the frame off the body, and [`request::Method::named`] finds the operation.
+//!    HTTP+JSON, which only 1.0 has: the server maps the path to the operation.
+//! 3. [`read`] reads the parameters (`v1`, `v03`) into a [`request::Request`], which is the same for both. One
+//!    refusal names all invalid fields.
+//! 4. The server answers with a [`request::Reply`], a stream of [`model::StreamItem`], or a [`fault::Fault`].
 //! 5. [`write()`] or [`write_item`] writes it in the form of the version, and [`json_rpc`] puts the frame around it.
 //!
-//! A client writes a request with [`write_request`], and reads what comes back with [`json_rpc::read_response`] and [`received`].
-//! A server reads strictly, a client leniently: a wrong request can be refused, and a reply cannot.
+//! A client writes a request with [`write_request`], and reads the response with [`json_rpc::read_response`] and
+//! [`received`]. A server reads strictly and a client leniently, because an invalid request can be refused but a
+//! reply cannot.
 //!
 //! ```
 //! use envoi_a2a::{fault::Kind, read, request::{Method, Params}, version::Version, write_request};
@@ -30,7 +31,8 @@
 //! assert_eq!(refused.kind, Kind::InvalidParams);
 //! ```
 //!
-//! [`card`] is what an agent states about itself, and [`extension`] has the names by which one Envoi knows another.
+//! [`card`] is an agent's description of itself, and [`extension`] has the names that one Envoi uses to recognize
+//! another.
 
 mod base64_bytes;
 pub mod card;
@@ -61,7 +63,7 @@ use version::Version;
 /// Reads the parameters of a JSON-RPC request.
 ///
 /// # Errors
-/// An `InvalidParams` that names all fields that are wrong.
+/// An `InvalidParams` that names all invalid fields.
 pub fn read(version: Version, method: Method, params: &Object) -> Result<Request, Fault> {
     match version {
         Version::V10 => v1::request(method, params),
@@ -78,10 +80,10 @@ pub fn write_request(version: Version, request: &Request) -> Option<Object> {
     }
 }
 
-/// Reads a request of HTTP+JSON, which only 1.0 has. `query` is decoded; `body` is empty where there is none.
+/// Reads a request of HTTP+JSON, which only 1.0 has. `query` is decoded; `body` is empty when the request has none.
 ///
 /// # Errors
-/// A `ParseError` for a body that is no JSON, else an `InvalidParams` that names the fields that are wrong.
+/// A `ParseError` for a body that is not JSON, else an `InvalidParams` that names the invalid fields.
 pub fn read_rest(
     method: Method,
     path: InPath<'_>,
@@ -91,7 +93,7 @@ pub fn read_rest(
     v1::rest_request(method, path, query, body)
 }
 
-/// Writes what came of a request: the `result` of JSON-RPC, the body of HTTP+JSON.
+/// Writes the reply to a request: the `result` of JSON-RPC, or the body of HTTP+JSON.
 #[must_use]
 pub fn write(version: Version, reply: &Reply) -> Value {
     match version {
@@ -100,7 +102,7 @@ pub fn write(version: Version, reply: &Reply) -> Value {
     }
 }
 
-/// Writes one item of a stream: the `result` of JSON-RPC, the data of HTTP+JSON, the body for a webhook.
+/// Writes one item of a stream: the `result` of JSON-RPC, the data of HTTP+JSON, or the body for a webhook.
 #[must_use]
 pub fn write_item(version: Version, item: &StreamItem) -> Value {
     match version {

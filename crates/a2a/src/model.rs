@@ -1,7 +1,7 @@
 //! The types of A2A in every version: tasks, messages, parts, artifacts and updates.
 //!
-//! Owns the types, not how a version writes them (`v1`, `v03`), nor how a run becomes a task. Metadata and data of
-//! clients are kept unchanged: member order, number tokens and strings.
+//! Owns the types. Does not own how a version writes them (`v1`, `v03`), nor how a run becomes a task. Metadata and
+//! data of clients are kept unchanged: member order, number tokens and strings.
 
 use envoi_contract::{
     json::{Object, Value},
@@ -9,38 +9,38 @@ use envoi_contract::{
 };
 use std::fmt;
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The client.
     User,
-    /// The agent: the server.
+    /// The agent, which is the server.
     Agent,
 }
 
 /// The state of a task. Terminal states are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskState {
-    /// Taken, not begun.
+    /// Accepted, not started.
     Submitted,
-    /// At work.
+    /// Working.
     Working,
-    /// Waits for a message.
+    /// Waiting for a message.
     InputRequired,
-    /// Waits for a permission or a credential.
+    /// Waiting for a permission or a credential.
     AuthRequired,
-    /// Done.
+    /// Ended successfully.
     Completed,
-    /// Ended without being done.
+    /// Ended without success.
     Failed,
-    /// Ended by request.
+    /// Cancelled on request.
     Canceled,
-    /// Never begun, and never will be.
+    /// Rejected: never started, and never will be.
     Rejected,
 }
 
 impl TaskState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 8] = [
         Self::Submitted,
         Self::Working,
@@ -52,7 +52,7 @@ impl TaskState {
         Self::Rejected,
     ];
 
-    /// Its name, as 0.3 and people write it.
+    /// The name as 0.3 and people write it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -67,12 +67,12 @@ impl TaskState {
         }
     }
 
-    /// Whether nothing follows.
+    /// True if no other state follows.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled | Self::Rejected)
     }
 
-    /// Whether it waits for the client; a blocking send returns here.
+    /// True if the task waits for the client. A blocking send returns in this state.
     pub const fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }
@@ -81,109 +81,109 @@ impl TaskState {
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Made by its author; at best unique within one conversation.
+    /// The id, made by the author. Unique at best within one conversation.
     pub id: String,
     /// The conversation.
     pub context_id: Option<String>,
-    /// The task it belongs to.
+    /// The task that the message belongs to.
     pub task_id: Option<String>,
-    /// Who wrote it.
+    /// The author.
     pub role: Role,
-    /// At least one.
+    /// The parts; at least one.
     pub parts: Vec<Part>,
-    /// Empty is absent.
+    /// Metadata; empty means absent.
     pub metadata: Object,
-    /// URIs of extensions that contributed to it.
+    /// URIs of extensions that contributed to the message.
     pub extensions: Vec<String>,
-    /// Other tasks that it speaks of.
+    /// Other tasks that the message refers to.
     pub reference_task_ids: Vec<String>,
 }
 
 /// A piece of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// The content.
     pub content: Content,
-    /// Empty is absent.
+    /// Metadata; empty means absent.
     pub metadata: Object,
-    /// Of a file.
+    /// The name of a file.
     pub filename: Option<String>,
-    /// Its media type, if it is stated. In 0.3 only files can have one.
+    /// The media type, if stated. In 0.3 only files can have one.
     pub media_type: Option<String>,
 }
 
-/// What a part is.
+/// The content of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// Words.
+    /// Text.
     Text(String),
     /// The bytes of a file.
     Raw(Vec<u8>),
-    /// Where a file is.
+    /// The address of a file.
     Url(String),
-    /// Any JSON value, `null` included.
+    /// Any JSON value, including `null`.
     Data(Value),
 }
 
 impl Part {
-    /// A part with nothing but its content.
+    /// A part with only its content.
     pub const fn of(content: Content) -> Self {
         Self { content, metadata: Object::new(), filename: None, media_type: None }
     }
 
-    /// Words.
+    /// A part with text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of(Content::Text(text.into()))
     }
 }
 
-/// The state of a task, since when, and the message that goes with it.
+/// The state of a task, the time since which it holds, and its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskStatus {
-    /// Where.
+    /// The state.
     pub state: TaskState,
     /// A question, or the last message.
     pub message: Option<Message>,
-    /// Since when.
+    /// The time since which the task is in this state.
     pub timestamp: Option<Timestamp>,
 }
 
-/// Something that a task has made.
+/// A result of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// Unique within its task.
+    /// The id, unique within its task.
     pub id: String,
-    /// For people.
+    /// The name, for people.
     pub name: Option<String>,
-    /// For people.
+    /// The description, for people.
     pub description: Option<String>,
-    /// At least one.
+    /// The parts; at least one.
     pub parts: Vec<Part>,
-    /// Empty is absent.
+    /// Metadata; empty means absent.
     pub metadata: Object,
-    /// URIs of extensions that contributed to it.
+    /// URIs of extensions that contributed to the artifact.
     pub extensions: Vec<String>,
 }
 
-/// A task and all that is known of it.
+/// A task with its status, artifacts and history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Made by the server.
+    /// The id, made by the server.
     pub id: String,
-    /// The conversation. A server always gives one; empty is absent.
+    /// The conversation. A server always sets it; empty means absent.
     pub context_id: String,
-    /// Where it stands.
+    /// The status.
     pub status: TaskStatus,
-    /// Its artifacts. Empty is absent: lists of tasks have no artifacts unless the request wants them.
+    /// The artifacts; empty means absent. Lists of tasks have no artifacts unless the request asks for them.
     pub artifacts: Vec<Artifact>,
-    /// The conversation, oldest first. Empty is absent.
+    /// The conversation, oldest first; empty means absent.
     pub history: Vec<Message>,
-    /// Empty is absent.
+    /// Metadata; empty means absent.
     pub metadata: Object,
 }
 
 impl Task {
-    /// Leaves the most recent `length` messages of the history; `None` leaves all of them.
+    /// Keeps only the most recent `length` messages of the history; `None` keeps all.
     pub fn limit_history(&mut self, length: Option<u32>) {
         let Some(length) = length else { return };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -191,52 +191,53 @@ impl Task {
     }
 }
 
-/// A task stands elsewhere now.
+/// A change of a task's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusUpdate {
-    /// Which task.
+    /// The task.
     pub task_id: String,
     /// Its conversation.
     pub context_id: String,
-    /// Where it stands now.
+    /// The new status.
     pub status: TaskStatus,
-    /// Empty is absent.
+    /// Metadata; empty means absent.
     pub metadata: Object,
-    /// Whether the stream ends with it. In 0.3 it is the member `final`; in 1.0 the end of the stream is enough.
+    /// True if the stream ends with this update. In 0.3 it is the member `final`; in 1.0 the end of the stream is
+    /// enough.
     pub last: bool,
 }
 
-/// A task has made something, or more of something.
+/// A new artifact of a task, or a further part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactUpdate {
-    /// Which task.
+    /// The task.
     pub task_id: String,
     /// Its conversation.
     pub context_id: String,
-    /// What it made.
+    /// The artifact.
     pub artifact: Artifact,
-    /// Whether the parts follow those of the artifact of the same id.
+    /// True if the parts are appended to those of the artifact with the same id.
     pub append: bool,
-    /// Whether nothing more of it follows.
+    /// True if no further part of the artifact follows.
     pub last_chunk: bool,
-    /// Empty is absent.
+    /// Metadata; empty means absent.
     pub metadata: Object,
 }
 
 /// An item of a stream, and the content of a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamItem {
-    /// A task as it stands; the first item of most streams.
+    /// The current state of a task; the first item of most streams.
     Task(Task),
     /// An answer without a task: the only item of its stream.
     Message(Message),
-    /// A task stands elsewhere.
+    /// A change of status.
     Status(StatusUpdate),
-    /// A task has made something.
+    /// A new or continued artifact.
     Artifact(ArtifactUpdate),
 }
 
-/// A text that only its owner may see; it never appears in logs.
+/// A secret text. It never appears in logs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
 
@@ -249,23 +250,23 @@ impl fmt::Debug for Secret {
 /// How a receiver authenticates this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authentication {
-    /// An HTTP authentication scheme: `Bearer`. Version 0.3 has a list of them; the first is meant.
+    /// An HTTP authentication scheme: `Bearer`. Version 0.3 has a list of them, of which the first is used.
     pub scheme: String,
-    /// What stands after it.
+    /// The credentials after the scheme.
     pub credentials: Option<Secret>,
 }
 
-/// Where to send updates of a task.
+/// The receiver of updates of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushConfig {
-    /// Unique within its task; the server makes one if there is none.
+    /// The id, unique within its task. The server makes one if it is absent.
     pub id: Option<String>,
-    /// Absent while the task is being made by the message that carries it.
+    /// The task. Absent if the configuration comes with the message that starts the task.
     pub task_id: Option<String>,
-    /// The address of the receiver. Whether it may be called is checked elsewhere.
+    /// The address of the receiver. Another module checks whether it may be called.
     pub url: String,
-    /// Sent along, so that the receiver knows its task.
+    /// A token that is sent with each update, so that the receiver can recognize the task.
     pub token: Option<Secret>,
-    /// Sent along, so that the receiver knows this server.
+    /// Credentials that are sent with each update, so that the receiver can recognize this server.
     pub authentication: Option<Authentication>,
 }

@@ -1,6 +1,6 @@
-//! Writes JSON objects member by member. Members that are empty are left out, as both versions require.
+//! Writes JSON objects member by member. Empty members are left out, as both versions require.
 //!
-//! It knows no member's name.
+//! It does not depend on the names of members.
 
 use envoi_contract::{
     json::{Object, Value},
@@ -16,7 +16,7 @@ impl ObjectWriter {
         Self(Object::new())
     }
 
-    /// An object that has members already.
+    /// A writer that adds to existing members.
     pub(super) const fn of(members: Object) -> Self {
         Self(members)
     }
@@ -27,7 +27,7 @@ impl ObjectWriter {
         self
     }
 
-    /// A text, unless there is none or it is empty.
+    /// A text, unless it is absent or empty.
     pub(super) fn word(self, name: &str, text: Option<&str>) -> Self {
         match text {
             None | Some("") => self,
@@ -35,7 +35,7 @@ impl ObjectWriter {
         }
     }
 
-    /// `true`, or nothing.
+    /// `true`, or no member.
     pub(super) fn flag(self, name: &str, truth: bool) -> Self {
         if truth { self.put(name, true) } else { self }
     }
@@ -55,7 +55,7 @@ impl ObjectWriter {
         if object.is_empty() { self } else { self.put(name, object.clone()) }
     }
 
-    /// A value, unless there is none.
+    /// A value, unless it is absent.
     pub(super) fn maybe(self, name: &str, value: Option<Value>) -> Self {
         match value {
             None => self,
@@ -63,12 +63,12 @@ impl ObjectWriter {
         }
     }
 
-    /// A number, unless there is none.
+    /// A number, unless it is absent.
     pub(super) fn count(self, name: &str, count: Option<u32>) -> Self {
         self.maybe(name, count.map(|count| u64::from(count).into()))
     }
 
-    /// A moment in UTC, unless there is none.
+    /// A time in UTC, unless it is absent.
     pub(super) fn time(self, name: &str, at: Option<Timestamp>) -> Self {
         self.maybe(name, at.map(|at| at.to_string().into()))
     }

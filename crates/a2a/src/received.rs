@@ -1,8 +1,8 @@
-//! What an agent has replied, read by a client.
+//! Reads the replies of an agent, for a client.
 //!
-//! Reads both versions alike, and leniently: unknown members, and missing members that are not needed, are accepted; a part
-//! that is not understood is left out. An agent's reply is not refused for what does not matter. What a server receives is read
-//! strictly, by `v1` and `v03`.
+//! Both versions are read by the same code, and leniently: unknown members are ignored, missing members are accepted
+//! if they are not needed, and unknown parts are left out. A reply is not refused for details that do not matter.
+//! `v1` and `v03` read the requests that a server receives, and they are strict.
 
 use crate::{
     base64_bytes,
@@ -14,30 +14,30 @@ use envoi_contract::{
     time::Timestamp,
 };
 
-/// A task, as an agent has reported it.
+/// A task as reported by an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedTask {
-    /// The task. Its `context_id` is empty if the agent gave none.
+    /// The task. `context_id` is empty if the agent gave none.
     pub task: Task,
-    /// Since when it is in its state, as the agent wrote it: not every agent writes a time of RFC 3339.
+    /// The time since which the task is in its state, as the agent wrote it. Not every agent writes an RFC 3339 time.
     pub status_at: Option<String>,
 }
 
 /// The reply to a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SendReply<'v> {
-    /// The task that the message has begun or moved.
+    /// The task that the message has started or continued.
     Task(Box<ReceivedTask>),
-    /// An answer without a task, as it came.
+    /// An answer without a task, unchanged.
     Message(&'v Value),
 }
 
 /// One page of a list of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedPage {
-    /// In the agent's order: the newest first.
+    /// The tasks in the agent's order: newest first.
     pub tasks: Vec<ReceivedTask>,
-    /// For the next page, if there is one.
+    /// The token for the next page, if there is one.
     pub next_page_token: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub fn send_reply(result: &Value) -> Option<SendReply<'_>> {
     message.get("parts").is_some().then_some(SendReply::Message(message))
 }
 
-/// A result that is a task, wrapped (1.0) or not (0.3); `None` if it is no task.
+/// Reads a task, wrapped (1.0) or not (0.3); `None` if the result is not a task.
 #[must_use]
 pub fn task(result: &Value) -> Option<ReceivedTask> {
     let value = result.get("task").unwrap_or(result);
@@ -72,7 +72,7 @@ pub fn task(result: &Value) -> Option<ReceivedTask> {
     Some(ReceivedTask { task, status_at })
 }
 
-/// A list of tasks. What is no task in it is left out.
+/// Reads a list of tasks. Elements that are not tasks are left out.
 #[must_use]
 pub fn page(result: &Value) -> ReceivedPage {
     ReceivedPage {
@@ -81,13 +81,13 @@ pub fn page(result: &Value) -> ReceivedPage {
     }
 }
 
-/// The parts of a message or an artifact that are understood.
+/// The parts of a message or an artifact. Unknown parts are left out.
 #[must_use]
 pub fn parts(of: &Value) -> Vec<Part> {
     list(of, "parts").iter().filter_map(part).collect()
 }
 
-/// A state that is not known counts as working: the task is not over, and waits for nothing that is known.
+/// An unknown state counts as working, because the task has not ended and waits for nothing known.
 fn state(word: &str) -> TaskState {
     match word.trim_start_matches("TASK_STATE_").to_ascii_lowercase().replace('_', "-").as_str() {
         "cancelled" => TaskState::Canceled,
@@ -121,9 +121,9 @@ fn artifact(value: &Value) -> Artifact {
     }
 }
 
-/// `None` if it is not understood.
+/// Reads a part; `None` if it is of an unknown kind.
 fn part(value: &Value) -> Option<Part> {
-    // The file of 0.3 is an object of its own; in 1.0 its members are those of the part.
+    // A file of 0.3 is an object of its own; in 1.0 its members are members of the part.
     let file = value.get("file").unwrap_or(value);
     let filename = string(file, "filename").or_else(|| string(file, "name")).filter(|name| !name.is_empty());
     let media_type = string(file, "mediaType").or_else(|| string(file, "mimeType"));

@@ -1,7 +1,7 @@
-//! The requests of A2A and their replies, whatever the version and the binding.
+//! The requests of A2A and their replies, independent of version and binding.
 //!
-//! Owns the eleven operations and their names. It decides nothing: `v1` and `v03` read requests into these and write
-//! replies from them.
+//! Owns the eleven operations and their names. Makes no decisions: `v1` and `v03` read requests into these types and
+//! write replies from them.
 
 use super::{
     fault::{Fault, Kind},
@@ -13,40 +13,40 @@ use envoi_contract::{
     time::Timestamp,
 };
 
-/// Tasks of a page by default.
+/// Default number of tasks on a page.
 pub const TASKS_OF_A_PAGE: u32 = 50;
-/// The most tasks that a page may have.
+/// Largest number of tasks on a page.
 pub const MOST_TASKS_OF_A_PAGE: u32 = 100;
 
 /// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Begin a task, or go on with one.
+    /// Start a task, or continue one.
     Send,
-    /// The same, followed as a stream.
+    /// The same, with a stream of updates.
     Stream,
-    /// A task as it stands.
+    /// Get the current state of a task.
     Get,
-    /// Tasks, newest first. Not in 0.3.
+    /// List tasks, newest first. Not in 0.3.
     List,
-    /// End a task.
+    /// Cancel a task.
     Cancel,
     /// Follow a task.
     Subscribe,
     /// Set a push configuration.
     PushSet,
-    /// What was set.
+    /// Get a push configuration.
     PushGet,
-    /// All that was set.
+    /// List the push configurations of a task.
     PushList,
     /// Delete a push configuration.
     PushDelete,
-    /// The card for those who are known.
+    /// Get the card for authenticated clients.
     ExtendedCard,
 }
 
 impl Method {
-    /// All of them, with their names in 1.0 and in 0.3.
+    /// All operations, with their names in 1.0 and in 0.3.
     const NAMES: [(Self, &'static str, Option<&'static str>); 11] = [
         (Self::Send, "SendMessage", Some("message/send")),
         (Self::Stream, "SendStreamingMessage", Some("message/stream")),
@@ -61,10 +61,10 @@ impl Method {
         (Self::ExtendedCard, "GetExtendedAgentCard", Some("agent/getAuthenticatedExtendedCard")),
     ];
 
-    /// The operation that JSON-RPC calls `name` in `version`.
+    /// The operation with the JSON-RPC method `name` in `version`.
     ///
     /// # Errors
-    /// A name of the other version is a version error; any other name is no method.
+    /// A name of the other version is a version error; any other name is an unknown method.
     pub fn named(name: &str, version: Version) -> Result<Self, Fault> {
         let names = |row: &&(Self, &str, Option<&str>), of: Version| match of {
             Version::V10 => row.1 == name,
@@ -81,7 +81,7 @@ impl Method {
         Err(Fault::new(Kind::MethodNotFound))
     }
 
-    /// The name that JSON-RPC has for it; `None` if the version has no such operation.
+    /// The JSON-RPC method name; `None` if the version has no such operation.
     #[must_use]
     pub fn name(self, version: Version) -> Option<&'static str> {
         let (_, of_v10, of_v03) = Self::NAMES.into_iter().find(|(method, _, _)| *method == self)?;
@@ -95,7 +95,7 @@ impl Method {
 /// A request that was read without violations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The agent behind the address that is meant: a flow. Only 1.0 has it.
+    /// The agent behind the address, which is a flow. Only 1.0 has it.
     pub tenant: Option<String>,
     /// Its parameters.
     pub params: Params,
@@ -116,7 +116,7 @@ pub enum Params {
     Cancel {
         /// The task.
         id: String,
-        /// Empty is absent.
+        /// Metadata; empty means absent.
         metadata: Object,
     },
     /// [`Method::Subscribe`].
@@ -124,29 +124,29 @@ pub enum Params {
         /// The task.
         id: String,
     },
-    /// [`Method::PushSet`]. The task is named in it.
+    /// [`Method::PushSet`]. The configuration contains the task.
     PushSet(PushConfig),
     /// [`Method::PushGet`].
     PushGet {
         /// The task.
         task_id: String,
-        /// 0.3 may leave it out; then any configuration will do.
+        /// The configuration. 0.3 may omit it; then any configuration of the task is returned.
         id: Option<String>,
     },
     /// [`Method::PushList`].
     PushList {
         /// The task.
         task_id: String,
-        /// `None` leaves it to the server.
+        /// The page size; `None` lets the server choose.
         page_size: Option<u32>,
-        /// The `next_page_token` of the page before.
+        /// The `next_page_token` of the previous page.
         page_token: Option<String>,
     },
     /// [`Method::PushDelete`].
     PushDelete {
         /// The task.
         task_id: String,
-        /// Which.
+        /// The configuration.
         id: String,
     },
     /// [`Method::ExtendedCard`].
@@ -154,7 +154,7 @@ pub enum Params {
 }
 
 impl Params {
-    /// The operation that has these parameters.
+    /// The operation with these parameters.
     #[must_use]
     pub const fn method(&self) -> Method {
         match self {
@@ -173,95 +173,95 @@ impl Params {
     }
 }
 
-/// A message, and how it is answered.
+/// A message, and the form of its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SendRequest {
     /// The message.
     pub message: Message,
-    /// How.
+    /// The form of the answer.
     pub configuration: Configuration,
-    /// Empty is absent.
+    /// Metadata; empty means absent.
     pub metadata: Object,
 }
 
-/// How a message is answered.
+/// The form of the answer to a message.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Configuration {
     /// Media types that the client accepts; empty means any.
     pub accepted_output_modes: Vec<String>,
-    /// Where to send updates.
+    /// The receiver of updates.
     pub push_config: Option<PushConfig>,
-    /// How much history the answer may have; `None` is all of it.
+    /// The largest number of history messages in the answer; `None` means all.
     pub history_length: Option<u32>,
-    /// Whether to answer at once. The default of 1.0 is `false`; `None` is 0.3 without `blocking`, which leaves it to
-    /// the server.
+    /// True to answer at once. The default of 1.0 is `false`. `None` means a request of 0.3 without `blocking`, which
+    /// lets the server choose.
     pub return_immediately: Option<bool>,
 }
 
-/// Which task, and how much of it.
+/// Selects a task, and how much of its history is returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskQuery {
     /// The task.
     pub id: String,
-    /// How much history the answer may have; `None` is all of it.
+    /// The largest number of history messages in the answer; `None` means all.
     pub history_length: Option<u32>,
 }
 
-/// Which tasks, and how much of them.
+/// Selects tasks, and how much of each is returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
-    /// Of this conversation alone.
+    /// Only tasks of this conversation.
     pub context_id: Option<String>,
-    /// In this state alone.
+    /// Only tasks in this state.
     pub state: Option<TaskState>,
-    /// From 1 to [`MOST_TASKS_OF_A_PAGE`].
+    /// The page size, from 1 to [`MOST_TASKS_OF_A_PAGE`].
     pub page_size: u32,
-    /// The `next_page_token` of the page before.
+    /// The `next_page_token` of the previous page.
     pub page_token: Option<String>,
-    /// How much history each may have; `None` leaves it to the server.
+    /// The largest number of history messages per task; `None` lets the server choose.
     pub history_length: Option<u32>,
-    /// Changed then or later.
+    /// Only tasks that changed at this time or later.
     pub status_after: Option<Timestamp>,
-    /// Whether artifacts are wanted.
+    /// True to include artifacts.
     pub include_artifacts: bool,
 }
 
-/// The reply to a request that has no stream.
+/// The reply to a request without a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// The task that a message started or moved.
+    /// The task that a message started or continued.
     SentTask(Task),
-    /// The message that answers a message, where there is no task.
+    /// The message that answers a message when there is no task.
     SentMessage(Message),
-    /// A task as it stands.
+    /// The current state of a task.
     Task(Task),
-    /// Tasks.
+    /// A page of tasks.
     Tasks(TaskPage),
-    /// What was set.
+    /// A push configuration.
     Push(PushConfig),
-    /// All that was set.
+    /// Push configurations.
     Pushes {
-        /// In the order in which they were set.
+        /// The configurations, in the order in which they were set.
         configs: Vec<PushConfig>,
         /// Empty on the last page.
         next_page_token: String,
     },
-    /// Done; the reply has no content.
+    /// The request succeeded; the reply has no content.
     Nothing,
-    /// A card, as it is.
+    /// A card, sent unchanged.
     Card(Value),
 }
 
 /// One page of tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskPage {
-    /// Newest state first.
+    /// The tasks, the most recently changed first.
     pub tasks: Vec<Task>,
     /// Empty on the last page.
     pub next_page_token: String,
     /// The page size of the request.
     pub page_size: u32,
-    /// How many there are on all pages.
+    /// The number of tasks on all pages.
     pub total_size: u64,
 }
 

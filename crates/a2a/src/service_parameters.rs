@@ -1,5 +1,5 @@
-//! The two service parameters of a request (specification 3.2.6): `A2A-Version` and `A2A-Extensions`, which clients of 0.3 call
-//! `X-A2A-Extensions`.
+//! The two service parameters of a request (specification 3.2.6): `A2A-Version` and `A2A-Extensions`, which clients
+//! of 0.3 send as `X-A2A-Extensions`.
 
 use super::{
     fault::{Fault, Kind},
@@ -15,11 +15,11 @@ pub const EXTENSIONS: [&str; 2] = ["A2A-Extensions", "X-A2A-Extensions"];
 /// All headers of A2A that a client may send.
 pub const HEADERS: [&str; 3] = [VERSION, EXTENSIONS[0], EXTENSIONS[1]];
 
-/// The version of a request: the header's, else the query parameter's. Neither, or an empty one, is 0.3. A third number
-/// is ignored.
+/// The version of a request: the header's, else the query parameter's. An absent or empty one means 0.3. A patch
+/// number is ignored.
 ///
 /// # Errors
-/// [`Kind::VersionNotSupported`]. Its shape is that of 1.0: a client that names a version is none of 0.3.
+/// [`Kind::VersionNotSupported`], in the form of 1.0: a client that names a version does not use 0.3.
 pub fn negotiate_version(header: Option<&str>, query: Option<&str>) -> Result<Version, Fault> {
     let stated = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
     let Some(wanted) = stated(header).or_else(|| stated(query)) else { return Ok(Version::V03) };
@@ -30,12 +30,12 @@ pub fn negotiate_version(header: Option<&str>, query: Option<&str>) -> Result<Ve
     })
 }
 
-/// The extensions that a request names, each once, in the order in which they came.
+/// The extensions that a request names, without duplicates, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extensions(Vec<String>);
 
 impl Extensions {
-    /// Those of all values of [`EXTENSIONS`] headers.
+    /// Reads all values of [`EXTENSIONS`] headers.
     pub fn named<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut named = Vec::new();
         for uri in values.into_iter().flat_map(|value| value.split(',')).map(str::trim) {
@@ -46,12 +46,13 @@ impl Extensions {
         Self(named)
     }
 
-    /// Whether `uri` is among them; URIs of extensions are compared exactly.
+    /// True if `uri` is among them. URIs of extensions are compared exactly.
     pub fn contain(&self, uri: &str) -> bool {
         self.0.iter().any(|named| named == uri)
     }
 
-    /// The value of the response's `A2A-Extensions`: those of `ours` that the request names. `None` if it names none.
+    /// The value of the response's `A2A-Extensions`: the extensions of `ours` that the request names. `None` if it
+    /// names none.
     pub fn activated(&self, ours: &[&str]) -> Option<String> {
         let active: Vec<&str> = ours.iter().copied().filter(|uri| self.contain(uri)).collect();
         (!active.is_empty()).then(|| active.join(", "))

@@ -1,4 +1,4 @@
-//! Whole requests and their whole answers, in both versions and both bindings.
+//! Tests whole requests and their whole answers, in both versions and both bindings.
 
 use super::{
     InPath,
@@ -19,7 +19,7 @@ use envoi_contract::{
     time::Timestamp,
 };
 
-/// What a server does with a body: the text of a first message comes back as the task's history.
+/// Answers a body like a server: the text of a first message is returned as the task's history.
 fn answer(headers: &[(&str, &str)], body: &str) -> String {
     let header = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
     let version = match negotiate_version(header(VERSION), None) {
@@ -91,7 +91,7 @@ fn a_message_is_taken_and_answered_in_its_own_version() {
     );
 }
 
-/// The `code` of the error that `body` is answered with.
+/// The error code of the answer to `body`.
 fn code(headers: &[(&str, &str)], body: &str) -> String {
     let said = answer(headers, body);
     let code = said.split_once(r#""error":{"code":"#).and_then(|(_, rest)| rest.split_once(','));

@@ -1,7 +1,7 @@
 //! A2A 0.3 over JSON-RPC, its only binding here: requests and results.
 //!
-//! Owns the names of members and enums of 0.3. Objects name their type in a member `kind`, and results are not wrapped.
-//! What 0.3 cannot express is left out: the media type of texts and data, and the agent (`tenant`).
+//! Owns the names of members and enums of 0.3. Objects name their type in a member `kind`, and results are not
+//! wrapped. Members that 0.3 cannot express are left out: the media type of texts and data, and the agent (`tenant`).
 
 mod enums;
 mod read;

@@ -1,4 +1,4 @@
-//! The versions of A2A that are known here.
+//! The supported versions of A2A.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// A version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Version {
-    /// 0.3: JSON-RPC alone.
+    /// 0.3, only over JSON-RPC.
     #[serde(rename = "0.3")]
     V03,
     /// 1.0.
@@ -15,7 +15,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Its number, as clients and cards write it.
+    /// The version number, as clients and cards write it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::V03 => "0.3",
@@ -23,7 +23,7 @@ impl Version {
         }
     }
 
-    /// The other one.
+    /// The other version.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -32,7 +32,7 @@ impl Version {
         }
     }
 
-    /// The version of a card's interface, by its first number: versions of one first number understand each other.
+    /// The version of a card's interface, by its major number. Versions with the same major number are compatible.
     #[must_use]
     pub fn by_major_number(text: &str) -> Option<Self> {
         match text.split('.').next()? {
@@ -42,7 +42,7 @@ impl Version {
         }
     }
 
-    /// Whether the text names this version. A third number is ignored.
+    /// True if the text names this version. A patch number is ignored.
     pub fn is(self, version: &str) -> bool {
         match version.strip_prefix(self.word()) {
             Some("") => true,

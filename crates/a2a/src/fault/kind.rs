@@ -1,65 +1,64 @@
-//! The kinds of errors: those of A2A (specification 3.3.2 and 5.4), those of JSON-RPC, and those of HTTP for tokens and
-//! limits.
+//! The kinds of errors: of A2A (specification 3.3.2 and 5.4), of JSON-RPC, and of HTTP for tokens and limits.
 //!
-//! The names in capitals are A2A's and Google's, not codes of Envoi.
+//! The names in capitals belong to A2A and Google. They are not codes of Envoi.
 
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// There is no such task for this client. Also for a push configuration that does not exist.
+    /// The task does not exist for this client. Also for a push configuration that does not exist.
     TaskNotFound,
-    /// It is over.
+    /// The task has ended.
     TaskNotCancelable,
-    /// This agent sends none.
+    /// This agent sends no push notifications.
     PushNotificationNotSupported,
-    /// This agent does not support it, or not for a task in this state.
+    /// This agent does not support the operation, or not for a task in this state.
     UnsupportedOperation,
-    /// A part has a media type that this agent does not read.
+    /// A part has a media type that this agent does not accept.
     ContentTypeNotSupported,
     /// A failure of the server: its result is not a valid reply.
     InvalidAgentResponse,
-    /// The card promises an extended card, and there is none.
+    /// The card announces an extended card, and there is none.
     ExtendedAgentCardNotConfigured,
-    /// The client must name an extension that is required.
+    /// The client has to name a required extension.
     ExtensionSupportRequired,
-    /// Neither 1.0 nor 0.3, or not the version of this method or path.
+    /// The version is neither 1.0 nor 0.3, or the method or path belongs to the other version.
     VersionNotSupported,
-    /// No JSON, or JSON that two readers could read differently.
+    /// The body is not JSON, or two readers could read it differently.
     ParseError,
-    /// JSON, but no request.
+    /// The body is JSON, but not a request.
     InvalidRequest,
-    /// No such operation.
+    /// The operation does not exist.
     MethodNotFound,
-    /// A request whose parameters are wrong.
+    /// The parameters of the request are invalid.
     InvalidParams,
-    /// Ours.
+    /// An internal error of the server.
     Internal,
-    /// No token, or none that is good.
+    /// The token is missing or invalid.
     Unauthenticated,
-    /// A token without the scope for this.
+    /// The token lacks the scope for this request.
     PermissionDenied,
-    /// Another HTTP method is meant.
+    /// The path needs another HTTP method.
     MethodNotAllowed,
-    /// The body is over the limit.
+    /// The body exceeds the limit.
     TooLarge,
     /// A limit on concurrent work is reached; try again later.
     TooMuch,
-    /// Not now; later.
+    /// The server is not available now; try again later.
     Unavailable,
 }
 
-/// One row of the table.
+/// A row of the table of errors.
 struct Row {
-    /// In JSON-RPC 1.0.
+    /// The code in JSON-RPC 1.0.
     rpc: i64,
     http: u16,
-    /// Of gRPC, as it stands in the body of HTTP+JSON.
+    /// The gRPC status name, which is in the body of HTTP+JSON.
     status: &'static str,
     reason: &'static str,
     title: &'static str,
 }
 
-/// The code for errors for which A2A has none.
+/// The code of errors for which A2A has none.
 const SERVER_ERROR: i64 = -32000;
 
 const fn row(rpc: i64, http: u16, status: &'static str, reason: &'static str, title: &'static str) -> Row {
@@ -73,7 +72,7 @@ const NOT_FOUND: &str = "NOT_FOUND";
 const RESOURCE_EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 20] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
@@ -152,43 +151,43 @@ impl Kind {
         }
     }
 
-    /// The kind of an error of JSON-RPC, by its code; `None` for a code that is not of A2A or of JSON-RPC.
+    /// The kind of a JSON-RPC error with this code. `None` if the code is neither of A2A nor of JSON-RPC.
     #[must_use]
     pub fn of_rpc_code(code: i64) -> Option<Self> {
         Self::ALL.into_iter().filter(|kind| kind.is_of_a2a()).find(|kind| kind.rpc_code() == code)
     }
 
-    /// In a JSON-RPC error of 1.0.
+    /// The code in a JSON-RPC error of 1.0.
     pub const fn rpc_code(self) -> i64 {
         self.row().rpc
     }
 
-    /// Of an HTTP+JSON response.
+    /// The status of an HTTP+JSON response.
     pub const fn http_status(self) -> u16 {
         self.row().http
     }
 
-    /// The HTTP status of a response with a JSON-RPC error: 200, except for errors of HTTP alone.
+    /// The HTTP status of a response with a JSON-RPC error. It is 200, except for errors that only HTTP has.
     pub const fn http_status_of_rpc(self) -> u16 {
         if self.is_of_a2a() { 200 } else { self.row().http }
     }
 
-    /// The name that gRPC has for it.
+    /// The gRPC status name.
     pub const fn status_name(self) -> &'static str {
         self.row().status
     }
 
-    /// In `ErrorInfo`.
+    /// The reason in `ErrorInfo`.
     pub const fn reason(self) -> &'static str {
         self.row().reason
     }
 
-    /// Whose word the reason is.
+    /// The domain of the reason in `ErrorInfo`.
     pub const fn domain(self) -> &'static str {
         if self.is_of_a2a() { "a2a-protocol.org" } else { "envoi" }
     }
 
-    /// For people, in 1.0.
+    /// The title for people, in 1.0.
     pub const fn title(self) -> &'static str {
         self.row().title
     }
@@ -197,14 +196,14 @@ impl Kind {
         self.row().rpc != SERVER_ERROR
     }
 
-    /// Whether clients of 0.3 may compare the whole message: the models of `fasta2a`, which WayFlow uses, accept these
-    /// three in one spelling only, and report anything else as an unreadable response.
+    /// True if clients of 0.3 may compare the whole message. The models of `fasta2a`, which WayFlow uses, accept
+    /// these three messages in only one spelling, and report anything else as an unreadable response.
     pub const fn is_literal_in_v03(self) -> bool {
         matches!(self, Self::TaskNotFound | Self::TaskNotCancelable | Self::PushNotificationNotSupported)
     }
 
-    /// Code and title in 0.3. Clients of that version know only these codes, so that later errors get the nearest of
-    /// them: invalid request, or internal error.
+    /// Code and title in 0.3. Clients of that version know only these codes, so later errors are mapped to the
+    /// nearest one: invalid request, or internal error.
     pub const fn in_v03(self) -> (i64, &'static str) {
         match self {
             Self::TaskNotFound => (-32001, "Task not found"),

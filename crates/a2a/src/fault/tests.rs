@@ -1,4 +1,4 @@
-//! Every error, in every binding.
+//! Tests every error in every binding.
 
 use super::*;
 use envoi_contract::code::Code;

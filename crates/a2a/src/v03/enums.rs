@@ -2,11 +2,11 @@
 
 use crate::model::Role;
 
-/// For refusals.
+/// The valid roles, for refusals.
 pub(super) const ROLES: &str = "user, agent";
 
-/// The member of a part's metadata that marks wrapped data, because data of 0.3 must be an object; the name is the
-/// SDKs'.
+/// The member of a part's metadata that marks wrapped data. Data of 0.3 has to be an object. The name is the one that
+/// the SDKs use.
 pub(crate) const WRAPPED: &str = "data_part_compat";
 
 /// The member of the wrapping object.

@@ -1,6 +1,6 @@
 //! Reads the parameters of the ten operations that 0.3 has.
 //!
-//! `kind` may be missing, because the other members imply it. If it is present, it must be right.
+//! `kind` may be missing, because the other members imply it. If it is present, it must be valid.
 
 use super::enums;
 use crate::{
@@ -15,7 +15,7 @@ use envoi_contract::json::{Object, Value};
 /// Reads the parameters of `method`.
 ///
 /// # Errors
-/// An `InvalidParams` that names the fields that are wrong.
+/// An `InvalidParams` that names the invalid fields.
 pub(crate) fn request(method: Method, params: &Object) -> Result<Request, Fault> {
     if method == Method::List {
         return Err(Fault::new(Kind::MethodNotFound));
@@ -93,7 +93,8 @@ fn message(fields: &FieldReader<'_>) -> Option<Message> {
     Some(message)
 }
 
-/// The kind of a part; the names are those of `kind` and, except for `file`, those of the member that holds it.
+/// The kind of a part. The names are those of `kind`; except for `file`, they are also the names of the member with
+/// the content.
 #[derive(Clone, Copy)]
 enum PartKind {
     Text,
@@ -104,7 +105,7 @@ enum PartKind {
 impl PartKind {
     const ALL: [(Self, &'static str); 3] = [(Self::Text, "text"), (Self::File, "file"), (Self::Data, "data")];
 
-    /// By `kind`; without it, by the one member that is present.
+    /// The kind by the member `kind`, or without it by the one member that is present.
     fn of(fields: &FieldReader<'_>) -> Option<Self> {
         let named =
             |word: &str| Self::ALL.into_iter().find(|(_, known)| *known == word).map(|(kind, _)| kind);

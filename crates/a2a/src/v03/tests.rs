@@ -1,4 +1,4 @@
-//! Requests and results of 0.3, as they stand on the wire.
+//! Tests requests and results of 0.3 in their wire form.
 
 use super::{enums, reply, request, stream_item};
 use crate::{
@@ -83,7 +83,7 @@ fn a_pause_is_written_as_the_sdks_write_it() {
     assert_eq!(reply(&Reply::Task(paused())).compact(), PAUSED);
 }
 
-/// Bodies as they were recorded from clients of 0.3.
+/// Bodies that were recorded from clients of 0.3.
 #[test]
 fn what_real_clients_send_is_read() {
     let send = |message, configuration| {
@@ -132,7 +132,7 @@ fn what_real_clients_send_is_read() {
     }
 }
 
-/// Every member of a message, as it is read and as it is written.
+/// A message with every member, read and written in this form.
 const WHOLE: &str = concat!(
     r#"{"kind":"message","messageId":"m","contextId":"c","taskId":"t","role":"agent","parts":["#,
     r#"{"kind":"text","text":""},"#,

@@ -12,7 +12,7 @@ use crate::{
 };
 use envoi_contract::json::{Object, Value};
 
-/// The `result` of a response. A list of tasks, for which 0.3 has no operation, is a plain list.
+/// The `result` of a response. A list of tasks is a plain list, because 0.3 has no such operation.
 pub(crate) fn reply(reply: &Reply) -> Value {
     match reply {
         Reply::SentTask(one) | Reply::Task(one) => task(one),
@@ -152,7 +152,7 @@ pub(super) fn push_config(config: &PushConfig) -> Value {
         .value()
 }
 
-/// The configuration without its task, as it stands beside a message.
+/// The configuration without its task, as it is sent with a message.
 pub(super) fn push_config_members(config: &PushConfig) -> Value {
     let PushConfig { id, task_id: _, url, token, authentication } = config;
     let authentication = authentication.as_ref().map(|known| {

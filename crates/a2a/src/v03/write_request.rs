@@ -1,4 +1,4 @@
-//! Writes the parameters of requests, for a client. Their members stand in a fixed order.
+//! Writes the parameters of requests, for a client. The order of their members is fixed.
 
 use super::write::{message, push_config, push_config_members};
 use crate::{
@@ -44,7 +44,7 @@ fn send_members(send: &SendRequest) -> ObjectWriter {
         .object("metadata", &send.metadata)
 }
 
-/// `None` if everything is left to the agent.
+/// The configuration; `None` if the agent decides everything.
 fn configuration(configuration: &Configuration) -> Option<Value> {
     let blocking = configuration.return_immediately.map(|immediately| !immediately);
     let writing = ObjectWriter::new()

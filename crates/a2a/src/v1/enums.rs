@@ -2,7 +2,7 @@
 
 use crate::model::{Role, TaskState};
 
-/// For refusals.
+/// The valid roles, for refusals.
 pub(super) const ROLES: &str = "ROLE_USER, ROLE_AGENT";
 
 pub(super) const fn role(role: Role) -> &'static str {
@@ -37,7 +37,7 @@ pub(super) fn state_of(word: &str) -> Option<Option<TaskState>> {
     TaskState::ALL.into_iter().find(|known| state(*known) == word).map(Some)
 }
 
-/// For refusals.
+/// The valid states, for refusals.
 pub(super) fn states() -> String {
     TaskState::ALL.map(state).join(", ")
 }

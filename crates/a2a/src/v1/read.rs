@@ -16,7 +16,7 @@ use envoi_contract::json::Object;
 /// Reads the parameters of `method`.
 ///
 /// # Errors
-/// An `InvalidParams` that names the fields that are wrong.
+/// An `InvalidParams` that names the invalid fields.
 pub(crate) fn request(method: Method, params: &Object) -> Result<Request, Fault> {
     let wrong = Violations::default();
     let fields = FieldReader::of(params, MemberNames::Proto, &wrong);
@@ -101,7 +101,7 @@ fn message(fields: &FieldReader<'_>) -> Option<Message> {
 
 fn part(fields: &FieldReader<'_>) -> Option<Part> {
     let there = ["text", "raw", "url", "data"].map(|name| {
-        // A `data` that is null is the value null; any other member that is null is absent.
+        // For `data`, null is a value. For any other member, null means absent.
         fields.present(name).filter(|value| name == "data" || !value.is_null())
     });
     let metadata = fields.free("metadata");

@@ -1,7 +1,7 @@
-//! Requests of the HTTP+JSON binding: the parameters in the path, the query and the body are put together and read like
+//! Requests of the HTTP+JSON binding. The parameters in the path, the query and the body are combined and read like
 //! the parameters of JSON-RPC.
 //!
-//! Which path is which operation is the server's.
+//! The server maps paths to operations.
 
 use super::read;
 use crate::{
@@ -13,18 +13,18 @@ use envoi_contract::json::{Number, Object, Value};
 /// The ids in the path, decoded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InPath<'a> {
-    /// Of one flow.
+    /// The id of a flow.
     pub tenant: Option<&'a str>,
-    /// Of a task.
+    /// The id of a task.
     pub task: Option<&'a str>,
-    /// Of a push configuration.
+    /// The id of a push configuration.
     pub config: Option<&'a str>,
 }
 
-/// Reads a request. `query` is decoded; `body` is empty where the operation has none.
+/// Reads a request. `query` is decoded; `body` is empty when the operation has none.
 ///
 /// # Errors
-/// A `ParseError` for a body that is no JSON, else an `InvalidParams` that names the fields that are wrong.
+/// A `ParseError` for a body that is not JSON, else an `InvalidParams` that names the invalid fields.
 pub(crate) fn rest_request(
     method: Method,
     path: InPath<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn rest_request(
     read::request(method, &params)
 }
 
-/// A subscription may use GET or POST; its body is ignored in both.
+/// True if the operation has a body. A subscription may use GET or POST; its body is ignored in both.
 const fn has_body(method: Method) -> bool {
     matches!(method, Method::Send | Method::Stream | Method::Cancel | Method::PushSet)
 }
@@ -63,7 +63,8 @@ fn from_body(body: &[u8]) -> Result<Object, Fault> {
     }
 }
 
-/// A number or a truth value of JSON is read as one here too; other texts are refused when the field is read.
+/// Builds the parameters from the query. A text that is a JSON number or boolean is converted; any other text is
+/// refused when the field is read.
 fn from_query(query: &[(String, String)]) -> Result<Object, Fault> {
     let mut params = Object::new();
     for (name, text) in query {
@@ -71,7 +72,7 @@ fn from_query(query: &[(String, String)]) -> Result<Object, Fault> {
             "historyLength" | "pageSize" => Number::parse(text).map(Value::Number),
             "includeArtifacts" => text.parse::<bool>().ok().map(Value::Bool),
             "contextId" | "status" | "pageToken" | "statusTimestampAfter" | "tenant" => None,
-            // Other names are not of the operation: `A2A-Version`, or unknown.
+            // Other names are not parameters of the operation: `A2A-Version`, or unknown.
             _ => continue,
         };
         if params.insert(name.as_str(), value.unwrap_or_else(|| text.as_str().into())).is_some() {

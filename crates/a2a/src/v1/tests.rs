@@ -1,4 +1,4 @@
-//! Requests and results of 1.0, as they stand on the wire.
+//! Tests requests and results of 1.0 in their wire form.
 
 use super::{InPath, enums, reply, request, rest_request, stream_item, write::message};
 use crate::{
@@ -24,7 +24,7 @@ fn read(method: Method, text: &str) -> Request {
     request(method, &params(text)).unwrap_or_else(|fault| panic!("{}", fault.rest().compact()))
 }
 
-/// The fields that are wrong, each with what is wrong with it.
+/// The invalid fields and their descriptions.
 fn wrong(fault: &Fault) -> Vec<(String, String)> {
     assert_eq!(fault.kind, Kind::InvalidParams);
     let data = fault.rpc(Version::V10);
@@ -38,7 +38,7 @@ fn refused(method: Method, text: &str) -> Vec<(String, String)> {
     wrong(&request(method, &params(text)).unwrap_err())
 }
 
-/// The fields alone.
+/// Only the names of the invalid fields.
 fn fields(method: Method, text: &str) -> Vec<String> {
     refused(method, text).into_iter().map(|(field, _)| field).collect()
 }
@@ -106,7 +106,7 @@ fn a_resume_is_read_and_its_text_is_what_was_sent() {
     assert_eq!(request(method, &incoming.params), Ok(Request { tenant: None, params }));
 }
 
-/// Every member of a message, as it is read and as it is written.
+/// A message with every member, read and written in this form.
 const WHOLE: &str = concat!(
     r#"{"messageId":"m","contextId":"c","taskId":"t","role":"ROLE_AGENT","parts":["#,
     r#"{"text":""},"#,
@@ -588,7 +588,7 @@ fn query(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// An operation, its path, its query, its body, and what to expect.
+/// An operation, its path, its query, its body, and the expected result.
 type Row<'a, T> = (Method, InPath<'a>, &'a [(&'a str, &'a str)], &'a str, T);
 
 #[test]

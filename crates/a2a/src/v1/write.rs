@@ -12,7 +12,7 @@ use crate::{
 };
 use envoi_contract::json::Value;
 
-/// The `result` of a JSON-RPC response, and the body of an HTTP+JSON one.
+/// The `result` of a JSON-RPC response, or the body of an HTTP+JSON response.
 pub(crate) fn reply(reply: &Reply) -> Value {
     match reply {
         Reply::SentTask(sent) => ObjectWriter::new().put("task", task(sent)).value(),
@@ -29,7 +29,7 @@ pub(crate) fn reply(reply: &Reply) -> Value {
     }
 }
 
-/// One response of a stream: of JSON-RPC as its `result`, of HTTP+JSON and to webhooks as it is.
+/// One response of a stream. JSON-RPC has it as `result`; HTTP+JSON and webhooks have it directly.
 pub(crate) fn stream_item(item: &StreamItem) -> Value {
     let (name, value) = match item {
         StreamItem::Task(one) => ("task", task(one)),
@@ -40,7 +40,7 @@ pub(crate) fn stream_item(item: &StreamItem) -> Value {
     ObjectWriter::new().put(name, value).value()
 }
 
-/// All four members are always there; the last page has an empty token.
+/// A page of tasks. All four members are always present; the last page has an empty token.
 fn tasks(page: &TaskPage) -> Value {
     ObjectWriter::new()
         .put("tasks", page.tasks.iter().map(task).collect::<Vec<_>>())
@@ -50,7 +50,6 @@ fn tasks(page: &TaskPage) -> Value {
         .value()
 }
 
-/// A task as it stands.
 fn task(task: &Task) -> Value {
     let Task { id, context_id, status: at, artifacts, history, metadata } = task;
     ObjectWriter::new()
@@ -72,7 +71,6 @@ fn status(status: &TaskStatus) -> Value {
         .value()
 }
 
-/// A message.
 pub(super) fn message(message: &Message) -> Value {
     let Message { id, context_id, task_id, role, parts, metadata, extensions, reference_task_ids } = message;
     ObjectWriter::new()

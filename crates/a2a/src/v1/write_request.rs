@@ -1,4 +1,4 @@
-//! Writes the parameters of requests, for a client. Their members stand in a fixed order; `tenant` is the last.
+//! Writes the parameters of requests, for a client. The order of their members is fixed; `tenant` is last.
 
 use super::{
     enums,
@@ -51,7 +51,7 @@ fn send_members(send: &SendRequest) -> ObjectWriter {
         .object("metadata", &send.metadata)
 }
 
-/// `None` if everything is as by default.
+/// The configuration; `None` if it equals the default.
 fn configuration(configuration: &Configuration) -> Option<Value> {
     let writing = ObjectWriter::new()
         .words("acceptedOutputModes", &configuration.accepted_output_modes)
