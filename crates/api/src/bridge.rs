@@ -150,7 +150,7 @@ pub struct ChatError {
 }
 
 words! {
-    /// What an error of Anthropic messages is.
+    /// The `type` of an error of Anthropic messages.
     MessagesErrorWord {
         /// An error.
         Error = "error",
@@ -181,7 +181,7 @@ pub struct MessagesError {
 }
 
 words! {
-    /// What a list of the OpenAI API is.
+    /// The `object` of a list of the OpenAI API.
     ListObject {
         /// A list.
         List = "list",
@@ -189,7 +189,7 @@ words! {
 }
 
 words! {
-    /// What an element of the OpenAI API's list of models is.
+    /// The `object` of an element in the OpenAI API's list of models.
     ModelObject {
         /// A model.
         Model = "model",

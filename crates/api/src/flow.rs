@@ -1,4 +1,4 @@
-//! Flows that are registered, and the flow that a run is pinned to.
+//! Registered flows, and the flow to which a run is pinned.
 
 pub mod backtest;
 pub mod mistake;

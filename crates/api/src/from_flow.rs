@@ -1,4 +1,4 @@
-//! The worst case of a flow, as [`envoi_flow::plan`] counts it, as the rows of this crate.
+//! Converts the worst case of a flow from [`envoi_flow::plan`] to the rows of this crate.
 
 use crate::{
     plan::{
@@ -11,19 +11,19 @@ use envoi_flow::plan::{self, Plan, StepPlan, is_flow, line_of, step_lines};
 use envoi_kernel::ids::FlowId;
 use std::{collections::BTreeMap, path::Path};
 
-/// The texts that a plan was made of: they say in which line a figure stands.
+/// The texts from which a plan was made. They are needed to find the line of a figure.
 #[derive(Debug, Clone, Copy)]
 pub struct PlannedTexts<'a> {
-    /// The file, as it was named.
+    /// The name of the file, as given.
     pub file: &'a str,
-    /// Its text.
+    /// The text of the file.
     pub text: &'a str,
-    /// The texts of the flows that it names, by their paths from its folder.
+    /// The texts of the flows that it names, by their paths relative to its folder.
     pub parts: &'a BTreeMap<String, String>,
 }
 
 impl PlannedTexts<'_> {
-    /// The file in which a figure of the flow `whole` stands, and the line.
+    /// The file and the line of a figure of the flow `whole`.
     #[must_use]
     pub fn place(&self, whole: &FlowId, found: &plan::Dominant) -> Option<(String, usize)> {
         let plan::Dominant { field, flow, .. } = found;
@@ -37,7 +37,7 @@ impl PlannedTexts<'_> {
 }
 
 impl FlowShape {
-    /// With the lines of these texts on which the steps begin.
+    /// Sets the lines on which the steps begin in these texts.
     #[must_use]
     pub fn with_lines(mut self, text: &str, parts: &BTreeMap<String, String>) -> Self {
         let set = |steps: &mut Vec<StepShape>, lines: &BTreeMap<String, usize>| {

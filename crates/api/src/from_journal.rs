@@ -1,4 +1,4 @@
-//! Rows of the journal as rows of this crate (feature `journal`).
+//! Converts rows of the journal to rows of this crate (feature `journal`).
 
 use crate::{
     amounts::{Amounts, Limits},
@@ -52,7 +52,7 @@ impl From<&journal::RunRow> for run::Run {
                 next_try: wait.due.into(),
             }),
             part: row.part.as_deref().map(RunPart::from),
-            // Computing it reads all events of the run. Only a view of one run does that.
+            // Computing it needs all events of the run, so only a view of a single run does that.
             head: None,
         }
     }
@@ -131,7 +131,7 @@ impl From<&journal::HandoffRow> for HandoffRow {
             scope: row.visit.scope.clone(),
             visit: row.visit.visit,
             flow: row.flow.clone(),
-            // The journal writes the word of a hand-off's status, and there are no others.
+            // The journal writes the status of a hand-off, so no other words occur.
             status: HandoffStatus::of(&row.status).unwrap_or(HandoffStatus::Failed),
             summary: row.summary.clone(),
             at: row.at.into(),
@@ -141,7 +141,7 @@ impl From<&journal::HandoffRow> for HandoffRow {
 }
 
 impl Question {
-    /// The row of a question, as it stands at this moment.
+    /// The row of a question in its current state.
     #[must_use]
     pub fn of(row: &journal::InboxRow, now: Timestamp) -> Self {
         let is_over = row.expires_at.is_some_and(|at| now >= at);
@@ -172,21 +172,21 @@ impl Question {
     }
 }
 
-/// What is known of a question besides its row: what the run had done when it put the question, and the answer.
+/// Further data of a question: the state of the run when it was raised, and the answer.
 #[derive(Debug, Default)]
 pub struct QuestionContext<'a> {
-    /// The event that raised it; none if it cannot be read.
+    /// The event that raised it; `None` if it cannot be read.
     pub raised: Option<&'a InterruptRaised>,
     /// Files that the run had changed.
     pub files: Vec<ChangedFile>,
     /// The last hand-off before it.
     pub last_handoff: Option<&'a HandoffWritten>,
-    /// When it was answered, and how.
+    /// The time of the answer, and the answer.
     pub given: Option<(Timestamp, InterruptAnswered)>,
 }
 
 impl QuestionDetail {
-    /// A question with all that one needs to answer, as it stands at this moment, for this person.
+    /// A question in its current state, with everything that this person needs to answer it.
     #[must_use]
     pub fn of(
         row: &journal::InboxRow,

@@ -1,8 +1,8 @@
-//! What programs are shown and what they send: one type for each row and body of REST and of `--json`.
+//! The data that programs receive and send: one type for each row and body of REST and of `--json`.
 //!
-//! Owns their members, names and spelling ([docs/api.md](../../../docs/api.md)). The OpenAPI document and the types of both
-//! libraries are generated from these types. Pure: it reads no store, no clock and no network. It does not own the five
-//! contracts (`contract`), nor the form of events in the journal (`kernel`).
+//! Owns the members, names and spelling of these types ([docs/api.md](../../../docs/api.md)). The OpenAPI document
+//! and the types of both libraries are generated from these types. Pure: it reads no store, no clock and no network.
+//! It does not own the five contracts (`contract`) or the form of events in the journal (`kernel`).
 //!
 //! ```
 //! use envoi_api::token::{Scope, Token};

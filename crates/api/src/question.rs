@@ -1,4 +1,4 @@
-//! Questions to people: at a glance, in pages, and with all that one needs to answer.
+//! Questions to people: as short rows, in pages, and with everything that is needed for an answer.
 
 pub mod preview;
 
@@ -18,19 +18,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 words! {
-    /// What has become of a question.
+    /// The state of a question.
     QuestionState {
-        /// It waits for a person.
+        /// Waiting for a person.
         Open = "open",
-        /// Its time is over, and an engine has yet to close it.
+        /// Expired, but not closed by an engine yet.
         Lapsed = "lapsed",
-        /// A person decided.
+        /// Answered by a person.
         Answered = "answered",
-        /// It was not answered in time.
+        /// Closed, because it was not answered in time.
         Expired = "expired",
-        /// What it was about has changed, and another question has replaced it.
+        /// Replaced by another question, because its subject has changed.
         Changed = "changed",
-        /// The run was cancelled meanwhile.
+        /// Closed, because the run was cancelled.
         Cancelled = "cancelled",
     }
 }

@@ -1,5 +1,5 @@
-//! Bodies of requests. The server reads them with the strict reader of the contracts, which keeps numbers as they were
-//! sent; these types say which members there are.
+//! Bodies of requests. The server reads them with the strict reader of the contracts, which keeps numbers as they
+//! were sent. These types define their members.
 
 use crate::scalar::{digest, object, step, words};
 use envoi_contract::digest::Digest;
@@ -25,31 +25,31 @@ pub struct SignIn {
 words! {
     /// How a run uses its workspace.
     WorkspaceUse {
-        /// No other run works there meanwhile.
+        /// Exclusively: no other run may work there at the same time.
         Alone = "alone",
-        /// Other runs may work there meanwhile.
+        /// Shared: other runs may work there at the same time.
         Shared = "shared",
-        /// It works in a copy.
+        /// In a copy.
         Copy = "copy",
     }
 }
 
 words! {
-    /// A decision on what a run waits for.
+    /// A decision about what a run waits for.
     ResumeChoice {
-        /// A new attempt.
+        /// Start a new attempt.
         Rerun = "rerun",
-        /// The visit has failed.
+        /// Let the visit fail.
         Fail = "fail",
-        /// Go on.
+        /// Continue.
         Proceed = "proceed",
-        /// Another round of the loop.
+        /// Start another round of the loop.
         Again = "again",
-        /// Of items in conflict: for the lines in conflict, what is there.
+        /// For items in conflict: keep the existing lines.
         Ours = "ours",
-        /// Of items in conflict: for the lines in conflict, what the items have.
+        /// For items in conflict: use the lines of the items.
         Theirs = "theirs",
-        /// The run fails.
+        /// Let the run fail.
         Stop = "stop",
     }
 }
@@ -61,41 +61,42 @@ words! {
         Approve = "approve",
         /// No.
         Deny = "deny",
-        /// Words, or a form that is filled in.
+        /// A text or a completed form.
         Respond = "respond",
-        /// Go on.
+        /// Continue.
         Proceed = "proceed",
-        /// Another round of the loop.
+        /// Start another round of the loop.
         Again = "again",
-        /// Of items in conflict: for the lines in conflict, what is there.
+        /// For items in conflict: keep the existing lines.
         Ours = "ours",
-        /// Of items in conflict: for the lines in conflict, what the items have.
+        /// For items in conflict: use the lines of the items.
         Theirs = "theirs",
-        /// Of items in conflict: `data.files` says by path what becomes of each file, as the digest of an attachment or null.
+        /// For items in conflict: `data.files` has the new content of each file by its path, as the digest of an
+        /// attachment or null.
         Edit = "edit",
-        /// The run fails.
+        /// Let the run fail.
         Stop = "stop",
-        /// A new attempt.
+        /// Start a new attempt.
         Rerun = "rerun",
-        /// The visit has failed.
+        /// Let the visit fail.
         Fail = "fail",
-        /// A higher bound.
+        /// Raise a limit.
         Raise = "raise",
     }
 }
 
 words! {
-    /// How content came to be (contract 5).
+    /// The origin of a content (contract 5).
     OriginKind {
-        /// A person brought it.
+        /// Uploaded by a person.
         Upload = "upload",
-        /// It came with a mail.
+        /// Attached to a mail.
         EmailAttachment = "email_attachment",
-        /// An agent made it.
+        /// Made by an agent.
         AgentGenerated = "agent_generated",
-        /// It lies elsewhere.
+        /// Stored elsewhere.
         ExternalLink = "external_link",
-        /// It is made with the request.
+        /// Generated with the request.
         LiveGenerator = "live_generator",
     }
 }

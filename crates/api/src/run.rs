@@ -1,4 +1,4 @@
-//! Runs: a run at a glance, a page of them, one with all that is known of it, and how a command left it.
+//! Runs: a run as a short row, a page of runs, a run with all its data, and the result of a command that ran one.
 
 pub mod amounts;
 pub mod comparison;
@@ -21,17 +21,17 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 words! {
-    /// Where a run stands, by its steps.
+    /// The state of a run, according to its steps.
     RunStatus {
-        /// Something is under way, or due, or will be as soon as there is an engine.
+        /// Something is in progress or due, or will be as soon as there is an engine.
         Running = "running",
-        /// Only a person can move it.
+        /// Only a person can continue it.
         Waiting = "waiting",
         /// Every step that had to be done is done.
         Succeeded = "succeeded",
-        /// A step, a person or a signal stopped it.
+        /// A step, a person or a signal ended it.
         Failed = "failed",
-        /// A bound was reached.
+        /// A limit was reached.
         Exhausted = "exhausted",
         /// A person cancelled it.
         Cancelled = "cancelled",
@@ -41,35 +41,37 @@ words! {
 words! {
     /// Whether anything works on a run.
     Activity {
-        /// An engine goes on with it, or the supervisor of one of its attempts lives.
+        /// An engine drives it, or the supervisor of one of its attempts is alive.
         Working = "working",
         /// Nothing works on it.
         Stopped = "stopped",
-        /// Something is wrong with it.
+        /// It is set aside because of a defect.
         SetAside = "set_aside",
     }
 }
 
 words! {
-    /// How a run stands, in one word: what keeps it from going on comes before where it stands by its steps. Lists, the page and `envoi runs` show it.
+    /// The state of a run in one word, for lists, the web page and `envoi runs`. A reason that keeps the run from
+    /// continuing takes precedence over the state of its steps.
     Stands {
-        /// Something is wrong with it, and it is set aside so that other runs are not held up.
+        /// It has a defect and is set aside, so that it does not hold up other runs.
         SetAside = "set_aside",
         /// Nothing works on it, and nothing starts until it is resumed.
         Stopped = "stopped",
-        /// A step of it goes on under its supervisor, and no engine goes on with the run: who resumes it waits for that step.
+        /// One of its steps continues under its supervisor, but no engine drives the run. A resume waits for that
+        /// step.
         RunningWithoutAnEngine = "running_without_an_engine",
-        /// A step waits until the account of its agent program is open again, and nothing else of it is under way.
+        /// A step waits for the rate limit of its agent program's account, and nothing else is in progress.
         WaitingForAccount = "waiting_for_account",
-        /// An engine goes on with it.
+        /// An engine drives it.
         Running = "running",
-        /// Only a person can move it.
+        /// Only a person can continue it.
         Waiting = "waiting",
         /// Every step that had to be done is done.
         Succeeded = "succeeded",
-        /// A step, a person or a signal stopped it.
+        /// A step, a person or a signal ended it.
         Failed = "failed",
-        /// A bound was reached.
+        /// A limit was reached.
         Exhausted = "exhausted",
         /// A person cancelled it.
         Cancelled = "cancelled",
@@ -77,7 +79,7 @@ words! {
 }
 
 impl Stands {
-    /// Whether only a run that is not over stands so.
+    /// True if only an unfinished run has this state.
     #[must_use]
     pub const fn is_unfinished(self) -> bool {
         matches!(
@@ -91,7 +93,7 @@ impl Stands {
     }
 }
 
-/// The default for rows of older servers, which do not send it.
+/// The default for rows of older servers, which do not send this member.
 const fn stands_by_default() -> Stands {
     Stands::Running
 }
@@ -252,7 +254,7 @@ pub struct RunSoFar {
 }
 
 impl RunSoFar {
-    /// Of a run; `rows` has taken the same events.
+    /// The row of a run. `rows` must have taken the same events as `run`.
     #[must_use]
     pub fn of(id: &RunId, run: &envoi_kernel::Run, rows: &crate::step::StepRows) -> Self {
         let used = run.own_share().used;
@@ -453,7 +455,7 @@ pub struct RunLedger {
 }
 
 impl RunLedger {
-    /// The accounts of a run until `now`; `rows` has taken the same events.
+    /// The amounts of a run until `now`. `rows` must have taken the same events as `run`.
     #[must_use]
     pub fn of(
         id: &RunId,

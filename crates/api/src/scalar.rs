@@ -1,4 +1,4 @@
-//! Values that several rows have: times, words of a fixed set, JSON of any form.
+//! Values that several rows use: times, words of a fixed set, any JSON.
 
 use envoi_contract::{json, time::Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -54,7 +54,7 @@ pub(crate) fn digest(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"})
 }
 
-/// The schema of a digest that may be missing.
+/// The schema of an optional digest.
 pub(crate) fn maybe_digest(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": ["string", "null"], "pattern": "^sha256:[0-9a-f]{64}$"})
 }
@@ -64,12 +64,12 @@ pub(crate) fn dollars(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "pattern": "^[0-9]+([.][0-9]+)?$"})
 }
 
-/// The schema of an amount of dollars that may be missing.
+/// The schema of an optional amount of dollars.
 pub(crate) fn maybe_dollars(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": ["string", "null"], "pattern": "^[0-9]+([.][0-9]+)?$"})
 }
 
-/// The schema of an object with members of the client's choice.
+/// The schema of an object whose members the client chooses.
 pub(crate) fn object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "additionalProperties": true})
 }
@@ -79,14 +79,14 @@ pub(crate) fn step(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "pattern": "^[a-z][a-z0-9_-]{0,63}$"})
 }
 
-/// A value of the contracts as JSON of any form. Numbers that serde's values cannot hold exactly are rounded.
+/// Converts a contract value to a serde value. Numbers that serde's values cannot represent exactly are rounded.
 #[must_use]
 pub fn any(value: &json::Value) -> serde_json::Value {
-    // The text was written by a serializer.
+    // A serializer wrote the text, so it can be read.
     serde_json::from_str(&value.compact()).unwrap_or_default()
 }
 
-/// An enum of words: what Rust calls a variant, and the word that JSON has for it.
+/// Declares an enum of words: the name of each variant in Rust, and its word in JSON.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -96,13 +96,13 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The words of all of them.
+            /// The words of all values.
             pub const WORDS: &'static [&'static str] = &[$($word,)+];
 
-            /// The word that JSON has for it.
+            /// The word in JSON.
             #[must_use]
             pub const fn word(self) -> &'static str {
                 match self {
@@ -110,7 +110,7 @@ macro_rules! words {
                 }
             }
 
-            /// The one with this word.
+            /// The value with this word.
             #[must_use]
             pub fn of(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|found| found.word() == word)

@@ -1,7 +1,8 @@
 //! The JSON Schemas of all rows and bodies, as components of the OpenAPI document.
 //!
-//! What the server and the commands show is closed: every member is there, and no other. What is sent may leave members out
-//! that have a default. Members have no `default` in the schema, because some generators make such members required.
+//! Data that the server and the commands output is closed: it has exactly the listed members. Data that clients send
+//! may omit members with a default. Members have no `default` in the schema, because some generators make such
+//! members required.
 
 use crate::{
     backtest, bridge, bundle, cache, comparison, event, file, flow, handoff, log, mistake, output, plan,
@@ -13,13 +14,13 @@ use schemars::{
 };
 use serde_json::{Map, Value, json};
 
-/// Where schemas refer to each other.
+/// The prefix of references between schemas.
 const PATH: &str = "/components/schemas";
 
-/// The largest number that every reader of JSON holds exactly.
+/// The largest number that every JSON reader represents exactly.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
-/// Schemas of what REST shows and takes, by their names.
+/// The schemas of everything that REST sends and accepts, by name.
 #[must_use]
 pub fn of_rest() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
@@ -71,7 +72,7 @@ pub fn of_rest() -> Map<String, Value> {
     all
 }
 
-/// Schemas of what commands print with `--json`, beside those of [`of_rest`], by their names.
+/// The schemas of the output of commands with `--json`, except those of [`of_rest`], by name.
 #[must_use]
 pub fn of_commands() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
@@ -117,8 +118,8 @@ pub fn of_commands() -> Map<String, Value> {
     definitions(shown, true)
 }
 
-/// The document with the schemas of all that commands print with `--json`: `spec/commands.json`. `$defs` has each row by its name; the table in
-/// `docs/api.md` says which command prints which.
+/// The document with the schemas of the output of all commands with `--json`: `spec/commands.json`. `$defs` contains
+/// each row by name. The table in `docs/api.md` says which command prints which row.
 #[must_use]
 pub fn document_of_commands() -> String {
     let mut all = of_rest();
@@ -129,7 +130,7 @@ pub fn document_of_commands() -> String {
         "description": "docs/api.md says which command prints which row",
         "$defs": all,
     });
-    // References within a JSON text have no other form, and no text of a schema has this one.
+    // References in the JSON text always have this form, and no other text in a schema does.
     format!("{document:#}\n").replace(&format!("\"#{PATH}/"), "\"#/$defs/")
 }
 
@@ -157,7 +158,7 @@ fn open(description: &str) -> Value {
     json!({"type": "object", "additionalProperties": true, "description": description})
 }
 
-/// Bounds numbers, closes objects, and leaves out what only Rust needs.
+/// Adds limits to numbers, closes objects, and removes keywords that only Rust needs.
 fn settle(schema: &mut Value, closed: bool) {
     let Some(members) = schema.as_object_mut() else { return };
     members.remove("default");

@@ -1,6 +1,6 @@
-//! The steps of a run as rows: one row a visit, with what it came to or what it is at.
+//! The steps of a run as rows: one row per visit, with its result or its current state.
 //!
-//! Owns the words for where a visit stands, for REST and for the terminal alike. [`StepRows`] makes the rows.
+//! Owns the words for the state of a visit, for REST and for the terminal. [`StepRows`] makes the rows.
 
 pub mod cause;
 pub mod handoff;
@@ -21,45 +21,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// Where a visit stands.
+    /// The state of a visit.
     StepState {
-        /// Its attempt runs.
+        /// Its attempt is running.
         Running = "running",
-        /// Its attempt was started, and nothing works on it.
+        /// Its attempt was started, but nothing works on it.
         Left = "left",
-        /// Its turn has come, and it waits for a free slot.
+        /// It is due, and waits for a free slot.
         Ready = "ready",
         /// Its last attempt failed, and the next one begins later.
         Retries = "retries",
-        /// A person has to say how it goes on.
+        /// It waits for a decision of a person.
         Asks = "asks",
-        /// How its last attempt ended is not known.
+        /// The result of its last attempt is unknown.
         InDoubt = "in_doubt",
-        /// It has begun, and something else has to happen first: its items, or the flow that it runs.
+        /// It has begun, and waits for its items or for the flow that it runs.
         Open = "open",
-        /// It is done.
+        /// Done.
         Succeeded = "succeeded",
-        /// It has failed.
+        /// Failed.
         Failed = "failed",
-        /// It was not done.
+        /// Not executed.
         Skipped = "skipped",
     }
 }
 
 words! {
-    /// What a visit waits for while nothing works on it.
+    /// The reason why nothing works on a visit.
     WaitReason {
-        /// For its next try.
+        /// It waits for its next try.
         NextTry = "next_try",
-        /// For an account of an agent program.
+        /// It waits for an account of an agent program.
         Account = "account",
-        /// For a person.
+        /// It waits for a person.
         Person = "person",
     }
 }
 
 impl StepState {
-    /// The word as people read it.
+    /// The word for people.
     #[must_use]
     pub const fn spoken(self) -> &'static str {
         match self {
@@ -123,7 +123,7 @@ pub struct StepRow {
 }
 
 impl StepRow {
-    /// The visit that it is of.
+    /// The visit of this row.
     #[must_use]
     pub fn id(&self) -> VisitId {
         VisitId { scope: self.scope.clone(), step: self.step.clone(), visit: self.visit }
@@ -164,7 +164,7 @@ pub struct Steps {
     pub newest: u64,
 }
 
-/// What a visit is part of: the visit that it is an item of, or the one that runs its flow.
+/// The parent of a visit: the visit of which it is an item, or the visit that runs its flow.
 #[must_use]
 pub fn whole(visit: &VisitId) -> Option<VisitId> {
     match visit.item() {
@@ -173,13 +173,13 @@ pub fn whole(visit: &VisitId) -> Option<VisitId> {
     }
 }
 
-/// The visit that runs the flow of this scope; the scope of a flow is its id.
+/// The visit that runs the flow of this scope. The scope of an inner flow is the id of that visit.
 #[must_use]
 pub fn caller(scope: &str) -> Option<VisitId> {
     AttemptId::parse(&format!("{scope}.1")).ok().map(|attempt| attempt.visit)
 }
 
-/// The visit, then what it is part of, up to the outermost.
+/// The visit and its ancestors, up to the outermost one.
 #[must_use]
 pub fn wholes(visit: &VisitId) -> Vec<VisitId> {
     core::iter::successors(Some(visit.clone()), whole).collect()

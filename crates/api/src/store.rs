@@ -1,4 +1,4 @@
-//! A store: how it is, what a repair has found and mended, and how a copy becomes a store of its own.
+//! A store: its state, the findings and changes of a repair, and a copy that becomes an independent store.
 
 pub mod bundle;
 pub mod cache;

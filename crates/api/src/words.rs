@@ -1,8 +1,8 @@
-//! Values as words for people: a first line, a JSON value, a list of items.
+//! Formats values for people: a first line, a JSON value, a list of items.
 
 use envoi_contract::json::Value;
 
-/// The first line with something in it, at most 100 characters.
+/// The first line that is not blank, at most 100 characters.
 #[must_use]
 pub fn head(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -20,7 +20,7 @@ pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.compact(), str::to_owned)
 }
 
-/// What a visit has come to that was done for each of these values: `2 items: api, web`.
+/// The result of a visit with these items: `2 items: api, web`.
 #[must_use]
 pub fn items(values: &[String]) -> String {
     let count = if values.len() == 1 { "1 item".to_owned() } else { format!("{} items", values.len()) };

@@ -1,8 +1,9 @@
-//! Events as programs see them.
+//! Events in the form that programs see.
 //!
-//! In the journal a time is a number, a value of the contracts may be a text so that nothing of it is lost, and a member without a value may
-//! be missing. Here a value is JSON, with its members in their order and its numbers as they were written, a time is RFC 3339, and each member is
-//! there. What an event has is the kernel's; the writer is [`envoi_contract::stored`].
+//! In the journal a time is a number, a contract value may be a text so that nothing of it is lost, and a member
+//! without a value may be missing. In this form a contract value is JSON, with its member order and number tokens, a
+//! time is RFC 3339, and every member is present. The kernel owns the members of events; the writer is
+//! [`envoi_contract::stored`].
 
 use envoi_contract::{json, stored};
 use envoi_kernel::Record;
@@ -13,12 +14,12 @@ pub fn shown(record: &Record) -> String {
     let mut out = String::new();
     match stored::shown(record, &mut out) {
         Ok(()) => out,
-        // Every type of an event can be written: the journal has written it.
+        // Every event type can be written, because the journal has written it.
         Err(_) => "null".to_owned(),
     }
 }
 
-/// As [`shown`], of the text that the journal has. A text that is no event of this version is given as it is.
+/// Like [`shown`], for the text in the journal. A text that is not an event of this version is returned unchanged.
 #[must_use]
 pub fn text(journal: String) -> String {
     match serde_json::from_str::<Record>(&journal) {
@@ -27,7 +28,7 @@ pub fn text(journal: String) -> String {
     }
 }
 
-/// As [`text`], with the text of the journal as the member `stored`.
+/// Like [`text`], with the text of the journal as the member `stored`.
 #[must_use]
 pub fn text_and_stored(journal: String) -> String {
     let Ok(record) = serde_json::from_str::<Record>(&journal) else { return journal };
@@ -46,10 +47,10 @@ mod tests {
     use super::*;
     use envoi_contract::{json::Value, time::Timestamp};
 
-    /// Records of every type, as journals have them.
+    /// Stored records of every type.
     const STORED: &str = include_str!("../../../kernel/tests/it/stored/records.jsonl");
 
-    /// Every text below `value`.
+    /// Collects every text in `value`.
     fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
         match value {
             Value::String(text) => found.push(text),

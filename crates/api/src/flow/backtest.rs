@@ -1,4 +1,4 @@
-//! What `backtest` says: the decisions of recorded runs that a changed flow would make otherwise.
+//! The result of `backtest`: decisions of recorded runs that a changed flow would make differently.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! What `check` and `import` find in a file. Lines and columns count from 1, columns in Unicode scalar values.
+//! The mistakes that `check` and `import` find in a file. Lines and columns count from 1, columns in Unicode scalar
+//! values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
-//! What a flow consists of: its inputs, and its steps with what leads where.
+//! The structure of a flow: its inputs, its steps, and the order of the steps.
 //!
-//! For views that show steps before a run has come to them. The text of the flow has everything else.
+//! For views that show steps before a run has reached them. The text of the flow contains everything else.
 
 use crate::scalar::{any, digest, object, words};
 use envoi_contract::{digest::Digest, routing::Kind};
@@ -15,19 +15,19 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 words! {
-    /// What a step does: the key of the flow file.
+    /// The action of a step, as its key in the flow file.
     StepKindWord {
-        /// It runs a command.
+        /// Runs a command.
         Run = "run",
-        /// It asks a person.
+        /// Asks a person.
         Ask = "ask",
-        /// It runs another flow.
+        /// Runs another flow.
         Flow = "flow",
-        /// It sends a message to another agent.
+        /// Sends a message to another agent.
         A2a = "a2a",
-        /// It runs an agent program.
+        /// Runs an agent program.
         Agent = "agent",
-        /// It asks a model.
+        /// Asks a model.
         Model = "model",
     }
 }

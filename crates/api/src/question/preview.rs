@@ -1,4 +1,4 @@
-//! What each possible answer would lead to. The run decides it as for a real answer, and nothing is committed.
+//! The consequences of each possible answer. The run decides as for a real answer, but nothing is committed.
 
 use envoi_contract::{
     envelope::InterruptKind,
@@ -13,14 +13,14 @@ use envoi_kernel::{
     ledger::{Cost, Ledger},
 };
 
-/// Each choice that the question takes, and what it leads to when this person makes it.
+/// Each choice that the question accepts, and its consequence if this person makes it.
 #[must_use]
 pub fn choices(run: &Run, raised: &InterruptRaised, by: &Principal) -> Vec<(Choice, String)> {
     let with_lead = |choice| (choice, lead(run, raised, choice, by));
     run.accepts(raised).into_iter().map(with_lead).collect()
 }
 
-/// Why this person may not answer: the question is for others, or they have answered already.
+/// The reason why this person may not answer: the question is for others, or they have already answered.
 #[must_use]
 pub fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Option<String> {
     let refused = |choice| tried(run, raised, choice, by).err();
@@ -30,7 +30,7 @@ pub fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Option<St
     })
 }
 
-/// What happens when no answer comes.
+/// The consequence if no answer is given.
 #[must_use]
 pub fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
     let at = raised.expires_at?;
@@ -39,24 +39,24 @@ pub fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
     leads(run, &records).or_else(|| (raised.about == About::Agent).then(|| NO_CALL.to_owned()))
 }
 
-/// What follows when an agent may not make a call of a tool.
+/// The consequence if an agent may not make a tool call.
 const NO_CALL: &str = "the agent is refused this call, and goes on";
 
-/// What follows when an attempt in doubt is run again.
+/// The consequence if an attempt in doubt is run again.
 const DONE_TWICE: &str = "the step runs again; what the attempt has done outside may then be done twice";
 
-/// Whether a person decides a call of a tool.
+/// True if a person decides about a tool call.
 fn is_of_a_call(raised: &InterruptRaised) -> bool {
     raised.about == About::Agent && raised.kind() == InterruptKind::Confirmation
 }
 
 fn lead(run: &Run, raised: &InterruptRaised, choice: Choice, by: &Principal) -> String {
     match tried(run, raised, choice, by) {
-        // The step is entered again in each case. What it does then is what counts.
+        // The step is entered again in each case. The text describes what it then does.
         Ok(_) if raised.about == About::Conflict && of_conflict(choice).is_some() => {
             of_conflict(choice).unwrap_or_default().to_owned()
         }
-        // It is not known what the attempt has done. Who lets it run again has to reckon with both.
+        // It is not known what the attempt has done, so the text warns of the possible repetition.
         Ok(_) if raised.about == About::InDoubt && choice == Choice::Rerun => DONE_TWICE.to_owned(),
         Ok(records) => leads(run, &records).unwrap_or_else(|| match choice {
             Choice::Approve if is_of_a_call(raised) => "the agent makes this call, and goes on".to_owned(),
@@ -68,7 +68,7 @@ fn lead(run: &Run, raised: &InterruptRaised, choice: Choice, by: &Principal) -> 
     }
 }
 
-/// What becomes of items in conflict.
+/// The consequence for items in conflict.
 const fn of_conflict(choice: Choice) -> Option<&'static str> {
     match choice {
         Choice::Again => Some("these items are done again, from what the others have left"),
@@ -90,7 +90,7 @@ fn tried(
     choice: Choice,
     by: &Principal,
 ) -> Result<Vec<Record>, Refusal> {
-    // Both lead to the same; what is edited is not known yet.
+    // Both choices have the same consequence, and the edits are not known yet.
     let choice = if choice == Choice::Edit { Choice::Ours } else { choice };
     let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let form = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
@@ -109,7 +109,7 @@ fn one_more(raised: &InterruptRaised) -> Ledger {
     amount(raised, 1, Cost::parse("0.01").unwrap_or_default())
 }
 
-/// So much for the bound that the question is about.
+/// The amount for the limit that the question is about.
 #[must_use]
 pub fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
     match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default() {
@@ -156,7 +156,7 @@ fn leads(run: &Run, records: &[Record]) -> Option<String> {
     }
 }
 
-/// What the end of a step leads to that is not the only one under way.
+/// The consequence of the end of a step while other steps are in progress.
 fn beside_others(done: Done, records: &[Record]) -> Option<String> {
     let is_skipped = |step: &StepId| {
         records.iter().any(|record| match &record.event {
@@ -186,7 +186,7 @@ fn beside_others(done: Done, records: &[Record]) -> Option<String> {
     }
 }
 
-/// Whether the step asks another person.
+/// A suffix for the step's name if the step asks another person.
 fn title(flow: &Flow, step: &StepId) -> &'static str {
     if flow.step(step).is_some_and(|step| step.asks().is_some()) { ", which asks" } else { "" }
 }

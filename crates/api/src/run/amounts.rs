@@ -1,4 +1,4 @@
-//! Amounts by the keys of `limits`: what a run has used, and how much it may use.
+//! Amounts by the keys of `limits`: the usage of a run, and its limits.
 
 use crate::scalar::{dollars, maybe_dollars};
 use envoi_contract::time::Timestamp;
@@ -41,13 +41,13 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// What a run and its family have used until now.
+    /// The usage of a run and its family until `now`.
     #[must_use]
     pub fn used(run: &Run, now: Timestamp) -> Self {
         Self { waiting_ms: run.waited_ms(now), ..run.ledger().into() }
     }
 
-    /// What it has used itself until now.
+    /// The usage of the run itself until `now`.
     #[must_use]
     pub fn own_used(run: &Run, now: Timestamp) -> Self {
         Self { waiting_ms: run.waited_ms(now), ..(&run.own_share().used).into() }
@@ -94,7 +94,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The bounds that hold for a run.
+    /// The limits of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let limits = run.limits();

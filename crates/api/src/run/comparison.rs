@@ -1,4 +1,4 @@
-//! What it means for a run that its flow is corrected.
+//! The consequences for a run if its flow is corrected.
 
 use crate::{
     handoff::HandoffStatus,
@@ -14,29 +14,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// What became of a step in the corrected flow.
+    /// The state of a step in the corrected flow.
     StepChange {
-        /// It is as it was.
+        /// Unchanged.
         Kept = "kept",
-        /// It differs.
+        /// Changed.
         Changed = "changed",
-        /// Only the corrected flow has it.
+        /// Only in the corrected flow.
         New = "new",
-        /// Only the old flow has it.
+        /// Only in the old flow.
         Gone = "gone",
     }
 }
 
 words! {
-    /// What the run does with a step from here on, if it goes its ordinary way.
+    /// What the run does with a step from now on, if it takes its ordinary path.
     FromHere {
-        /// What it has come to stays.
+        /// Its result is kept.
         Stays = "stays",
-        /// It is done for the first time.
+        /// It runs for the first time.
         Runs = "runs",
-        /// It is done again.
+        /// It runs again.
         RunsAgain = "runs_again",
-        /// The run does not come to it: it stands before the place where the run goes on, or is gone.
+        /// The run does not reach it: it is before the step at which the run continues, or it was removed.
         DoesNotRun = "does_not_run",
     }
 }
@@ -94,7 +94,7 @@ pub struct ComparedStep {
 }
 
 impl Comparison {
-    /// What `outlook` says of a run that is pinned to `now`, and is to go on under `then`.
+    /// The comparison for a run that is pinned to `now` and would continue with `then`, according to `outlook`.
     #[must_use]
     pub fn of(run: &RunId, (now, then): (&Flow, &Flow), from: Option<&StepId>, outlook: &Outlook) -> Self {
         let is_same = (now.digest, now.language) == (then.digest, then.language) && from.is_none();

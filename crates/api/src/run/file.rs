@@ -1,4 +1,4 @@
-//! The files of a run: what differs between two snapshots of its workspace, and the versions of its artifacts.
+//! The files of a run: the differences between two snapshots of its workspace, and the versions of its artifacts.
 
 use crate::scalar::words;
 use schemars::JsonSchema;
@@ -79,7 +79,7 @@ pub struct FileState {
 }
 
 words! {
-    /// The kind of what stands at a path.
+    /// The kind of an entry at a path.
     FileKind {
         /// A regular file.
         File = "file",
@@ -87,7 +87,8 @@ words! {
         Link = "link",
         /// An empty folder.
         EmptyFolder = "empty_folder",
-        /// A file whose content is not kept: it is too large, or cannot be read. Or a folder that could not be listed.
+        /// A file without stored content, because it is too large or cannot be read. Or a folder that could not be
+        /// listed.
         LeftOut = "left_out",
     }
 }

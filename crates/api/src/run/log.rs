@@ -1,4 +1,4 @@
-//! What attempts have written.
+//! The output of attempts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

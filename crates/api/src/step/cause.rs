@@ -1,20 +1,23 @@
-//! The one line that a view shows of a failure: the one that tells the cause.
+//! Selects the one line of a failure that a view shows: the line with the cause.
 //!
-//! The error of a command that failed is the end of its stderr (contract 4), and hand-offs and events keep that text as it is. Its
-//! first line is often none that helps: Python begins with `Traceback (most recent call last):`. Owns which line is shown instead.
+//! The error of a failed command is the end of its stderr (contract 4), and hand-offs and events keep that text
+//! unchanged. Its first line is often not helpful: Python begins with `Traceback (most recent call last):`. This
+//! module owns the choice of the line.
 
 use envoi_contract::code::Code;
 use envoi_kernel::{event::AttemptSettled, test_result::result_line};
 
-/// The most characters of a failure in a line; of a longer one the middle is left out, as its cause often stands at its end.
+/// Largest number of characters of a failure line. The middle of a longer line is left out, because the cause is
+/// often at its end.
 const MAX_CHARS: usize = 300;
-/// Of these stand so many at the beginning.
+/// The number of these characters that are taken from the beginning.
 const HEAD_CHARS: usize = 200;
 
-/// The code whose text is the end of a command's stderr.
+/// The code of errors whose text is the end of a command's stderr.
 const OF_STDERR: &str = "TOOL_EXIT_NON_ZERO: ";
 
-/// Why this attempt has failed, in one line; none if it has not. The result of a test runner says more than the stderr beside it.
+/// The reason why this attempt failed, on one line; `None` if it has not failed. The result of a test runner is
+/// preferred to the stderr, because it is more precise.
 #[must_use]
 pub fn of_attempt(settled: &AttemptSettled) -> Option<String> {
     let error = settled.error.as_ref()?;
@@ -23,19 +26,20 @@ pub fn of_attempt(settled: &AttemptSettled) -> Option<String> {
     Some(failure(&format!("{}: {message}", error.code)))
 }
 
-/// The error of a hand-off in one line; `attempt` is the line of its last attempt, which stands for it if that ended with an exit code.
+/// The error of a hand-off on one line. `attempt` is the line of its last attempt, which is used instead if that
+/// attempt ended with an exit code.
 #[must_use]
 pub fn of_handoff(error: &str, attempt: Option<&str>) -> String {
     let is_exit = |line: &&str| error.starts_with(OF_STDERR) && line.starts_with(OF_STDERR);
     attempt.filter(is_exit).map_or_else(|| failure(error), str::to_owned)
 }
 
-/// `CODE: message` in one line, at most 300 characters.
+/// Formats `CODE: message` on one line of at most 300 characters.
 #[must_use]
 pub fn failure(sentence: &str) -> String {
     let first = sentence.lines().next().unwrap_or_default();
     let is_code = |code: &str| code.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-    // The failure of an inner flow has the code of its step within.
+    // The failure of an inner flow contains the code of its step.
     let quoted_from = match (first.find(OF_STDERR), first.split_once(": ")) {
         (Some(at), _) => at.saturating_add(OF_STDERR.len()),
         (None, Some((code, _))) if is_code(code) => code.len().saturating_add(2),
@@ -50,7 +54,7 @@ pub fn failure(sentence: &str) -> String {
     shortened(&format!("{before}{}", line.trim()))
 }
 
-/// The line that tells the cause, where the text has the form of a program that is known to write one.
+/// The line with the cause, if the text has the form of a known program's output.
 fn cause(text: &str) -> Option<&str> {
     result_line(text)
         .or_else(|| exception_of_python(text))
@@ -58,7 +62,7 @@ fn cause(text: &str) -> Option<&str> {
         .or_else(|| error_line(text))
 }
 
-/// Lines with something in them.
+/// The lines that are not blank.
 fn filled(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.lines().filter(|line| !line.trim().is_empty())
 }
@@ -67,7 +71,8 @@ fn is_indented(line: &str) -> bool {
     line.starts_with([' ', '\t'])
 }
 
-/// The line below the last place of a traceback. Its beginning may be missing: an error has only the end of stderr.
+/// The line after the last location of a traceback. The beginning of the traceback may be missing, because an error
+/// has only the end of stderr.
 fn exception_of_python(text: &str) -> Option<&str> {
     let is_place = |line: &str| line.trim_start().starts_with("File \"") && line.contains("\", line ");
     let lines: Vec<&str> = filled(text).collect();
@@ -75,7 +80,7 @@ fn exception_of_python(text: &str) -> Option<&str> {
     lines.into_iter().skip(place.saturating_add(1)).find(|line| !is_indented(line))
 }
 
-/// The line above the places of a stack, as Node and Java write it, or above what `panicked at` is followed by.
+/// The line before the locations of a stack trace, as Node and Java write it, or the line after `panicked at`.
 fn exception_with_stack(text: &str) -> Option<&str> {
     let lines: Vec<&str> = filled(text).collect();
     if let Some(at) = lines.iter().position(|line| line.contains(" panicked at ") && line.ends_with(':')) {
@@ -92,7 +97,7 @@ fn exception_with_stack(text: &str) -> Option<&str> {
     of_java.or_else(|| above().find(names_an_error)).or_else(|| above().next())
 }
 
-/// The first line that a program marks as its error.
+/// The first line that a program marks as an error.
 fn error_line(text: &str) -> Option<&str> {
     let is_marked = |line: &&str| {
         let lower = line.to_ascii_lowercase();
@@ -103,7 +108,7 @@ fn error_line(text: &str) -> Option<&str> {
     filled(text).find(is_marked)
 }
 
-/// The last line that is not indented, and that is not `make` which says that something before it failed.
+/// The last line that is not indented, except the line in which `make` says that an earlier command failed.
 fn last_line(text: &str) -> &str {
     let is_of_make = |line: &str| line.starts_with("make") && line.contains(": *** ");
     let found = filled(text).rev().find(|line| !is_indented(line) && !is_of_make(line));

@@ -1,4 +1,4 @@
-//! Hand-offs at a glance. A hand-off itself is contract 2.
+//! Hand-offs as short rows. The hand-off itself is contract 2.
 
 use crate::{Time, scalar::words};
 use envoi_kernel::ids::{FlowId, StepId};
@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// What a visit came to.
+    /// The result of a visit.
     HandoffStatus {
-        /// It succeeded.
+        /// Succeeded.
         Succeeded = "succeeded",
-        /// It failed.
+        /// Failed.
         Failed = "failed",
-        /// It was not to be done.
+        /// Not executed.
         Skipped = "skipped",
     }
 }

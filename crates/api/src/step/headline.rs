@@ -1,24 +1,24 @@
-//! The one line that a view shows of what a step came to.
+//! Selects the one line of a step's result that a view shows.
 //!
-//! The first of these that there is: the words of the step's data (`headline`, else `summary`), the result line of a test runner in the
-//! step's text or else in its stderr, the first heading of Markdown, the first line. It is for people alone: a hand-off's `summary` is
-//! not changed by it.
+//! The first available one of these: `headline` or `summary` in the step's data, the result line of a test runner in
+//! the step's text or else in its stderr, the first Markdown heading, the first line. It is only for people; the
+//! `summary` of a hand-off is not changed by it.
 
 use crate::words::head;
 use envoi_contract::json::Value;
 use envoi_kernel::{event::AttemptSettled, test_result::result_of};
 
-/// What an attempt has left for the headline beside its text.
+/// The data of an attempt for the headline, besides its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// The words of its data for it.
+    /// The words of its data.
     words: Option<String>,
     /// The result of a test runner on its stderr.
     result: Option<String>,
 }
 
 impl Sources {
-    /// Those of an attempt that is over.
+    /// The sources from a finished attempt.
     #[must_use]
     pub fn of(settled: &AttemptSettled) -> Self {
         Self {
@@ -33,7 +33,7 @@ fn words_of(data: &Value) -> Option<String> {
     words("headline").or_else(|| words("summary"))
 }
 
-/// The headline of a step's text, at most 100 characters; `sources` are those of its last attempt.
+/// The headline of a step's text, at most 100 characters. `sources` are those of its last attempt.
 #[must_use]
 pub fn headline(text: &str, sources: &Sources) -> String {
     sources.words.clone().unwrap_or_else(|| of_text(text, sources.result.as_deref()))
@@ -51,7 +51,8 @@ fn of_text(text: &str, on_stderr: Option<&str>) -> String {
     found.map_or_else(|| head(text), head)
 }
 
-/// The first heading outside of code, if it stands apart as one does in Markdown: a comment of a script does not.
+/// The first heading outside of code, if blank lines surround it as in Markdown. A comment in a script is not a
+/// heading.
 fn heading<'t>(lines: &[&'t str]) -> Option<&'t str> {
     let is_blank = |at: Option<usize>| at.is_none_or(|at| lines.get(at).is_none_or(|line| line.is_empty()));
     let mut in_code = false;
@@ -66,7 +67,7 @@ fn heading<'t>(lines: &[&'t str]) -> Option<&'t str> {
     })
 }
 
-/// Whether the first line is what a test runner writes while it works, such as `..F.`.
+/// True if the first line is progress output of a test runner, such as `..F.`.
 fn begins_with_progress(lines: &[&str]) -> bool {
     let first = lines.iter().find(|line| !line.is_empty());
     first.is_some_and(|line| line.chars().all(|c| matches!(c, '.' | 'F' | 'E' | 's' | 'x')))

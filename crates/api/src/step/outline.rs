@@ -1,8 +1,9 @@
-//! Which visits of a run began last, found without decoding its events.
+//! Finds the newest visits of a run without decoding its events.
 //!
-//! Owns how the rows of the newest visits are made of few events: those from the first of these visits on, and those before it of what
-//! they are part of. [`StepRows`](super::StepRows) makes the same rows of them as of all events. Owns also when enough of a long run has
-//! been read from its end: a visit began where it is first named, if all events since the one that opened it are known.
+//! Owns how the rows of the newest visits are made from few events: the events since the first of these visits, and
+//! earlier events of their ancestors. [`StepRows`](super::StepRows) makes the same rows from them as from all events.
+//! Also decides when enough of a long run was read from its end: the first event about a visit is known to be its
+//! beginning once all events since the event that opened the visit are known.
 
 use super::wholes;
 use envoi_kernel::{
@@ -12,17 +13,17 @@ use envoi_kernel::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How an event is about a visit.
+/// How an event relates to a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touch {
-    /// The visit is there from now on.
+    /// The visit exists from this event on.
     Begins,
-    /// It changes, if it is there.
+    /// The visit changes, if it exists.
     Changes,
 }
 
 impl Touch {
-    /// How an event of this kind touches the visit that it names; `None`: it is about none, or changes no row.
+    /// How an event of this kind relates to the visit that it names. `None` if it names no visit, or changes no row.
     #[must_use]
     pub fn of(kind: &str) -> Option<Self> {
         match kind {
@@ -35,7 +36,7 @@ impl Touch {
     }
 }
 
-/// The visit that an event touches; see [`Touch::of`].
+/// The visit to which an event relates; see [`Touch::of`].
 #[must_use]
 pub fn subject(event: &Event) -> Option<&VisitId> {
     match event {
@@ -52,24 +53,24 @@ pub fn subject(event: &Event) -> Option<&VisitId> {
     }
 }
 
-/// The visits that an event opens: no event before it is about them.
+/// The visits that an event opens. No earlier event is about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opening<'e> {
     /// The next visit of a step, in the flow of this scope.
     Step(&'e str, &'e StepId),
-    /// All that is part of a visit: its items, or the steps of the flow that it runs.
+    /// All children of a visit: its items, or the steps of the flow that it runs.
     Parts(&'e VisitId),
 }
 
 impl<'e> Opening<'e> {
-    /// Whether events of this kind open visits.
+    /// True if events of this kind open visits.
     #[must_use]
     pub fn is_of(kind: &str) -> bool {
         matches!(kind, "routed" | "step_entered" | "fanned_out" | "flow_entered")
     }
 
-    /// What an event opens. Events that open visits and seldom happen, such as a correction, are not among them: of what only they
-    /// open, all events have to be read.
+    /// The visits that an event opens. Rare events that open visits, such as a correction, are left out. For visits
+    /// that only such events open, all events have to be read.
     #[must_use]
     pub fn of(event: &'e Event) -> Option<Self> {
         match event {
@@ -87,43 +88,43 @@ impl<'e> Opening<'e> {
     }
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
     visits: BTreeMap<VisitId, Begun>,
 }
 
-/// What is known of a visit.
+/// The known data of a visit.
 #[derive(Debug, Clone, Default)]
 struct Begun {
     /// The event with which it began.
     at: Seq,
-    /// How many visits that it is part of began with the same event or before.
+    /// The nesting depth: the number of its ancestors, plus one.
     depth: usize,
-    /// Events about itself before those of its parts, the newest first.
+    /// Events about the visit itself before those of its children, newest first.
     own: Vec<Seq>,
     has_parts: bool,
-    /// The event that opened it has been taken.
+    /// True if the event that opened it was taken.
     is_opened: bool,
-    /// The same of its parts.
+    /// True if the event that opened its children was taken.
     are_parts_opened: bool,
 }
 
-/// Of which events the rows of the newest visits are made.
+/// The events from which the rows of the newest visits are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Newest {
-    /// The visits, and what they are part of.
+    /// The visits and their ancestors.
     pub visits: BTreeSet<VisitId>,
-    /// How many other visits there are.
+    /// The number of other visits.
     pub earlier: usize,
     /// All events from this one on are needed.
     pub from: Seq,
-    /// These before it are needed too.
+    /// These earlier events are needed too.
     pub before: BTreeSet<Seq>,
 }
 
 impl Outline {
-    /// Takes the event before the one that was taken last.
+    /// Takes an event. Events are taken backwards: each call takes the event before the previous one.
     pub fn take_back(&mut self, seq: Seq, touch: Touch, visit: &VisitId) {
         if touch == Touch::Begins {
             let all = wholes(visit);
@@ -139,10 +140,11 @@ impl Outline {
         }
     }
 
-    /// Takes what the event that was taken last has opened.
+    /// Takes the visits that the last taken event has opened.
     pub fn open_back(&mut self, opening: &Opening<'_>) {
         match opening {
-            // A step has one open visit at a time: what is known of its visits happened after this one was opened.
+            // A step has one open visit at a time, so everything known about its visits happened after this one was
+            // opened.
             Opening::Step(scope, step) => {
                 let nth = |visit| VisitId { scope: (*scope).to_owned(), step: (*step).clone(), visit };
                 let visits = self.visits.range_mut(nth(0)..=nth(u32::MAX));
@@ -156,8 +158,8 @@ impl Outline {
         }
     }
 
-    /// Whether [`Self::newest`] says of so many visits what it would say if all events had been taken, but for how many others there
-    /// are, of which there is one at least.
+    /// True if [`Self::newest`] would return the same for this number of visits if all events had been taken. Only
+    /// the number of other visits may differ; there is at least one.
     #[must_use]
     pub fn is_enough(&self, most: usize) -> bool {
         let mut known = Vec::new();
@@ -181,7 +183,7 @@ impl Outline {
             && self.visits.len() > shown.len()
     }
 
-    /// Whether no event before those that were taken is about this visit.
+    /// True if no event before the taken ones is about this visit.
     fn is_begin_known(&self, id: &VisitId) -> bool {
         let of = |id: &VisitId| self.visits.get(id);
         wholes(id).iter().enumerate().any(|(parts, whole)| {
@@ -189,7 +191,7 @@ impl Outline {
         })
     }
 
-    /// The newest visits, at most so many beside those that they are part of.
+    /// The newest visits, at most `most`, not counting their ancestors.
     #[must_use]
     pub fn newest(&self, most: usize) -> Newest {
         let mut order: Vec<(Seq, usize, &VisitId)> =

@@ -1,7 +1,7 @@
-//! The rows of a run's steps, made from its events and kept up to date by those that follow.
+//! The rows of a run's steps. They are made from its events, and updated by further events.
 //!
-//! Pure: what works on an attempt now is given by the caller. What a visit came to is its hand-off's word; of an open one the
-//! run itself says what it is at.
+//! Pure: the caller says which attempts are running. The result of a finished visit is the status of its hand-off.
+//! The run itself gives the state of an open visit.
 
 use super::{
     CachedFrom, ModelAmounts, StepRow, StepState, StepWait, Steps, Touch, WaitReason, whole, wholes,
@@ -27,36 +27,36 @@ use envoi_kernel::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A stretch of waiting that is shorter is not shown.
+/// Shorter waits are not shown.
 const LEAST_WAIT_MS: i64 = 1_000;
-/// Stretches of waiting that a row has.
+/// The largest number of waits in a row.
 const MOST_WAITS: usize = 16;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone, Default)]
 pub struct StepRows {
     visits: BTreeMap<VisitId, Visit>,
-    /// Those without a hand-off.
+    /// The visits without a hand-off.
     open: BTreeSet<VisitId>,
-    /// What attempts have cost: by calls that were metered, and as their reports say.
+    /// The costs of attempts: from metered calls, and from reports.
     costs: BTreeMap<AttemptId, (Option<Cost>, Option<Cost>)>,
-    /// Calls of models whose cost is not known.
+    /// Model calls with unknown cost.
     unpriced_calls: u64,
-    /// The models that the run itself has called, as the configuration names them, each with its provider.
+    /// The models that the run itself has called, by their names in the configuration, each with its provider.
     models: BTreeMap<Model, ModelUse>,
-    /// Calls that are not over.
+    /// Calls that have not ended.
     calls: BTreeMap<CallId, Model>,
-    /// Attempts that ask a model, until they report what that took.
+    /// Attempts that ask a model, until they report the usage.
     asking: BTreeMap<AttemptId, Model>,
-    /// Attempts in doubt whose end has not become known: what they used is not known.
+    /// Attempts in doubt whose end is still unknown; so is their usage.
     doubted: BTreeSet<AttemptId>,
     next: Seq,
 }
 
-/// A model, and its provider where a call named it.
+/// A model, and its provider if a call named it.
 type Model = (String, Option<String>);
 
-/// What the calls of a model have used.
+/// The usage of a model's calls.
 #[derive(Debug, Clone, Default)]
 struct ModelUse {
     calls: u64,
@@ -67,17 +67,17 @@ struct ModelUse {
     cost: Cost,
 }
 
-/// A stretch in which nothing worked on a visit.
+/// A period in which nothing worked on a visit.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
     from: Timestamp,
-    /// `None`: it goes on.
+    /// `None` if it has not ended.
     until: Option<Timestamp>,
     reason: WaitReason,
 }
 
 impl Wait {
-    /// How long it was; one that goes on is longer than any other.
+    /// The duration in milliseconds. A wait that has not ended is longer than any other.
     fn ms(self) -> i64 {
         self.until.map_or(i64::MAX, |until| until.as_millis().saturating_sub(self.from.as_millis()))
     }
@@ -89,33 +89,33 @@ impl From<Wait> for StepWait {
     }
 }
 
-/// What the events say of a visit.
+/// The data of a visit from the events.
 #[derive(Debug, Clone)]
 struct Visit {
-    /// How many visits began before it.
+    /// The number of visits that began before it.
     order: usize,
     /// The event with which it began.
     first_seq: Seq,
-    /// The newest event about it, or about what is part of it.
+    /// The newest event about it or its children.
     seq: Seq,
     attempts: u32,
     began: Timestamp,
     next_try: Option<Timestamp>,
-    /// Waits that are over, and the one that goes on.
+    /// The ended waits, and the current one.
     waits: Vec<Wait>,
     waiting: Option<Wait>,
     over: Option<Over>,
-    /// What its last attempt has left for its headline, and why it failed.
+    /// The sources of its headline from its last attempt, and the reason of a failure.
     sources: Sources,
     failed: Option<String>,
     cost: Option<Cost>,
-    /// Whose result its last attempt has.
+    /// The visit whose cached result its last attempt used.
     cached_from: Option<CachedFrom>,
-    /// Of a whole: the values of its items.
+    /// For a visit with items: their values.
     values: Option<Vec<String>>,
 }
 
-/// What its hand-off says.
+/// The data from its hand-off.
 #[derive(Debug, Clone)]
 struct Over {
     at: Timestamp,
@@ -126,19 +126,19 @@ struct Over {
 }
 
 impl StepRows {
-    /// The event that comes next; others are not taken.
+    /// The next event. Other events are not taken.
     #[must_use]
     pub fn next(&self) -> Seq {
         self.next
     }
 
-    /// Calls of models whose cost is not known.
+    /// The number of model calls with unknown cost.
     #[must_use]
     pub fn unpriced_calls(&self) -> u64 {
         self.unpriced_calls
     }
 
-    /// What each model has been used for by the run itself.
+    /// The usage of each model by the run itself.
     #[must_use]
     pub fn by_model(&self) -> Vec<ModelAmounts> {
         let amounts = self.models.iter().map(|((model, provider), used)| ModelAmounts {
@@ -154,13 +154,13 @@ impl StepRows {
         amounts.collect()
     }
 
-    /// Attempts in doubt: what they used is not known.
+    /// The number of attempts in doubt, whose usage is unknown.
     #[must_use]
     pub fn doubted(&self) -> u64 {
         u64::try_from(self.doubted.len()).unwrap_or(u64::MAX)
     }
 
-    /// Steps of the run's own flow whose newest visit is over and has not failed.
+    /// The number of steps of the run's own flow whose newest visit is over and has not failed.
     #[must_use]
     pub fn steps_done(&self) -> u64 {
         let own = self.visits.iter().filter(|(id, _)| id.scope.is_empty());
@@ -170,7 +170,7 @@ impl StepRows {
         u64::try_from(newest.into_values().filter(is_done).count()).unwrap_or(u64::MAX)
     }
 
-    /// When the first of the visits that wait for their next try is tried again. `run` has taken the same events.
+    /// The earliest time of a next try. `run` must have taken the same events.
     #[must_use]
     pub fn next_try(&self, run: &Run) -> Option<Timestamp> {
         let waiting = self.open.iter().filter_map(|id| Some((id, self.visits.get(id)?)));
@@ -181,7 +181,7 @@ impl StepRows {
         retries.filter_map(|(_, visit)| visit.next_try).min()
     }
 
-    /// Takes the next event of the run; another one changes nothing.
+    /// Takes the next event of the run. Any other event changes nothing.
     pub fn take(&mut self, record: &Record) {
         if record.seq != self.next {
             return;
@@ -201,7 +201,7 @@ impl StepRows {
             Event::AttemptSettled(settled) => self.settled(settled, record),
             Event::ModelCallStarted(started) => self.calls(started),
             Event::ModelCallEnded(ended) => self.called(ended, record),
-            // What it has from another run was used by that one.
+            // Usage before the fork belongs to the other run.
             Event::RunForked(_) => {
                 self.models.clear();
                 self.calls.clear();
@@ -238,24 +238,25 @@ impl StepRows {
         }
     }
 
-    /// Whether an event of this kind changes anything here; one that is called nothing may be any.
+    /// True if events of this kind may change a row. An empty kind may be any kind.
     #[must_use]
     pub fn are_made_of(kind: &str) -> bool {
         kind.is_empty() || kind == "model_call_started" || Touch::of(kind).is_some()
     }
 
-    /// All events before this one have been taken, or are of no kind of which these are made.
+    /// Skips to the event `next`. All events before it must have been taken, or be of kinds that change no row.
     pub fn pass(&mut self, next: Seq) {
         self.next = self.next.max(next);
     }
 
-    /// Takes an event that comes later than the next one. The events between are unknown: nothing in the requested rows depends on them.
+    /// Takes an event after the next one. The events between are unknown; nothing in the requested rows depends on
+    /// them.
     pub fn take_later(&mut self, record: &Record) {
         self.next = record.seq;
         self.take(record);
     }
 
-    /// Marks a visit, and what it is part of, as changed. With `begins` it is there from now on.
+    /// Marks a visit and its ancestors as changed. With `begins`, it also creates them if they do not exist.
     fn touch(&mut self, visit: &VisitId, record: &Record, begins: bool) -> Option<&mut Visit> {
         for each in wholes(visit).into_iter().rev() {
             if begins && !self.visits.contains_key(&each) {
@@ -321,7 +322,7 @@ impl StepRows {
         }
     }
 
-    /// What is metered and what a report tells are the same calls seen twice: the larger counts.
+    /// The cost of a visit. Metered calls and a report count the same calls, so the larger amount counts.
     fn cost(&self, visit: &VisitId) -> Option<Cost> {
         let first = AttemptId { visit: visit.clone(), attempt: 0 };
         let own = self.costs.range(first..).take_while(|(attempt, _)| attempt.visit == *visit);
@@ -356,8 +357,8 @@ impl StepRows {
         self.open.remove(&written.visit);
     }
 
-    /// All rows, in the order in which the visits began. `run` is the run after the same events, and `is_running` says of an
-    /// attempt whether something works on it.
+    /// All rows, in the order in which the visits began. `run` must have taken the same events. `is_running` says
+    /// whether something works on an attempt.
     #[must_use]
     pub fn all(&self, run: &Run, is_running: &dyn Fn(&AttemptId) -> bool) -> Vec<StepRow> {
         let now = Now::of(run, is_running);
@@ -366,7 +367,8 @@ impl StepRows {
         all.into_iter().map(|(id, visit)| self.row(id, visit, &now)).collect()
     }
 
-    /// The rows that have changed after an event, about `limit` of them; without one, all.
+    /// The rows that have changed after the event `after`, about `limit` of them. Without `after`, from the
+    /// beginning.
     #[must_use]
     pub fn page(
         &self,
@@ -380,7 +382,7 @@ impl StepRows {
         let mut changed: Vec<(&VisitId, &Visit)> =
             self.visits.iter().filter(|(_, visit)| has_changed(visit.seq)).collect();
         changed.sort_by_key(|(_, visit)| (visit.seq, visit.order));
-        // What one event has changed is never parted: the next page begins after that event.
+        // Rows that the same event changed stay on one page, because the next page begins after that event.
         let mut end = limit.min(changed.len());
         let seq_at = |at: usize| changed.get(at).map(|(_, visit)| visit.seq);
         while end > 0 && end < changed.len() && seq_at(end) == seq_at(end.saturating_sub(1)) {
@@ -436,7 +438,7 @@ impl StepRows {
 }
 
 impl ModelUse {
-    /// What an attempt reports that asks this model and nothing else.
+    /// Takes the report of an attempt that asks only this model.
     fn take_report(&mut self, metrics: &Object) {
         let count = |name: &str| metrics.get(name).and_then(Value::as_u53);
         let calls = count("llm_calls").unwrap_or(0);
@@ -482,13 +484,13 @@ impl Visit {
         }
     }
 
-    /// From now on nothing works on it.
+    /// Starts a wait: from now on nothing works on the visit.
     fn waits(&mut self, from: Timestamp, reason: WaitReason) {
         self.works(from);
         self.waiting = Some(Wait { from, until: None, reason });
     }
 
-    /// From now on something works on it, or it is over.
+    /// Ends the wait: from now on something works on the visit, or it is over.
     fn works(&mut self, at: Timestamp) {
         let Some(waiting) = self.waiting.take() else { return };
         let wait = Wait { until: Some(at), ..waiting };
@@ -502,7 +504,7 @@ impl Visit {
         }
     }
 
-    /// One that is ready waits for a slot, no longer for its next try, which is due.
+    /// All waits. A visit that is ready waits for a slot, so its wait for the next try ended when that was due.
     fn all_waits(&self, is_ready: bool) -> Vec<StepWait> {
         let due = self.next_try.filter(|_| is_ready);
         let waiting = self.waiting.map(|wait| match wait.reason {
@@ -520,7 +522,7 @@ impl Visit {
     }
 }
 
-/// What a run is at.
+/// The current state of a run.
 struct Now<'r> {
     run: &'r Run,
     questions: BTreeMap<&'r VisitId, (&'r InterruptId, About)>,

@@ -1,4 +1,4 @@
-//! What `export`, `verify` and `import` say of a bundle.
+//! The output of `export`, `verify` and `import` for a bundle.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

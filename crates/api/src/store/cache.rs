@@ -1,4 +1,4 @@
-//! Results in the cache of steps.
+//! Cached results of steps.
 
 use crate::scalar::Time;
 use envoi_kernel::ids::{AttemptId, FlowId, RunId, StepId};

@@ -1,4 +1,4 @@
-//! What single commands print, and nothing else shows.
+//! Rows that only a single command prints.
 
 use crate::{event::Event, run::SetAside};
 use envoi_kernel::ids::RunId;

@@ -1,4 +1,4 @@
-//! What `gc` removes of a store.
+//! The contents that `gc` removes from a store.
 
 use crate::run::file::OldTree;
 use schemars::JsonSchema;

@@ -5,27 +5,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// What a token allows.
+    /// The permissions of a token.
     Scope {
-        /// To read.
+        /// Read.
         Read = "read",
-        /// To answer questions.
+        /// Answer questions.
         Answer = "answer",
-        /// To start, fork, resume, raise and cancel runs.
+        /// Start, fork, resume, raise and cancel runs.
         Run = "run",
-        /// All of this, and to register flows.
+        /// All of these, and register flows.
         Admin = "admin",
     }
 }
 
 words! {
-    /// Whether a token is valid.
+    /// The state of a token.
     TokenState {
-        /// It is valid.
+        /// Valid.
         Good = "good",
-        /// Its time is over.
+        /// Expired.
         Expired = "expired",
-        /// It was revoked.
+        /// Revoked.
         Revoked = "revoked",
     }
 }

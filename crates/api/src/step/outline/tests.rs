@@ -1,4 +1,4 @@
-//! The rows of the newest visits are those that all events make.
+//! Tests that the rows of the newest visits equal those from all events.
 
 use super::*;
 use crate::step::{StepRow, StepRows, WaitReason};
@@ -10,7 +10,7 @@ use envoi_kernel::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Records of every type, as journals have them.
+/// Stored records of every type.
 const STORED: &str = include_str!("../../../../kernel/tests/it/stored/records.jsonl");
 
 fn stored() -> Vec<Record> {
@@ -68,7 +68,7 @@ fn rows_and_sums_are_made_of_some_kinds_of_events_alone() {
             counted += 1;
             continue;
         }
-        // After everything that others could build upon.
+        // After all events on which others may depend.
         let mut rows = StepRows::default();
         stored().iter().for_each(|record| rows.take_later(record));
         let mut passed = rows.clone();
@@ -137,7 +137,7 @@ fn a_row_says_when_nothing_worked_on_it() {
         vec![tried, (3, Some(4), WaitReason::Person)],
     ];
     assert_eq!(waits, expected);
-    // What is shorter than a second is not worth a stretch; of very many the longest are kept.
+    // Waits shorter than a second are not kept. Of many waits the longest are kept.
     for nth in 0..40 {
         rows.take_later(&about("timer_set", &visit, 0, 100 + nth * 10));
         rows.take_later(&about("attempt_started", &visit, 0, 101 + nth * 10 + nth % 8));
@@ -163,7 +163,7 @@ fn a_model_has_what_its_calls_have_used_and_how_many_are_not_known() {
     else {
         unreachable!()
     };
-    // Each call with its model, and whether its end tells what it used; the last one goes on.
+    // Each call with its model, and whether its end states the usage. The last one is still in progress.
     for (nth, (model, is_known)) in
         [("small", Some(true)), ("large", Some(true)), ("small", Some(false)), ("large", None)]
             .iter()
@@ -185,19 +185,19 @@ fn a_model_has_what_its_calls_have_used_and_how_many_are_not_known() {
             "tokens_in": 10, "tokens_out": tokens_out, "cost_usd": "0.70"})
     };
     assert_eq!(shown, [model("large", 2, 0, 2), model("small", 2, 1, 3)]);
-    // The history of another run is that run's.
+    // The usage before a fork belongs to the other run.
     take(&mut rows, stored("run_forked").event);
     assert!(rows.by_model().is_empty());
 }
 
-/// Rows of this visit alone.
+/// Rows with only this visit.
 fn begun(visit: &VisitId) -> StepRows {
     let mut rows = StepRows::default();
     rows.take_later(&about("attempt_started", visit, 0, 0));
     rows
 }
 
-/// An event of this kind about a visit: the `nth` of those that are stored.
+/// An event of this kind about a visit: the `nth` of the stored ones.
 fn about(kind: &str, visit: &VisitId, nth: usize, seq: Seq) -> Record {
     let all: Vec<&str> =
         STORED.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).collect();
@@ -213,7 +213,7 @@ fn about(kind: &str, visit: &VisitId, nth: usize, seq: Seq) -> Record {
     serde_json::from_value(line).unwrap()
 }
 
-/// The same numbers each time.
+/// A deterministic generator of pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -223,7 +223,7 @@ impl Random {
     }
 }
 
-/// Events about visits at several depths, in any order; results only of what has begun.
+/// Events about visits at several depths, in any order. Results occur only for visits that have begun.
 fn lived(random: &mut Random, length: usize) -> Vec<Record> {
     const KINDS: [&str; 8] = [
         "attempt_started",
@@ -253,7 +253,7 @@ fn lived(random: &mut Random, length: usize) -> Vec<Record> {
     records
 }
 
-/// The newest rows and those that they are part of, of all events.
+/// The newest rows and their ancestors, from all events.
 fn of_all(records: &[Record], run: &Run, most: usize) -> (Vec<StepRow>, usize) {
     let mut rows = StepRows::default();
     records.iter().for_each(|record| rows.take(record));
@@ -271,7 +271,7 @@ fn of_all(records: &[Record], run: &Run, most: usize) -> (Vec<StepRow>, usize) {
     (all.into_iter().filter(|row| shown.contains(&row.place)).collect(), earlier)
 }
 
-/// The same, of few of them.
+/// The same rows, from few events.
 fn of_few(records: &[Record], run: &Run, most: usize) -> (Vec<StepRow>, usize) {
     let mut outline = Outline::default();
     for record in records.iter().rev() {
@@ -305,7 +305,7 @@ fn the_newest_rows_are_the_same_of_few_events_as_of_all() {
     assert_eq!(of_few(&[], &run, 3), (Vec::new(), 0));
 }
 
-/// Two flows: one in listed order that goes round, with items, a flow within and what is skipped; and a graph.
+/// Two flows: a list with a loop, items, an inner flow and a skipped step; and a graph.
 const FLOWS: [&str; 2] = [
     "flow: f
 limits: { iterations: 40 }
@@ -335,7 +335,7 @@ steps:
 
 const INNER: &str = "flow: inner\nsteps:\n  - { id: a, run: x }\n  - { id: b, if: 'false', run: x }\n  - { id: c, ask: 'Well?' }\n";
 
-/// What a run of this flow lives through, while its wants are served in any order.
+/// Plays a run of this flow, serving its wants in any order.
 fn played(text: &str, random: &mut Random, most: usize) -> (Run, Vec<Record>) {
     use envoi_contract::time::Timestamp;
     use envoi_kernel::{
@@ -430,7 +430,7 @@ fn enough_of_a_run_is_known_before_all_of_its_events_are_read() {
                 }
                 assert!(Opening::of(&record.event).is_none() || Opening::is_of(record.event.name()));
                 Opening::of(&record.event).iter().for_each(|opening| outline.open_back(opening));
-                // Looked at after each event: it may not be true of any one too early.
+                // Checked after each event, because it must never be true too early.
                 if !outline.is_enough(most) {
                     continue;
                 }
