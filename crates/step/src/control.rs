@@ -1,4 +1,4 @@
-//! What the engine does with an attempt from outside: it starts it, cancels it, and finds out what became of it.
+//! The engine's operations on an attempt: start it, cancel it, and find out how it ended.
 
 pub(crate) mod at_work;
 pub(crate) mod cancel;

@@ -1,4 +1,5 @@
-//! Files on disk: opened safely where a command may have touched them, and read piece by piece. Crate `durable` writes those that must last.
+//! Files on disk: opened safely where a command may have touched them, and read in pieces. The crate
+//! `durable` writes files that must be durable.
 
 pub(crate) mod closed_to_owner;
 pub(crate) mod pieces;

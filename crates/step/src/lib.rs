@@ -1,13 +1,15 @@
 //! How one attempt runs: a command under a supervisor that outlives the engine.
 //!
-//! Owns everything between a composed [`Spec`] and a finished `exit.json`: the supervisor process and its spawn, the
-//! streams, the timeout, the end of every process of the attempt, the comparison of files, and the reading of all this
-//! after a crash ([`probe`]). It does not compose the environment, decide what a doubtful attempt means, put artifacts
-//! into their places, or keep a journal: those are the engine's. It reads no environment variable of its own process.
+//! Owns everything between a composed [`Spec`] and a finished `exit.json`: the supervisor process and its
+//! spawn, the streams, the timeout, the end of every process of the attempt, the comparison of files, and the
+//! reading of all this after a crash ([`probe`]). It does not compose the environment, decide what a lost
+//! attempt means, put artifacts in place, or keep a journal: those are the engine's. It reads no environment
+//! variable of its own process.
 //!
-//! The files of an [`AttemptDir`] are the only channel between the two processes; the supervisor never writes to the
-//! engine and does not notice its death. `lock` shows whether the attempt lives, `started.json` that a command may have been
-//! started, `exit.json` that everything is over. The holder of `lock` may read these two without a race.
+//! The files of an [`AttemptDir`] are the only channel between the two processes; the supervisor never writes
+//! to the engine and does not notice its death. `lock` shows whether the attempt lives, `started.json` that a
+//! command may have been started, `exit.json` that everything is over. The holder of `lock` can read these
+//! two without a race.
 //!
 //! ```
 //! use envoi_step::{AttemptDir, Given, Probe, Start, probe};
@@ -16,7 +18,7 @@
 //!
 //! let dir = AttemptDir::new(folder);
 //! let start = Start { id: "s1", boot_id: "this boot" };
-//! // Nothing of it was ever started. The answer holds the lock: no other process can start it meanwhile.
+//! // The attempt was never started. The result holds the lock, so no other process can start it meanwhile.
 //! assert!(matches!(probe(&dir, Given::Never, start, "this boot")?, Probe::NotStarted(_lock)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -74,7 +76,7 @@ pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Not supported on this system: only Linux has an id for each boot.
+/// Not supported on this system: only Linux has boot ids.
 ///
 /// # Errors
 /// Always.

@@ -1,10 +1,10 @@
-//! Masking of secret values in bytes and in JSON: which forms of a value are looked for, and what is put in their place. The bytes
-//! may come in any pieces.
+//! Masks secret values in bytes and in JSON: which forms of a value are searched, and what replaces them. The
+//! bytes may come in pieces of any size.
 //!
-//! Knows the values only, not where they come from. A value is found in every spelling: each of its characters as it is,
-//! escaped as in a JSON string or another language, quoted as in a shell or CSV, or encoded as in a URL, and all that in base64.
-//! Each line of a value is found by itself too, however it is indented. What is encoded otherwise (hexadecimal, compressed,
-//! encrypted, folded) is not found.
+//! Knows only the values, not where they come from. A value is found in these spellings: each of its
+//! characters as it is, escaped as in a JSON string or another language, quoted as in a shell or CSV, or
+//! encoded as in a URL, and all of these in base64. Each line of a value is also found on its own, however it
+//! is indented. Other encodings (hexadecimal, compressed, encrypted, folded) are not found.
 
 mod base64;
 mod index;
@@ -19,29 +19,29 @@ use pattern::{Pattern, Scratch};
 use spelling::TooFew;
 use std::collections::BTreeSet;
 
-/// Secrets shorter than this many bytes are not masked: they would be found everywhere in innocent text, and replacing
-/// them there destroys reports and gives their value away by its places.
+/// Secrets shorter than this many bytes are not masked: they would be found everywhere in harmless text.
+/// Replacing them there would destroy reports, and the places would give the value away.
 pub const MIN_SECRET_BYTES: usize = 4;
 
-/// So many bytes of what base64 stands for are decoded first. Few places want to see more.
+/// How many bytes of base64 content are decoded first. Few places need more.
 const FIRST_LOOK: usize = 4;
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 const MASK: &[u8] = b"***";
 
-/// The values to be masked, in all spellings.
+/// The values to mask, in all spellings.
 pub struct Secrets {
     patterns: Vec<Pattern>,
     index: Index,
     any_too_short: bool,
 }
 
-/// What begins at a place.
+/// The result of a search at one place.
 #[derive(Default)]
 struct Look {
-    /// The longest secret.
+    /// Length of the longest secret that begins there.
     longest: Option<usize>,
-    /// More bytes could make it another one.
+    /// More bytes could change the result.
     undecided: bool,
 }
 
@@ -53,7 +53,7 @@ impl Look {
 }
 
 impl Secrets {
-    /// Looks for these values.
+    /// Searches for these values.
     #[must_use]
     pub fn new(values: &[String]) -> Self {
         let patterns = patterns(values);
@@ -73,7 +73,7 @@ impl Secrets {
         self.patterns.is_empty()
     }
 
-    /// A text that is at hand as a whole, masked.
+    /// Masks a complete text.
     #[must_use]
     pub fn mask_str(&self, text: &str) -> String {
         if self.is_empty() {
@@ -82,7 +82,7 @@ impl Secrets {
         String::from_utf8_lossy(&self.mask_bytes(text.as_bytes()).0).into_owned()
     }
 
-    /// Bytes that are at hand as a whole, masked, and how many secrets stood in them.
+    /// Masks complete bytes. Also returns how many secrets were found.
     pub(crate) fn mask_bytes(&self, bytes: &[u8]) -> (Vec<u8>, u64) {
         let mut masker = Masker::new(self);
         let mut masked = Vec::with_capacity(bytes.len());
@@ -91,21 +91,21 @@ impl Secrets {
         (masked, masker.hits())
     }
 
-    /// A document that is at hand as a whole, masked. In JSON the values are masked as they are read too, and the document is kept
-    /// byte for byte where no secret stands.
+    /// Masks a complete document. In JSON the decoded values are masked too. A document without a secret
+    /// keeps its bytes.
     #[must_use]
     pub fn mask_whole(&self, document: Vec<u8>) -> Vec<u8> {
         if self.is_empty() { document } else { self.mask_document(document).bytes }
     }
 
-    /// Whether one of them stands in `bytes`.
+    /// Whether `bytes` contain one of the secrets.
     #[must_use]
     pub fn stand_in(&self, bytes: &[u8]) -> bool {
         !self.is_empty() && self.mask_bytes(bytes).1 > 0
     }
 
-    /// What begins with the first of `bytes`, as it is or in base64. `begun`: base64 that began in the line before; to which is added what
-    /// begins here at the end of a line.
+    /// Searches for secrets that begin with the first of `bytes`, directly or in base64. `begun` holds base64
+    /// that began in the line before; base64 that begins here at the end of a line is added to it.
     fn look(&self, bytes: &[u8], begun: &mut Vec<Begun>, scratch: &mut Scratch) -> Look {
         let mut look = self.look_at_text(bytes, scratch);
         let mut new = Vec::new();
@@ -188,25 +188,25 @@ impl Secrets {
     }
 }
 
-/// The patterns of the whole values and of their lines, each once.
+/// The patterns of the whole values and of their lines, without duplicates.
 fn patterns(values: &[String]) -> Vec<Pattern> {
     let texts: BTreeSet<&str> = values.iter().flat_map(|value| parts(value)).collect();
     texts.into_iter().map(Pattern::new).collect()
 }
 
-/// The whole value and, if it has several, its lines without the white space around them: a key is printed line by line,
-/// indented or not. Only parts that are long enough.
+/// The whole value and, if it has several lines, each line without the white space around it: a key is
+/// printed line by line, indented or not. Too short parts are left out.
 fn parts(value: &str) -> impl Iterator<Item = &str> {
     let lines = value.split(['\n', '\r']).map(str::trim);
     std::iter::once(value).chain(lines).filter(|part| part.len() >= MIN_SECRET_BYTES)
 }
 
-/// Masks one flow of bytes. Holds back only an end that may yet become a secret. Secrets that overlap are one mask: a shorter one may
-/// begin before a longer one, and must not save the longer one's end.
+/// Masks one stream of bytes. Holds back only an end that may still become a secret. Secrets that overlap get
+/// one mask: if a shorter one begins before a longer one, the end of the longer one must be masked too.
 pub(crate) struct Masker<'a> {
     secrets: &'a Secrets,
     held: Vec<u8>,
-    /// So many of the next bytes belong to a secret whose mask is out already.
+    /// How many of the next bytes belong to a secret whose mask is written already.
     masked: usize,
     begun: Vec<Begun>,
     scratch: Scratch,
@@ -218,12 +218,12 @@ impl<'a> Masker<'a> {
         Self { secrets, held: Vec::new(), masked: 0, begun: Vec::new(), scratch: Scratch::default(), hits: 0 }
     }
 
-    /// How many secrets were found so far.
+    /// How many secrets have been found so far.
     pub(crate) fn hits(&self) -> u64 {
         self.hits
     }
 
-    /// Takes the next piece; adds to `out` what is decided already.
+    /// Takes the next piece and adds the decided bytes to `out`.
     pub(crate) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         if self.secrets.is_empty() {
             out.extend_from_slice(piece);
@@ -236,14 +236,15 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// Adds what was held back: the flow is over. It may still hold a shorter secret than the one it was held back for.
+    /// Adds the bytes that were held back: the stream has ended. They may still contain a shorter secret than
+    /// the one they were held back for.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         let rest = std::mem::take(&mut self.held);
         self.scan(&rest, out, true);
     }
 
-    /// Masks up to the first place that is not decided yet, and returns the bytes from there. At the end of the stream (`last`)
-    /// all is decided.
+    /// Masks up to the first place that is not decided yet, and returns the bytes from there. At the end of
+    /// the stream (`last`) everything is decided.
     fn scan<'b>(&mut self, bytes: &'b [u8], out: &mut Vec<u8>, last: bool) -> &'b [u8] {
         let mut rest = bytes;
         loop {
@@ -287,7 +288,7 @@ impl<'a> Masker<'a> {
         &[]
     }
 
-    /// Adds these bytes to `out`, but for those that are masked.
+    /// Adds these bytes to `out`, except those that are masked.
     fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(bytes.get(self.masked..).unwrap_or_default());
         self.masked = self.masked.saturating_sub(bytes.len());

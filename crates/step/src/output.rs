@@ -1,4 +1,4 @@
-//! What a command writes: its streams, its text and its report.
+//! The output of a command: its streams, its text and its report.
 
 pub(crate) mod ansi;
 pub(crate) mod cleaning;

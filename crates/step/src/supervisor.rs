@@ -1,7 +1,7 @@
 //! The supervisor of one attempt, from its order to `exit.json`.
 //!
-//! The sequence stands in [`Attempt::run`]. Everything that the engine may learn is in the attempt's folder; standard
-//! output is the lock and is never written to, standard error is `supervisor.log`.
+//! [`Attempt::run`] contains the sequence. Everything that the engine can learn is in the attempt's folder.
+//! Standard output is the lock and is never written to; standard error is `supervisor.log`.
 
 mod cache;
 mod misplaced;
@@ -33,10 +33,11 @@ use crate::workspace::{artifacts::PatternError, before::Before};
 use self::run::Ended;
 use self::signals::Signals;
 
-/// The whole of the supervisor's process: reads the order from standard input to its end, then does it.
+/// The main function of the supervisor's process: reads the order from standard input to its end, then
+/// carries it out.
 ///
-/// To be called by the program behind [`crate::Launcher`], before it has started a thread or read its environment.
-/// What went wrong stands on standard error. `reached` is called at places where a test may stop it.
+/// The program behind [`crate::Launcher`] calls it before it starts a thread or reads its environment. Errors
+/// are written to standard error. `reached` is called at points where a test may stop the supervisor.
 pub fn run_supervisor(reached: fn(CrashPoint)) -> ExitCode {
     match supervise(reached) {
         Ok(code) => code,
@@ -50,21 +51,21 @@ pub fn run_supervisor(reached: fn(CrashPoint)) -> ExitCode {
 /// Why a supervisor did not settle its attempt.
 #[derive(Debug, thiserror::Error)]
 enum SuperviseError {
-    /// The engine died, or changed its mind, while it sent the order. Nothing was run.
+    /// The engine died, or gave up, while it sent the order. Nothing was run.
     #[error("the order is not whole: {bytes} bytes, broken at line {line} column {column}")]
     NotWhole { bytes: usize, line: usize, column: usize },
-    /// Standard output is something else than this attempt's lock, or another process holds that. Nothing was run.
+    /// Standard output is not this attempt's lock, or another process holds the lock. Nothing was run.
     #[error("standard output does not hold the lock of this attempt")]
     NotTheLock,
-    /// Another supervisor was here before. Nothing was run.
+    /// Another supervisor has claimed the start before. Nothing was run.
     #[error("the attempt was started before")]
     StartedBefore,
-    /// The system refused something.
+    /// A system call failed.
     #[error("{doing}: {source}")]
     Io { doing: &'static str, source: io::Error },
 }
 
-/// Adds what was being done when the system refused.
+/// Adds what was being done when a system call failed.
 trait Doing<T> {
     fn doing(self, what: &'static str) -> Result<T, SuperviseError>;
 }
@@ -80,7 +81,8 @@ fn supervise(reached: fn(CrashPoint)) -> Result<ExitCode, SuperviseError> {
     stand_alone().doing("cannot leave the engine's session")?;
     let order = read_order()?;
     let secrets = Secrets::new(&order.spec.secrets);
-    // As long as this process lives, it is at work there, also if its engine is gone. If there can be no lock, the engine has warned of it.
+    // The presence lasts as long as this process lives, even if its engine has ended. If the lock cannot be
+    // taken, the engine has already warned of it.
     let _presence = Presence::join(&order.spec.workspace).ok();
     let dir = AttemptDir::new(order.dir);
     let attempt = Attempt { dir, spec: order.spec, secrets, most_files: MOST_FILES, reached };
@@ -94,7 +96,7 @@ fn supervise(reached: fn(CrashPoint)) -> Result<ExitCode, SuperviseError> {
     })
 }
 
-/// A session of its own, so that no terminal ends it, and every orphan below it as its child.
+/// Makes a session of its own, so that no terminal ends it, and becomes the parent of every orphan below it.
 fn stand_alone() -> io::Result<()> {
     rustix::process::setsid()?;
     #[cfg(target_os = "linux")]
@@ -105,7 +107,7 @@ fn stand_alone() -> io::Result<()> {
 fn read_order() -> Result<Order, SuperviseError> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).doing("cannot read the order")?;
-    // The decoder's own message could quote a secret.
+    // The decoder's own message could contain a secret.
     serde_json::from_slice(&bytes).map_err(|error| SuperviseError::NotWhole {
         bytes: bytes.len(),
         line: error.line(),
@@ -113,7 +115,7 @@ fn read_order() -> Result<Order, SuperviseError> {
     })
 }
 
-/// The attempt that this process is for.
+/// The attempt that this process carries out.
 struct Attempt {
     dir: AttemptDir,
     spec: Spec,
@@ -129,7 +131,7 @@ impl Attempt {
         let looked = before.as_mut().ok().filter(|_| !self.cancel_wanted() && !self.lease_is_over());
         let looked = looked.and_then(|before| self.look_in_cache(before));
         if let Some((looked, hit)) = looked.as_ref().and_then(|looked| Some((looked, looked.hit()?))) {
-            // Nothing is started, so no start is claimed.
+            // No command is started, so no start is claimed.
             let settled = self.settle(&hit.ended, before.as_ref().ok(), Some(looked));
             return settled.doing("cannot settle the attempt");
         }
@@ -139,10 +141,11 @@ impl Attempt {
             .doing("cannot remove what was brought of a result of the cache")?;
         self.publish()?;
         let ended = match &before {
-            // A request to cancel that was written before `started.json` existed came without a signal.
+            // A request to cancel that was written before `started.json` existed came without a signal, so
+            // check for it.
             _ if self.cancel_wanted() => Ended::without_start(Outcome::Cancelled),
             Err(reason) => Ended::without_start(self.cannot_start(&reason.to_string(), false)),
-            // The files may have taken long.
+            // Reading the files may have taken longer than the lease.
             Ok(_) if self.lease_is_over() => Ended::without_start(Outcome::LeaseOver),
             Ok(_) => self.run_command(signals).doing("cannot watch the command")?,
         };
@@ -150,9 +153,9 @@ impl Attempt {
         settled.doing("cannot settle the attempt")
     }
 
-    /// Records the workspace as it is; an error is a reason not to start.
+    /// Records the current state of the workspace. An error means that the command must not start.
     fn look_before(&self) -> Result<Before, NotReady> {
-        // Nothing starts any more, and a large workspace takes long.
+        // A cancelled attempt starts nothing, and a large workspace takes long to read.
         let wanted = !self.cancel_wanted();
         let displaced = self.displaced_before();
         let set_back = match wanted {
@@ -177,7 +180,8 @@ impl Attempt {
         Ok(before)
     }
 
-    /// Nothing is ever started twice: only the process that holds the lock may check, and only the first one may start.
+    /// A command is never started twice: only the process that holds the lock may check, and only the first
+    /// one may start.
     fn check_claim(&self) -> Result<(), SuperviseError> {
         if !dir::holds_lock_of(&self.dir, io::stdout()).doing("cannot look at the lock")? {
             return Err(SuperviseError::NotTheLock);
@@ -215,7 +219,7 @@ impl Attempt {
         cancel::is_wanted(&self.dir)
     }
 
-    /// The end of its lease as it stands now, by [`boot_ms`].
+    /// The current end of the lease, by [`boot_ms`].
     fn lease_until_ms(&self) -> Option<u64> {
         let first = self.spec.lease_until_ms?;
         Some(lease::until_ms(&self.dir, first, &self.spec.boot_id))
@@ -229,7 +233,7 @@ impl Attempt {
         Outcome::CannotStart { reason: self.secrets.mask_str(reason), not_found }
     }
 
-    /// On a full disk no line can be written. An empty file takes no room, and says as much.
+    /// On a full disk no line can be written. An empty file takes no space, and its existence is the message.
     fn note_full_disk(&self, error: &SuperviseError) {
         if let SuperviseError::Io { source, .. } = error
             && is_without_room(source.kind())
@@ -244,7 +248,7 @@ impl Attempt {
     }
 }
 
-/// Whether the disk, or what this user may have of it, is used up.
+/// Whether the disk, or the user's quota, is used up.
 fn is_without_room(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

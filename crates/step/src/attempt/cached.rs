@@ -1,7 +1,8 @@
-//! What an attempt is told of the cache of steps, what came of it, and the entry of one result.
+//! How an attempt uses the cache of steps: what it gets, what it reports, and the entry of one result.
 //!
-//! The key, what is looked at for it and how a result comes back is the supervisor's (`supervisor/cache.rs`). An entry is written by the
-//! engine, after the commit of a success. It names a list in the store, in the form of a snapshot; so what it stands for is kept with the run.
+//! The supervisor (`supervisor/cache.rs`) makes the key, looks it up and restores a result. The engine writes
+//! an entry after the commit of a success. An entry names a list in the store, in the form of a snapshot, so
+//! its files are kept with the run.
 
 use crate::attempt::displaced::Displaced;
 use crate::disk::plain;
@@ -9,82 +10,83 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Version of entries; a reader takes no other.
+/// Version of entries. A reader refuses any other version.
 const VERSION: u32 = 1;
 
-/// No entry is larger.
+/// Upper bound of an entry's size.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// What the supervisor needs to know to use the cache.
+/// The supervisor's data for using the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheOrder {
-    /// Where the entries of the tenant lie.
+    /// The folder of the tenant's entries.
     pub folder: PathBuf,
-    /// A name for the step, by which its newest entry is found.
+    /// A name for the step. Its newest entry is stored under it.
     pub step: String,
-    /// What the engine knows of the key.
+    /// The parts of the key that the engine knows.
     pub parts: Vec<CachePart>,
-    /// The words of the command: programs and files that it names become a part of the key.
+    /// The words of the command. Programs and files that they name become part of the key.
     pub words: Vec<String>,
-    /// Globs of the files that the command reads. `None`: all that a snapshot has, and those that match `also`.
+    /// Globs of the files that the command reads. `None`: all files that a snapshot has, and those that match
+    /// `also`.
     pub inputs: Option<Vec<String>>,
     /// Globs of files that other steps leave, ignored ones too.
     #[serde(default)]
     pub also: Vec<String>,
     /// Whether a result may come from the cache.
     pub read: bool,
-    /// The greatest age of an entry that counts.
+    /// Maximum age of an entry, in milliseconds.
     pub max_age_ms: u64,
 }
 
 /// A part of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachePart {
-    /// For a person, such as "variable `CC`".
+    /// A label for a person, such as "variable `CC`".
     pub name: String,
-    /// Of its value.
+    /// Digest of the part's value.
     pub digest: String,
 }
 
-/// What came of it.
+/// How an attempt used the cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheUse {
-    /// The key, in hexadecimal. Empty where none could be made.
+    /// The key, in hexadecimal. Empty if no key could be made.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
-    /// The attempt whose result this is. The command was not started.
+    /// The attempt that made the result. The command was not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CachedFrom>,
     /// The digest of the list of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// The key of the state that the command has left: the same result, as long as nothing changes.
+    /// The key of the state after the command. It has the same result as long as nothing changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
-    /// Why no result was found, masked.
+    /// Why no result was found, for a person; masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<String>,
-    /// Why the result is not kept, masked.
+    /// Why the result is not kept, for a person; masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
-    /// What files that came have displaced, also where no result came in the end.
+    /// The files that restored ones have displaced, even if the restore failed in the end.
     #[serde(flatten)]
     pub displaced: Displaced,
 }
 
 impl From<Displaced> for CacheUse {
-    /// Of an attempt for which no result came and no command was started.
+    /// For an attempt that restored no result and started no command.
     fn from(displaced: Displaced) -> Self {
         Self { displaced, ..Self::default() }
     }
 }
 
-/// The attempt that has made a result.
+/// The attempt that made a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedFrom {
-    /// Its run.
+    /// The run of that attempt.
     pub run: String,
-    /// The attempt.
+    /// The id of the attempt.
     pub attempt: String,
 }
 
@@ -92,31 +94,33 @@ pub struct CachedFrom {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheEntry {
     version: u32,
-    /// The keys of it: that of the state before the command, and that of the state after it.
+    /// The keys of the entry: of the state before the command, and of the state after it.
     pub keys: Vec<String>,
-    /// Who has made the result.
+    /// The attempt that made the result.
     pub from: CachedFrom,
-    /// When, Unix time in milliseconds.
+    /// When the result was made, Unix time in milliseconds.
     pub at_ms: u64,
-    /// The digest of its list.
+    /// The digest of the result's list.
     pub kept: String,
 }
 
 impl CacheEntry {
-    /// Of a result that is committed.
+    /// Makes the entry of a committed result.
     #[must_use]
     pub fn new(keys: Vec<String>, from: CachedFrom, at_ms: u64, kept: String) -> Self {
         Self { version: VERSION, keys, from, at_ms, kept }
     }
 
-    /// Where the entry of a key, or of a step, lies.
+    /// Path of the entry of a key, or of the newest entry of a step.
     #[must_use]
     pub fn place(folder: &Path, name: &str) -> PathBuf {
         folder.join(format!("{name}.json"))
     }
 
-    /// Writes it under each of its keys, and as the newest of its step. The first key is that of the state in which the command has made it.
-    /// Under another key it displaces no result that a command has made in that state. Not synced: one that is lost is a miss.
+    /// Writes the entry under each of its keys, and as the newest of its step.
+    ///
+    /// The first key is that of the state in which the command ran. Under any other key an entry that a
+    /// command made in that state is kept. Not synced: a lost entry is only a cache miss.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -134,10 +138,10 @@ impl CacheEntry {
         Ok(())
     }
 
-    /// Reads one.
+    /// Reads an entry.
     ///
     /// # Errors
-    /// There is none ([`io::ErrorKind::NotFound`]), or it cannot be read as one.
+    /// There is no such entry ([`io::ErrorKind::NotFound`]), or the file is not a valid entry.
     pub fn read(folder: &Path, name: &str) -> io::Result<Self> {
         let entry: Self = serde_json::from_slice(&plain::read(&Self::place(folder, name), MOST_BYTES)?)?;
         match entry.version == VERSION {

@@ -1,16 +1,16 @@
-//! Where a test may stop or kill a supervisor.
+//! Points at which a test may stop or kill a supervisor.
 
-/// A place in the life of a supervisor that brings a result of the cache. No command is started in any of them.
+/// A moment at which a supervisor restores a result of the cache. No command is started at any of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrashPoint {
-    /// `cached.json` says that a result comes, and no file of the workspace was touched.
+    /// `cached.json` is written, and no file of the workspace has been touched.
     ResultAnnounced,
-    /// The files stand in the workspace.
+    /// The files are in the workspace.
     FilesBrought,
-    /// What the command had written stands in the attempt's folder.
+    /// The output of the command is in the attempt's folder.
     OutputWritten,
-    /// The artifacts are copied there, and `exit.json` is not written.
+    /// The artifacts are copied there, and `exit.json` is not written yet.
     ArtifactsCopied,
-    /// `exit.json` is durable, and `cached.json` still stands.
+    /// `exit.json` is durable, and `cached.json` still exists.
     ResultSettled,
 }

@@ -1,7 +1,8 @@
 //! The folder of one attempt, its file names, and its lock.
 //!
-//! The lock is a whole-file `flock` on the open file that the engine hands to the supervisor. It is never unlocked: it is
-//! free when the last process that has it open is gone. How the attempt ended is read by `probe`.
+//! The lock is a whole-file `flock` on the open file that the engine passes to the supervisor. Nobody unlocks
+//! it: the lock is free when the last process that has the file open has ended. `probe` reads how the attempt
+//! ended.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,12 +15,13 @@ use crate::attempt::bringing::{self, Bringing};
 use crate::attempt::obstacles::{Obstacle, no_folder};
 use crate::disk::plain;
 
-/// Something else stands in the place of a folder.
+/// The path is taken by something that is not a folder.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NoFolder(Obstacle);
 
-/// The folders that are a run's own: that of the attempt, that of all its attempts, and its own. Those above may be links.
+/// The last folders of the path belong to the run: the attempt's, the folder of all attempts, and the run's.
+/// Folders above them may be links.
 const OWN_FOLDERS: usize = 3;
 
 /// The folder `…/runs/<run_id>/attempts/<attempt>` and the places in it.
@@ -29,18 +31,20 @@ pub struct AttemptDir {
 }
 
 impl AttemptDir {
-    /// Names the folder, whose own name is the attempt's id; touches nothing.
+    /// Names the folder. Its last component is the attempt's id. Touches no file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Makes the folder and what is missing above it. Returns once the new names are on disk; safe to repeat.
+    /// Makes the folder and the missing folders above it. Returns once the new names are on disk; safe to
+    /// repeat.
     ///
     /// # Errors
-    /// A folder cannot be made or synced; something else, such as a link, is in the place of it, of the folder of all attempts
-    /// or of the run's folder ([`io::ErrorKind::NotADirectory`]).
+    /// A folder cannot be made or synced. [`io::ErrorKind::NotADirectory`]: the attempt's folder, the folder
+    /// of all attempts or the run's folder is something else, such as a link.
     pub fn create(&self) -> io::Result<()> {
-        // Nothing is made where a command's link leads, so the look comes first; and again, for a link made meanwhile.
+        // A command may have put a link there, and nothing may be made behind it. So check before, and again
+        // after, because the link may be made meanwhile.
         self.refuse_others()?;
         envoi_durable::create_folders(&self.path)?;
         self.refuse_others()
@@ -48,40 +52,43 @@ impl AttemptDir {
 
     fn refuse_others(&self) -> io::Result<()> {
         let folders: Vec<&Path> = self.path.ancestors().take(OWN_FOLDERS).collect();
-        // The topmost first: what lies behind a link is not the run's.
+        // The topmost folder first: a path behind a link does not belong to the run.
         match folders.into_iter().rev().find_map(no_folder) {
             Some(obstacle) => Err(io::Error::new(io::ErrorKind::NotADirectory, NoFolder(obstacle))),
             None => Ok(()),
         }
     }
 
-    /// Whether it is a folder in a folder, and not reached through a link that a command has put in its place.
+    /// Whether the run's own folders are folders, and no command has replaced one by a link.
     pub(crate) fn is_real(&self) -> bool {
         let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         self.path.ancestors().take(OWN_FOLDERS).all(is_folder)
     }
 
-    /// The folder itself.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Held, exclusively flocked, by the supervisor for as long as it lives. Always empty. The supervisor removes it when its record of the
-    /// end stands; where it is missing without that though a supervisor was started, the folder was removed.
+    /// Lock file, always empty. The supervisor holds an exclusive `flock` on it as long as it lives, and
+    /// removes it after it has written `exit.json`. If the supervisor was started and the lock is missing
+    /// without `exit.json`, the folder was removed.
     pub fn lock(&self) -> PathBuf {
         self.path.join("lock")
     }
 
-    /// [`crate::Started`]; appears whole, once, before the command can start. Removed when [`AttemptDir::exit`] stands, unless
-    /// it holds marks of secrets.
+    /// [`crate::Started`]: written atomically, once, before the command can start. Removed when
+    /// [`AttemptDir::exit`] exists, unless it holds marks of secrets.
     pub fn started(&self) -> PathBuf {
         self.path.join("started.json")
     }
 
-    /// Whether a supervisor has claimed the start, whatever stands there now. Its first files count too: a command may
-    /// have removed the claim. So does the record of the end: the supervisor itself has removed the claim then.
+    /// Whether a supervisor has ever claimed the start.
+    ///
+    /// The output files count too, because a command may have removed the claim. So does `exit.json`: the
+    /// supervisor removes the claim after it has written that.
     pub(crate) fn was_started(&self) -> io::Result<bool> {
-        // A result of the cache is brought without a start. Its streams count for nothing as long as no start is claimed.
+        // While a cached result is restored, output files exist without a claimed start.
         let brings = self.bringing().is_some();
         let streams = [self.stdout(), self.stderr()].into_iter().filter(|_| !brings);
         for path in [self.started(), self.exit()].into_iter().chain(streams) {
@@ -94,68 +101,71 @@ impl AttemptDir {
         Ok(false)
     }
 
-    /// A result of the cache is being brought, and no command is started. Removed when [`AttemptDir::exit`] stands, and before a start
-    /// is claimed after all.
+    /// `Bringing`: a cached result is being restored, and no command is started. Removed when
+    /// [`AttemptDir::exit`] exists, and before a start is claimed after all.
     pub fn cached(&self) -> PathBuf {
         self.path.join("cached.json")
     }
 
-    /// What an earlier supervisor has said there. Something else in its place says nothing.
+    /// The record of an earlier supervisor in `cached.json`. `None` also if the file is not a record of this
+    /// attempt.
     pub(crate) fn bringing(&self) -> Option<Bringing> {
         let record = plain::read(&self.cached(), bringing::MOST_BYTES).ok()?;
         let bringing: Bringing = serde_json::from_slice(&record).ok()?;
         self.path.file_name().is_some_and(|name| name == bringing.attempt.as_str()).then_some(bringing)
     }
 
-    /// Durable when it returns.
+    /// Writes `cached.json`. Durable when it returns.
     pub(crate) fn announce_bringing(&self, bringing: &Bringing) -> io::Result<()> {
         envoi_durable::replace(&self.cached(), &serde_json::to_vec(bringing)?)
     }
 
-    /// What the watched files were just before the command. Missing where none are watched.
+    /// State of the watched files just before the command. Missing if no files are watched.
     pub fn before(&self) -> PathBuf {
         self.path.join("before.json")
     }
 
-    /// Standard output as it comes, masked and capped. Missing after the end where nothing came.
+    /// Standard output while it is written, masked and capped. May be missing at the end if the command wrote
+    /// nothing.
     pub fn stdout(&self) -> PathBuf {
         self.path.join("stdout")
     }
 
-    /// Standard error as it comes, masked and capped. Missing after the end where nothing came.
+    /// Standard error while it is written, masked and capped. May be missing at the end if the command wrote
+    /// nothing.
     pub fn stderr(&self) -> PathBuf {
         self.path.join("stderr")
     }
 
-    /// The step's text: UTF-8, without escape sequences, masked, its last part only. Missing where another file holds exactly the
-    /// same: see [`AttemptDir::place_of_text`].
+    /// The step's text: UTF-8, without escape sequences, masked, only its last part. Missing if another file
+    /// holds exactly the same text: see [`AttemptDir::place_of_text`].
     pub fn text(&self) -> PathBuf {
         self.path.join("text")
     }
 
-    /// The file with the text of an attempt that is over: its own, else `$ENVOI_OUTPUT`, else stdout. None for an attempt that has no
-    /// record of its end.
+    /// The file with the text of a finished attempt: `text`, else `$ENVOI_OUTPUT`, else stdout. `None`
+    /// without `exit.json`.
     #[must_use]
     pub fn place_of_text(&self) -> Option<PathBuf> {
         let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
         if is_file(&self.text()) {
             return Some(self.text());
         }
-        // The text of a supervisor that was killed is not known.
+        // If the supervisor was killed, the text is not known.
         is_file(&self.exit()).then(|| Some(self.output()).filter(is_file).unwrap_or_else(|| self.stdout()))
     }
 
-    /// Where `ENVOI_REPORT` points, and where the masked report ends up wherever it was written.
+    /// `ENVOI_REPORT` points here. The masked report is put here, wherever the command wrote it.
     pub fn report(&self) -> PathBuf {
         self.path.join("report.json")
     }
 
-    /// Where `ENVOI_DATA` points.
+    /// `ENVOI_DATA` points here.
     pub fn data(&self) -> PathBuf {
         self.path.join("data.json")
     }
 
-    /// Where `ENVOI_OUTPUT` points.
+    /// `ENVOI_OUTPUT` points here.
     pub fn output(&self) -> PathBuf {
         self.path.join("output")
     }
@@ -165,17 +175,19 @@ impl AttemptDir {
         self.path.join("files")
     }
 
-    /// What artifacts held that the command changed or deleted, under their paths in the workspace; not of all of them.
+    /// The earlier content of artifacts that the command changed or deleted, under their paths in the
+    /// workspace. Not every artifact has one.
     pub fn before_files(&self) -> PathBuf {
         self.path.join("before")
     }
 
-    /// Empty: the supervisor has given up because the disk was full.
+    /// An empty file: the supervisor has given up because the disk was full.
     pub fn disk_full(&self) -> PathBuf {
         self.path.join("disk-full")
     }
 
-    /// [`crate::FileWork`], while the supervisor reads or copies so many files that it takes long. Nothing depends on it.
+    /// [`crate::FileWork`]: exists while the supervisor reads or copies so many files that it takes long.
+    /// Only for display.
     pub fn file_work(&self) -> PathBuf {
         self.path.join("file-work.json")
     }
@@ -190,34 +202,36 @@ impl AttemptDir {
         self.path.join("cancel")
     }
 
-    /// [`crate::Lease`], if the lease of the attempt was renewed.
+    /// [`crate::Lease`]: exists if the lease of the attempt was renewed.
     pub fn lease(&self) -> PathBuf {
         self.path.join("lease")
     }
 
-    /// What the supervisor had to say about itself. Missing after the end where that is nothing.
+    /// Messages of the supervisor about itself. May be missing at the end if there are none.
     pub fn supervisor_log(&self) -> PathBuf {
         self.path.join("supervisor.log")
     }
 
-    /// Whether a process holds the lock now. Takes nothing and makes nothing: the lock is shared for a moment, if it is free.
-    /// Something else in its place is no lock, and is not opened.
+    /// Whether a process holds the lock now.
+    ///
+    /// Takes no lock and makes no file, but shares a free lock for a moment. If the lock is not a regular
+    /// file, it is not opened and the answer is `false`.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         is_held(self).unwrap_or(false)
     }
 
-    /// Takes the lock if it is free, without waiting; makes the file if it is missing.
+    /// Takes the lock if it is free, without waiting. Makes the file if it is missing.
     ///
-    /// A process that was just forked by a holder can hold it for a moment longer than the holder.
+    /// A process that a holder has just forked can hold the lock for a moment longer than the holder.
     ///
     /// # Errors
-    /// The file cannot be opened or locked for another reason than being held.
+    /// The file cannot be opened, or locking it fails for another reason than that it is held.
     pub fn try_lock(&self) -> io::Result<Option<LockFile>> {
         self.lock_with(OFlags::RDWR | OFlags::CREATE)
     }
 
-    /// As [`AttemptDir::try_lock`], but makes no file: an error of kind `NotFound` if there is none.
+    /// Like [`AttemptDir::try_lock`], but makes no file: an error of kind `NotFound` if there is none.
     pub(crate) fn try_lock_there(&self) -> io::Result<Option<LockFile>> {
         self.lock_with(OFlags::RDWR)
     }
@@ -232,7 +246,8 @@ impl AttemptDir {
     }
 }
 
-/// The lock of an attempt, held. Dropping it closes the file, which frees the lock only if no other process has it open.
+/// The held lock of an attempt. Dropping it closes the file. That frees the lock only if no other process has
+/// the file open.
 #[derive(Debug)]
 pub struct LockFile {
     file: File,
@@ -243,29 +258,30 @@ impl LockFile {
         self.file
     }
 
-    /// Frees a lock that was never given away, also for a child of another thread that is between fork and exec.
+    /// Frees a lock that was never passed on. Also works if another thread has a child between fork and exec,
+    /// which has the file open too.
     pub(crate) fn free(self) -> io::Result<()> {
         Ok(flock(&self.file, FlockOperation::Unlock)?)
     }
 }
 
-/// The longest pause between two looks at a lock that is held.
+/// The longest pause between two checks of a held lock.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Blocks until no process holds the lock of the attempt, or its end is on record; does not keep the lock.
+/// Blocks until no process holds the lock of the attempt, or `exit.json` exists. Does not keep the lock.
 ///
-/// For attempts that an earlier engine started. Not interruptible: give it a thread. A lock that is missing, or no regular
-/// file, is free. Looks again and again instead of waiting for the lock: any process may lock that file, also for ever, and
-/// a record of the attempt's end is then what counts.
+/// For attempts that an earlier engine started. Not interruptible: run it on its own thread. A lock file that
+/// is missing or not a regular file counts as free. Polls instead of waiting for the lock: any process may
+/// lock that file for ever, and then `exit.json` decides.
 ///
 /// # Errors
-/// The lock file cannot be opened or looked at.
+/// The lock file cannot be opened or checked.
 pub fn wait_until_free(dir: &AttemptDir) -> io::Result<()> {
     let mut pause = Duration::from_millis(2);
     while is_held(dir)? {
         std::thread::sleep(pause);
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
-        // Every pass waits once, so that a caller who is not content with the record does not look without a pause.
+        // Sleep at least once on every pass, so that a caller that calls again does not spin.
         if pause == LONGEST_PAUSE && fs::symlink_metadata(dir.exit()).is_ok() {
             return Ok(());
         }
@@ -281,7 +297,7 @@ pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
         }
         opened => opened?,
     };
-    // Shared, so that many can look at one attempt without being in each other's way.
+    // Shared, so that many processes can check one attempt at the same time.
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(flock(&file, FlockOperation::Unlock).map(|()| false)?),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
@@ -289,7 +305,7 @@ pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
     }
 }
 
-/// Whether this is the lock of the folder that has the name of `dir` now.
+/// Whether `lock` is still the file at the lock path of `dir`.
 pub(crate) fn is_lock_of(dir: &AttemptDir, lock: &LockFile) -> bool {
     use std::os::unix::fs::MetadataExt;
     let open = lock.file.metadata().map(|open| (open.dev(), open.ino()));

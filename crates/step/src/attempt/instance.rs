@@ -1,16 +1,17 @@
-//! Which running instance of a machine this is, for a worker of a cluster.
+//! The id of a running instance of a machine, for a worker of a cluster.
 //!
-//! A boot says too little there: containers of one host share it, and so do a disk and its copy that is mounted beside it. An instance is a
-//! boot, a space of processes and a folder. Two workers that run at the same time differ in one of these. After a restart of a container
-//! the instance is another one, as its processes are gone. It says nothing about a machine that is copied while it runs.
+//! The boot id is not enough there: containers of one host share it, and so do a disk and a copy of it that
+//! is mounted beside it. An instance is a boot, a process namespace and a folder. Two workers that run at the
+//! same time differ in at least one of these. After a restart of a container the instance is another one,
+//! because its processes are gone. The id does not change if a machine is copied while it runs.
 
 use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
-/// The id of this instance for the worker whose files are in `folder`. It stays the same as long as processes that the worker has
-/// started may be there.
+/// The id of this instance for the worker whose files are in `folder`. It stays the same as long as processes
+/// that the worker has started may exist.
 ///
 /// # Errors
-/// What makes it cannot be read: the boot, the space of processes, or the folder. Only Linux has the first two.
+/// The boot id, the process namespace or the folder cannot be read. Only Linux has the first two.
 pub fn instance_id(folder: &Path) -> io::Result<String> {
     let boot = crate::boot_id()?;
     let processes = fs::metadata("/proc/self/ns/pid")?.ino();

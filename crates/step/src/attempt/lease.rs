@@ -1,59 +1,64 @@
-//! The lease of an attempt: until when its command may run unless somebody renews that.
+//! The lease of an attempt: the deadline after which its command may not run, unless the lease is renewed.
 //!
-//! An engine on the same machine gives none: an attempt outlives it. A worker of a cluster does. When it is cut off, its attempts are given to
-//! others after a while, so they must have ended by then, also if the worker itself is stopped and can do nothing. Hence the supervisor keeps
-//! the time. It is the time since the machine has booted, with the time in which it slept: it never goes back, and no clock of another
-//! machine is compared with it.
+//! An engine on the same machine gives no lease, because an attempt outlives it. A worker of a cluster gives
+//! one: when it loses its connection, its attempts are given to other workers after a while. They must have
+//! ended by then, even if the worker itself is stopped. Hence the supervisor keeps the time. It uses the time
+//! since boot, including sleep: this clock never goes back, and no clock of another machine is compared with
+//! it.
 //!
-//! The first deadline comes with the order ([`Spec::lease_until_ms`](crate::Spec::lease_until_ms)). A later one stands in a file of the
-//! attempt's folder, which is put there whole. It need not last: what is lost with the machine has no command either.
+//! The first deadline comes with the order ([`Spec::lease_until_ms`](crate::Spec::lease_until_ms)). A later
+//! one is in a file of the attempt's folder, which is written atomically. It need not be durable: if the
+//! machine is lost, so is the command.
 
 use serde::{Deserialize, Serialize};
 use std::io;
 
 use super::{dir::AttemptDir, spec::Spec};
 
-/// After its command has gone, what is left in its pipes is waited for so long.
+/// How long the supervisor reads the pipes after the command has ended.
 pub(crate) const PIPES_END_MS: u64 = 1_000;
-/// Far more than such a file ever has.
+/// Much more than such a file ever has.
 const LARGEST_BYTES: u64 = 4096;
 
-/// A deadline that takes the place of an earlier one.
+/// A deadline that replaces an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lease {
-    /// The boot that it counts from.
+    /// The boot that `until_ms` counts from.
     pub boot_id: String,
     /// Milliseconds since that boot, by [`boot_ms`].
     pub until_ms: u64,
 }
 
 impl Lease {
-    /// From the deadline until nothing of an attempt is left, at most: the grace of its command, the time in which the pipes are read, and the
-    /// grace of what the command has left behind. Not counted: a process that the kernel does not let go.
+    /// Upper bound for the time from the deadline until every process of the attempt is gone: the grace of
+    /// its command, the time for reading the pipes, and the grace of left-over processes. A process that the
+    /// kernel does not end is not counted.
     pub const ENDS_WITHIN_MS: u64 = 2 * Spec::GRACE_MS + PIPES_END_MS;
 
-    /// Renews the lease of an attempt, whose folder is there. It never gets shorter: an earlier deadline than the one that holds changes
-    /// nothing. At the deadline the command gets TERM, and KILL after its grace: whoever gives the attempt to another machine waits longer.
+    /// Renews the lease of an attempt, whose folder exists. A lease never gets shorter: an earlier deadline
+    /// than the current one changes nothing. At the deadline the command gets TERM, and KILL after its grace.
+    /// So wait longer than the deadline before the attempt is given to another machine.
     ///
     /// # Errors
-    /// The file cannot be written. The deadline before it holds.
+    /// The file cannot be written. The earlier deadline stays.
     pub fn renew(&self, dir: &AttemptDir) -> io::Result<()> {
         envoi_durable::renew(&dir.lease(), &serde_json::to_vec(self)?)
     }
 }
 
-/// The deadline that holds: the first one, or one that it was renewed to in the same boot. What cannot be read renews nothing.
+/// The current deadline: the later of the first one and a renewal of the same boot. An unreadable renewal is
+/// ignored.
 pub(crate) fn until_ms(dir: &AttemptDir, first_ms: u64, boot_id: &str) -> u64 {
     let bytes = envoi_durable::read_plain(&dir.lease(), LARGEST_BYTES).ok().flatten();
     let lease = bytes.and_then(|bytes| serde_json::from_slice::<Lease>(&bytes).ok());
     lease.filter(|lease| lease.boot_id == boot_id).map_or(first_ms, |lease| lease.until_ms.max(first_ms))
 }
 
-/// Milliseconds since the machine has booted, with the time in which it slept.
+/// Milliseconds since boot, including sleep.
 #[must_use]
 pub fn boot_ms() -> u64 {
-    // Only Linux has an id for each boot, and so leases.
+    // Only Linux has boot ids, so only Linux has leases.
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::Boottime;
     #[cfg(not(target_os = "linux"))]

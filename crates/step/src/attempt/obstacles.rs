@@ -1,6 +1,6 @@
-//! What keeps a run's attempts from being started: files of the run's own folder that are not what they have to be.
+//! Finds files of the run's own folder that prevent attempts from being started.
 //!
-//! Looks, and changes nothing. A command of the run, or a person, has put them there.
+//! Reads only. A command of the run, or a person, has put these files there.
 
 use crate::attempt::starts::Starts;
 use crate::disk::plain;
@@ -9,12 +9,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// One such file.
+/// A file that prevents attempts from being started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The problem, for a person.
     pub problem: String,
 }
 
@@ -24,13 +24,13 @@ impl std::fmt::Display for Obstacle {
     }
 }
 
-/// What is in the way in the folder of a run. A missing folder is no obstacle: it is made when it is needed.
+/// Lists the obstacles in the folder of a run. A missing folder is not one: it is made when it is needed.
 #[must_use]
 pub fn obstacles(run_base: &Path) -> Vec<Obstacle> {
     let attempts = run_base.join("attempts");
     let unusable = |path| no_folder(path).or_else(|| closed_folder(path));
     if let Some(found) = unusable(run_base).or_else(|| unusable(&attempts)) {
-        // What lies behind it is not the run's.
+        // Paths behind this one do not belong to the run.
         return vec![found];
     }
     let within = fs::read_dir(&attempts).into_iter().flatten().flatten();
@@ -40,7 +40,7 @@ pub fn obstacles(run_base: &Path) -> Vec<Obstacle> {
     found
 }
 
-/// The obstacle that stands where a folder belongs.
+/// An obstacle if `path` exists and is not a folder.
 pub(crate) fn no_folder(path: &Path) -> Option<Obstacle> {
     let problem = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => return None,
@@ -51,7 +51,7 @@ pub(crate) fn no_folder(path: &Path) -> Option<Obstacle> {
     Some(Obstacle { path: path.to_owned(), problem })
 }
 
-/// The folder in which this process may not make files.
+/// An obstacle if this process may not make files in the folder.
 fn closed_folder(path: &Path) -> Option<Obstacle> {
     let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
     let error = io::Error::from(accessat(CWD, path, all, AtFlags::EACCESS).err()?);
@@ -61,7 +61,7 @@ fn closed_folder(path: &Path) -> Option<Obstacle> {
 
 fn no_list(path: &Path) -> Option<Obstacle> {
     let problem = match fs::symlink_metadata(path) {
-        // A link or a pipe is replaced when the next line is written.
+        // A link or a pipe is no obstacle: it is replaced when the next line is written.
         Ok(found) if found.is_dir() => "is a folder: a file belongs there".to_owned(),
         Ok(_) => match plain::open_with(path, OFlags::WRONLY | OFlags::APPEND) {
             Err(error) if error.kind() != io::ErrorKind::InvalidData => {

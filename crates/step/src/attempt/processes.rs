@@ -1,7 +1,7 @@
 //! The processes of this machine, as far as they may belong to an attempt.
 //!
-//! Finds and signals them. A process id is never trusted over time: a signal goes through a pidfd, after it was made
-//! sure that the pidfd is for the process that was seen.
+//! Finds and signals them. A process id may be reused, so a signal goes through a pidfd, after a check that
+//! the pidfd is of the process that was found.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-/// What a process of an attempt carries in its environment.
+/// The environment variables that mark the processes of an attempt.
 pub(crate) struct Marks {
     attempt: Vec<u8>,
     run_base: Vec<u8>,
@@ -31,11 +31,11 @@ impl Marks {
     }
 }
 
-/// A process that was seen alive.
+/// A process that was alive when it was read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process {
     pub(crate) id: i32,
-    /// Clock ticks from the boot to its start.
+    /// Clock ticks from the boot to the start of the process.
     pub(crate) started_ticks: u64,
     parent: i32,
     session: i32,
@@ -43,37 +43,37 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Whether it has ended, and its parent has not reaped it yet.
+    /// Whether the process has ended. Its parent has not reaped it yet.
     pub(crate) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// What no other process of this boot shares.
+    /// Identifies the process within this boot.
     pub(crate) fn key(&self) -> (i32, u64) {
         (self.id, self.started_ticks)
     }
 }
 
-/// What became of a signal.
+/// The result of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sent {
     Delivered,
-    /// The process is gone.
+    /// The process no longer exists.
     Gone,
-    /// The system does not let us.
+    /// This user may not signal the process.
     Refused,
 }
 
-/// Whether any process is in this group; one that has ended counts until it is reaped.
+/// Whether the group has any process. A process that has ended counts until it is reaped.
 pub(crate) fn has_members(group: Pid) -> bool {
     rustix::process::test_kill_process_group(group) != Err(Errno::SRCH)
 }
 
-/// The marks of all processes of one moment, for a look at many attempts.
+/// The marks of all processes at one moment, to check many attempts.
 #[derive(Debug, Default)]
 pub(crate) struct AllMarks(Vec<OfOne>);
 
-/// The marks of one process. An environment may have a name more than once.
+/// The marks of one process. An environment may contain a name more than once.
 #[derive(Debug)]
 struct OfOne {
     attempts: BTreeSet<Vec<u8>>,
@@ -81,7 +81,7 @@ struct OfOne {
 }
 
 impl AllMarks {
-    /// Those of every process, `me` aside, as [`marked`] would find it.
+    /// Reads the marks of every process except `me`, as [`marked`] does.
     #[cfg(target_os = "linux")]
     pub(crate) fn look(me: Pid) -> std::io::Result<Self> {
         let mut all = Self::default();
@@ -89,7 +89,7 @@ impl AllMarks {
         Ok(all)
     }
 
-    /// Nothing is found where processes are not listed in files.
+    /// Empty on systems without `/proc`.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn look(_me: Pid) -> std::io::Result<Self> {
         Ok(Self::default())
@@ -128,7 +128,7 @@ mod linux {
 
     use super::{Errno, Marks, Pid, Process, Sent, Signal};
 
-    /// Places in `/proc/<pid>/stat`, counted from the state, which follows the name.
+    /// Indexes of the fields in `/proc/<pid>/stat`, counted from the state, which follows the name.
     mod field {
         pub(super) const PARENT: usize = 1;
         pub(super) const SESSION: usize = 3;
@@ -136,10 +136,10 @@ mod linux {
         pub(super) const STARTED: usize = 19;
     }
 
-    /// The process with this id, if there is one now.
+    /// The process with this id, if it exists now.
     pub(crate) fn now(id: i32) -> Option<Process> {
         let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
-        // The name may hold anything, also spaces and brackets; nothing after it does.
+        // The name may contain spaces and brackets; no later field does.
         let after_name = stat.iter().rposition(|byte| *byte == b')')?;
         let rest = String::from_utf8_lossy(stat.get(after_name.checked_add(2)?..)?).into_owned();
         let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -150,12 +150,12 @@ mod linux {
             started_ticks: fields.get(field::STARTED)?.parse().ok()?,
             parent: number(field::PARENT)?,
             session: number(field::SESSION)?,
-            // The first thread of a process can be a zombie while others run.
+            // The first thread of a process can be a zombie while other threads run.
             over: is_zombie && number(field::THREADS)? <= 1,
         })
     }
 
-    /// Everything that runs, zombies aside.
+    /// All processes except zombies.
     fn all() -> io::Result<Vec<Process>> {
         Ok(ids()?.filter_map(now).filter(|process| !process.over).collect())
     }
@@ -166,7 +166,7 @@ mod linux {
         Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
     }
 
-    /// Every process, `me` aside, that is in the session of `me`, descends from it, or carries the marks.
+    /// Every process except `me` that is in the session of `me`, descends from it, or has the marks.
     pub(crate) fn belonging(me: Pid, marks: &Marks) -> io::Result<Vec<Process>> {
         let me = me.as_raw_pid();
         let all = all()?;
@@ -179,7 +179,7 @@ mod linux {
 
     fn descends(parents: &BTreeMap<i32, i32>, from: i32, ancestor: i32) -> bool {
         let mut at = from;
-        // Bounded, because a listing that is not of one moment could have a ring in it.
+        // Bounded: the list is not of one moment, so it could contain a cycle.
         for _ in 0..parents.len() {
             match parents.get(&at) {
                 Some(parent) if *parent == ancestor => return true,
@@ -190,8 +190,8 @@ mod linux {
         false
     }
 
-    /// Every process, `me` aside, that carries the marks. Looks at the environment of each process, and at no more of those that
-    /// do not carry them: a machine has hundreds.
+    /// Every process except `me` that has the marks. Of other processes it reads only the environment,
+    /// because a machine has hundreds.
     pub(crate) fn marked(me: Pid, marks: &Marks) -> io::Result<Vec<Process>> {
         let mut found = Vec::new();
         each_environment(me, |id, environment| {
@@ -202,7 +202,7 @@ mod linux {
         Ok(found)
     }
 
-    /// Calls `look` with the environment of every process, `me` aside, that we may look into.
+    /// Calls `look` with the environment of every process except `me` that this user may read.
     pub(super) fn each_environment(me: Pid, mut look: impl FnMut(Pid, &[u8])) -> io::Result<()> {
         let folder = fs::File::open("/proc")?;
         let mut environment = Vec::new();
@@ -214,12 +214,13 @@ mod linux {
         Ok(())
     }
 
-    /// A process that we may not look into is of another user, and none of ours.
+    /// A process whose environment this user may not read belongs to another user, so it does not have the
+    /// marks.
     fn carries(process: &Process, marks: &Marks) -> bool {
         fs::read(format!("/proc/{}/environ", process.id)).is_ok_and(|environment| marks.are_in(&environment))
     }
 
-    /// The first read: more than most environments have.
+    /// Size of the first read: larger than most environments.
     const ENVIRONMENT_BYTES: usize = 16 * 1024;
 
     /// Fills `bytes` with the environment of a process. `proc` is the folder of all processes.
@@ -229,8 +230,8 @@ mod linux {
         read_whole(&mut fs::File::from(openat(proc, path, flags, Mode::empty())?), bytes)
     }
 
-    /// Fills `bytes` with what a file of `/proc` holds that gives as much as is asked for until its end: where it gives less, that is its
-    /// end, and it need not be asked again.
+    /// Fills `bytes` with the content of a file of `/proc`. Such a file fills every read until its end, so a
+    /// short read is the end and no further read is needed.
     pub(super) fn read_whole(file: &mut impl io::Read, bytes: &mut Vec<u8>) -> io::Result<()> {
         bytes.resize(ENVIRONMENT_BYTES, 0);
         let mut filled = 0_usize;
@@ -249,7 +250,7 @@ mod linux {
         Ok(())
     }
 
-    /// Sends a signal to the process that was seen, and to no other that may have got its id since.
+    /// Sends a signal to the process that was read, not to another one that has its id now.
     pub(crate) fn signal(process: &Process, signal: Signal) -> io::Result<Sent> {
         let Some(id) = Pid::from_raw(process.id) else { return Ok(Sent::Gone) };
         let opened = match pidfd_open(id, PidfdFlags::empty()) {
@@ -272,7 +273,7 @@ mod linux {
 #[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::{belonging, marked, now, signal};
 
-/// Systems that do not list their processes in files: what cannot be found is not ended.
+/// Systems without `/proc`: processes cannot be found, so none is ended.
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use std::io;
@@ -309,7 +310,7 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    /// Should the test fail, it keeps nothing open that others wait for.
+    /// A child that holds none of the test's streams, so that nothing waits for it if the test fails.
     fn sleep() -> Command {
         let mut command = Command::new("sleep");
         command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -326,7 +327,7 @@ mod tests {
         };
         let run_base = format!("/runs/run_of_{}", std::process::id());
         let marks = Marks::new("work.1.1", run_base.as_ref());
-        // Less than one read, exactly one, and more.
+        // Environments of less than one read, of exactly one, and of more.
         let mut ours =
             [0, 16 * 1024 - 100, 40 * 1024, 100 * 1024].map(|bytes| sleeper("work.1.1", &run_base, bytes));
         let mut others = [("work.1.2", run_base.as_str()), ("work.1.1", "/runs/run_of_another")]
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn an_environment_is_read_at_once_and_a_longer_one_in_as_few_reads_as_it_takes() {
-        /// Gives as much as is asked for, as `environ` does.
+        /// Fills every read until its end, as `environ` does.
         struct Environ {
             left: usize,
             reads: u32,
@@ -370,7 +371,7 @@ mod tests {
 
     #[test]
     fn one_look_at_all_processes_finds_the_marks_of_each() {
-        // No other test of this program has these names: all run side by side, and one look sees the children of all.
+        // The tests run at the same time and see each other's children, so this test uses names of its own.
         let run_base = format!("/runs/run_of_all_{}", std::process::id());
         let another = format!("/runs/run_of_no_process_{}", std::process::id());
         let names = ["work.1.1", "work.1.2"];

@@ -1,6 +1,6 @@
-//! The records that an attempt leaves: `started.json` and `exit.json`.
+//! The records of an attempt: `started.json` and `exit.json`.
 //!
-//! Written by the supervisor, read by the engine, and never changed.
+//! The supervisor writes them, the engine reads them, and nothing changes them.
 
 use crate::attempt::cached::CacheUse;
 use crate::attempt::displaced::LateFile;
@@ -8,57 +8,58 @@ use crate::attempt::spec::SecretMark;
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 
-/// Version of both records. The reader of `exit.json` refuses another. The members of `started.json` keep their meaning in every version: whether
-/// a supervisor lives must be known to every engine.
+/// Version of both records. The reader of `exit.json` refuses another version. The members of `started.json`
+/// keep their meaning in every version, because every engine must know whether a supervisor lives.
 pub(crate) const VERSION: u32 = 1;
 
-/// The largest record of an attempt that is read. A supervisor writes none that is larger: see [`MOST_FILES`].
+/// The largest record of an attempt that is read. A supervisor writes no larger one: see [`MOST_FILES`].
 pub(crate) const LARGEST_RECORD_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How many files a record lists.
+/// Bounds of the list of files in a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MostFiles {
     pub(crate) files: usize,
-    /// What their list takes in the record.
+    /// Size of the list in the record.
     pub(crate) bytes: usize,
 }
 
-/// A supervisor lists no more files. The list leaves 32 MiB of the largest record for everything else, which is bounded
-/// too and has a few MiB.
+/// Bounds of the list that a supervisor writes. They leave 32 MiB of the largest record for the rest, which
+/// is bounded too and takes a few MiB.
 pub(crate) const MOST_FILES: MostFiles = MostFiles { files: 1_000_000, bytes: 224 * 1024 * 1024 };
 
-/// `started.json`: from here on a command may have been started.
+/// `started.json`: a command may have been started since this was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
     /// Version of the record, 1.
     pub version: u32,
-    /// The attempt.
+    /// The id of the attempt.
     pub attempt: String,
     /// Process id of the supervisor.
     pub supervisor_pid: u32,
-    /// When the supervisor started by the kernel's count, in clock ticks since the boot. It differs for a later process with
-    /// the same id. 0 where the system does not say.
+    /// Start time of the supervisor as the kernel counts it, in clock ticks since boot. A later process with
+    /// the same id has another one. 0 if the system does not report it.
     pub supervisor_started_ticks: u64,
-    /// The boot it runs in.
+    /// The boot in which the supervisor runs.
     pub boot_id: String,
-    /// Unix time in milliseconds.
+    /// When the supervisor announced the start, Unix time in milliseconds.
     pub started_at_ms: u64,
     /// The program, masked.
     pub argv0: String,
-    /// Which announcement of the attempt it carries out. An older supervisor does not say it.
+    /// The announcement ([`crate::Start`]) that the supervisor carries out. Empty if an older supervisor
+    /// wrote the record.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub start: String,
-    /// What the secrets were. An older supervisor does not say it.
+    /// Marks of the secrets' values. Empty if an older supervisor wrote the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret_marks: Vec<SecretMark>,
 }
 
-/// `exit.json`: the attempt is over and nothing of it lives.
+/// `exit.json`: the attempt has ended, and so have all its processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
     /// Version of the record, 1.
     pub version: u32,
-    /// The attempt.
+    /// The id of the attempt.
     pub attempt: String,
     /// How the command ended.
     pub outcome: Outcome,
@@ -76,77 +77,82 @@ pub struct Exit {
     pub stderr: Stream,
     /// The last 4 KiB of standard error, masked, without escape sequences.
     pub stderr_tail: String,
-    /// The step's text: a file of its own, or that of `$ENVOI_OUTPUT` or stdout where it is exactly the text.
+    /// The step's text: a file of its own, or `$ENVOI_OUTPUT` or stdout if that is exactly the text.
     pub text: FileRef,
-    /// Whether the text is only a part of what the command wrote: the end of what is larger than a text, or of a stream that is not
-    /// kept in full. An older supervisor does not say it.
+    /// Whether the text is only a part of the command's output: the end of an output that is larger than a
+    /// text, or of a stream that is not kept in full. False if an older supervisor wrote the record.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub text_cut: bool,
-    /// The report, masked, if the command left a file where one is looked for. Not checked to be a report. One over 16 MiB
-    /// is cut to 16 MiB and one byte, which no reader of the contracts accepts.
+    /// The report, masked, if the command left a file where a report is expected. Not checked to be a report.
+    /// A report over 16 MiB is cut to 16 MiB and one byte, which no reader of the contracts accepts.
     pub report: Option<FileRef>,
-    /// Whether something stood at `ENVOI_REPORT`. A `report` without it stood behind `--output`.
+    /// Whether the command put something at `ENVOI_REPORT`. If not, `report` is the file named after
+    /// `--output`.
     #[serde(default)]
     pub report_assigned: bool,
-    /// What stood in the place of the report and is no file that can be read, such as `a folder`, masked.
+    /// The kind of thing at the path of the report, such as `a folder`, if it is not a readable file; masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_unreadable: Option<String>,
-    /// What the command wrote at `ENVOI_DATA`, masked. Not checked to be JSON. Over 16 MiB it is cut as a report is.
+    /// The data that the command wrote to `ENVOI_DATA`, masked. Not checked to be JSON. Over 16 MiB it is cut
+    /// like a report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<FileRef>,
-    /// What stood there and is no file that can be read, masked.
+    /// The kind of thing at the path of `ENVOI_DATA`, if it is not a readable file; masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_unreadable: Option<String>,
-    /// Artifacts that differ from before the command, by path; of a command that succeeded also those that do not.
+    /// Artifacts that the command changed, by path. If the command succeeded, also unchanged ones.
     pub files: Vec<FileChange>,
-    /// How many files would be listed, where they are too many for the record: `files` is empty then, and no file was copied.
+    /// The number of files, if they are too many for the record. `files` is empty then, and no file was
+    /// copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_many_files: Option<u64>,
-    /// Globs of `artifacts` that no file matches, a sentence each, masked and not many, if the attempt fails for that.
+    /// Globs of `artifacts` that no file matches, if the attempt fails because of them: a few sentences,
+    /// masked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_artifacts: Vec<String>,
-    /// Paths of `files` in which a secret was seen. They are handed over as they are.
+    /// Paths of `files` in which a secret was found. These files are handed over unmasked.
     pub secret_in_files: Vec<String>,
-    /// Processes that had to be ended after the command was over.
+    /// Number of processes that had to be ended after the command had ended.
     pub ended_leftovers: u32,
-    /// What else a person should know, a sentence each, masked; not many.
+    /// Further warnings for a person: a few sentences, masked.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Which announcement of the attempt it is the end of. An older supervisor does not say it.
+    /// The announcement ([`crate::Start`]) that ended so. Empty if an older supervisor wrote the record.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub start: String,
-    /// Files of the run's folder that hold a secret and are closed to writing, relative to it: not masked, unless the engine
-    /// finds that it has not put them there ([`crate::mask_closed`]). An older supervisor names none.
+    /// Files of the run's folder, relative to it, that hold a secret and cannot be written. They are not
+    /// masked, unless the engine finds that it has not put them there ([`crate::mask_closed`]). Empty if an
+    /// older supervisor wrote the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed_with_secret: Vec<String>,
-    /// The snapshot of the workspace before the command, if it was to be taken and could be.
+    /// The snapshot of the workspace before the command, if one was wanted and could be taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_before: Option<Snapshot>,
-    /// The one after it.
+    /// The snapshot after the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_after: Option<Snapshot>,
-    /// The files were set back before the command, or were to be.
+    /// Set if the files were restored before the command, or should have been.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<SetBack>,
-    /// What came of the cache of steps, if it was to be used.
+    /// How the cache of steps was used, if it was to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheUse>,
 }
 
-/// The files of the workspace were set back before the command.
+/// The files of the workspace were restored to a snapshot before the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetBack {
-    /// The digest of the snapshot of what stood there.
+    /// The digest of the snapshot of the files before the restore.
     pub from: String,
-    /// The digest of the snapshot whose files were to stand there.
+    /// The digest of the snapshot that was to be restored.
     pub to: String,
-    /// The digest of the list of the folders that it took away, with their modes.
+    /// The digest of the list of the folders that the restore removed, with their modes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders_gone: Option<String>,
-    /// What was written to displaced files meanwhile. It is in the store.
+    /// Contents written to displaced files meanwhile. They are in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<LateFile>,
-    /// Files that are as they were, because their content is not kept, masked. Not all of many.
+    /// Files that were not restored because their content is not kept; masked. The list may be cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
 }
@@ -154,9 +160,9 @@ pub struct SetBack {
 /// A snapshot of the workspace, in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// `sha256:` and the digest of its list.
+    /// `sha256:` and the digest of the snapshot's list.
     pub digest: String,
-    /// Whether another attempt was at work in the workspace.
+    /// Whether another attempt was working in the workspace meanwhile.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub moving: bool,
 }
@@ -176,23 +182,23 @@ impl Exit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
-    /// By itself.
+    /// It exited by itself.
     Exited {
-        /// 0 to 255.
+        /// Exit code, 0 to 255.
         code: i32,
     },
-    /// By a signal that the supervisor did not send.
+    /// It was ended by a signal that the supervisor did not send.
     Signalled {
-        /// Its number.
+        /// Number of the signal.
         signal: i32,
     },
-    /// It ran longer than it may, and was ended.
+    /// It reached its time limit, and was ended.
     TimedOut,
-    /// A cancel was requested. The command may not have been started at all.
+    /// A cancel was requested. The command may not have been started.
     Cancelled,
-    /// Its lease was over. The command may not have been started at all.
+    /// Its lease ended. The command may not have been started.
     LeaseOver,
-    /// It never ran.
+    /// It was never started.
     CannotStart {
         /// Why, for a person.
         reason: String,
@@ -201,12 +207,12 @@ pub enum Outcome {
     },
 }
 
-/// What is kept of a stream.
+/// The kept part of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
-    /// What the command wrote, before masking and capping.
+    /// The length of the command's output, before masking and capping.
     pub total_bytes: u64,
-    /// What is kept of it. There is no file where that is nothing.
+    /// The kept part. The file may be missing if the part is empty.
     pub file: FileRef,
 }
 
@@ -215,50 +221,50 @@ pub struct Stream {
 pub struct FileRef {
     /// Relative to the folder, with `/`.
     pub path: String,
-    /// Length.
+    /// Length in bytes.
     pub bytes: u64,
     /// SHA-256 in lower-case hexadecimal.
     pub sha256: String,
 }
 
 impl FileRef {
-    /// Refers to a stream into which nothing came: there may be no file.
+    /// Refers to an empty stream: the file may be missing.
     pub(crate) fn of_nothing(path: String) -> Self {
         Self { path, bytes: 0, sha256: Digest::of(b"").hex() }
     }
 
-    /// Whether the file holds exactly this.
+    /// Whether the file has exactly this content.
     pub(crate) fn holds(&self, content: &[u8]) -> bool {
         usize::try_from(self.bytes).is_ok_and(|bytes| bytes == content.len())
             && self.sha256 == Digest::of(content).hex()
     }
 }
 
-/// An artifact, and what the command did to it.
+/// An artifact, and how the command changed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// Relative to the workspace, with `/`.
     pub path: String,
-    /// What happened to it.
+    /// The kind of change.
     pub change: Change,
-    /// The copy; none for a deleted file, and none in [`crate::Evidence`].
+    /// The copy. `None` for a deleted file, and in [`crate::Evidence`].
     pub file: Option<FileRef>,
-    /// What it was before the command, if that was kept: it may be too large, or hold a secret. An older supervisor kept
-    /// nothing.
+    /// The content before the command, if it was kept: it may be too large, or hold a secret. `None` if an
+    /// older supervisor wrote the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<FileRef>,
 }
 
-/// What happened to a file.
+/// The kind of change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// It was not there.
+    /// The file did not exist before.
     Created,
     /// Its bytes differ.
     Modified,
-    /// It is gone.
+    /// The file no longer exists.
     Deleted,
-    /// It is as it was.
+    /// The file has the same bytes.
     Unchanged,
 }

@@ -1,5 +1,5 @@
-//! What an attempt is to run, and its bounds with their defaults (time limit, grace from TERM to KILL, how much output is kept): the
-//! order that travels from the engine to the supervisor through a pipe.
+//! The order that the engine sends to the supervisor through a pipe: what to run, and its bounds with their
+//! defaults (time limit, grace from TERM to KILL, how much output is kept).
 //!
 //! Never written to disk: it holds the secrets.
 
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Program and arguments, as they are.
+    /// Program and arguments, run directly.
     Exec {
-        /// The program, looked up in the command's own `PATH` unless it has a slash; then its arguments.
+        /// The program, looked up in the command's own `PATH` unless it contains a slash; then its arguments.
         argv: Vec<String>,
     },
-    /// A text for `sh -c`.
+    /// A script for `sh -c`.
     Shell {
         /// The text.
         script: String,
@@ -26,7 +26,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Program and arguments that are really started.
+    /// The program and arguments to start.
     pub(crate) fn argv(&self) -> Vec<&str> {
         match self {
             Self::Exec { argv } => argv.iter().map(String::as_str).collect(),
@@ -35,29 +35,29 @@ impl Command {
     }
 }
 
-/// What follows if no file matches a glob of `artifacts` although the command has succeeded.
+/// The reaction if the command succeeds and no file matches a glob of `artifacts`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoArtifacts {
-    /// A warning.
+    /// The record gets a warning.
     #[default]
     Warn,
-    /// Nothing.
+    /// Nothing happens.
     Ignore,
-    /// The record names the globs for which the attempt fails.
+    /// The attempt fails. The record names the globs.
     Fail,
 }
 
 /// Everything that the supervisor of one attempt needs to know.
 ///
-/// Holds secrets: its `Debug` shows neither them nor the environment.
+/// Holds secrets: its `Debug` shows neither the secrets nor the environment.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The run.
+    /// The id of the run.
     pub run_id: String,
     /// The attempt's id, unique within the run.
     pub attempt: String,
-    /// What to run.
+    /// The command to run.
     pub command: Command,
     /// The command's working folder.
     pub cwd: PathBuf,
@@ -67,52 +67,57 @@ pub struct Spec {
     pub workspace: PathBuf,
     /// Globs relative to the workspace; `*` stays within a folder. Nothing below `.envoi` or `.git` ever matches.
     pub artifacts: Vec<String>,
-    /// What follows if no file matches one of them although the command has succeeded.
+    /// The reaction if the command succeeds and no file matches one of the globs.
     #[serde(default)]
     pub if_no_artifacts: NoArtifacts,
-    /// Absolute folders in which nothing ever matches either, such as the store's own. Compared as folders, not as names.
+    /// Absolute folders in which no file matches either, such as the store's own. Compared as folders, not as
+    /// names.
     #[serde(default)]
     pub never: Vec<PathBuf>,
-    /// How snapshots of the workspace are taken, before and after the command. `None`: none are.
+    /// How to take snapshots of the workspace before and after the command. `None`: no snapshots.
     #[serde(default)]
     pub keep: Option<envoi_tree::Order>,
-    /// The digest of the snapshot whose files the workspace gets before the command is started. `None`: it stays as it is.
+    /// The digest of a snapshot. The workspace is restored to it before the command starts. `None`: it stays
+    /// as it is.
     #[serde(default)]
     pub set_back: Option<String>,
-    /// How the cache of steps is used. `None`: it is not.
+    /// How to use the cache of steps. `None`: do not use it.
     #[serde(default)]
     pub cache: Option<CacheOrder>,
-    /// The folder of an earlier attempt: what has changed since before that one is handed over as changed by this one.
+    /// The folder of an earlier attempt. Changes since the start of that attempt count as changes of this
+    /// one.
     #[serde(default)]
     pub since: Option<PathBuf>,
-    /// From the start of the command to its TERM; none, no limit.
+    /// From the start of the command to its TERM, in milliseconds. `None`: no limit.
     pub timeout_ms: Option<u64>,
-    /// Until when it may run, by [`crate::boot_ms`], unless its lease is renewed ([`crate::Lease`]). `None`: it has no lease.
+    /// End of the lease, by [`crate::boot_ms`], unless it is renewed ([`crate::Lease`]). `None`: no lease.
     #[serde(default)]
     pub lease_until_ms: Option<u64>,
-    /// From TERM to KILL.
+    /// From TERM to KILL, in milliseconds.
     pub grace_ms: u64,
-    /// What is kept of each of stdout and stderr: the first half and the last half of it.
+    /// How much of stdout, and of stderr, is kept: the first half and the last half of this.
     pub stream_cap_bytes: u64,
-    /// What is kept of the step's text: its end.
+    /// How much of the step's text is kept, counted from its end.
     pub text_cap_bytes: u64,
-    /// Exit codes beside 0 with which the step has done its work: then files that match are handed over, changed or not.
+    /// Exit codes other than 0 that count as success. After a success all matching files are handed over,
+    /// changed or not.
     #[serde(default)]
     pub success_codes: Vec<i32>,
-    /// Values to be masked, and each line of them. What is under [`crate::MIN_SECRET_BYTES`] is not: masking it would shred
-    /// the output.
+    /// Values to mask, each as a whole and line by line. Values under [`crate::MIN_SECRET_BYTES`] are not
+    /// masked: that would make the output unreadable.
     pub secrets: Vec<String>,
     /// The boot in which the attempt is started.
     pub boot_id: String,
-    /// Which announcement of the attempt is carried out; the records of the attempt name it. See [`crate::Start`].
+    /// The announcement of the attempt that is carried out. The records of the attempt name it. See
+    /// [`crate::Start`].
     #[serde(default)]
     pub start: String,
-    /// What the secrets are, for a later comparison. The records of the attempt name it.
+    /// Marks of the secrets' values, for a later comparison. The records of the attempt contain them.
     #[serde(default)]
     pub secret_marks: Vec<SecretMark>,
 }
 
-/// What the value of a secret was: enough to see later that it is another one, and not enough to guess it.
+/// A mark of a secret's value: enough to see later that the value has changed, not enough to guess it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretMark {
     /// The name of the secret.
@@ -129,7 +134,7 @@ impl Spec {
     /// Default of `text_cap_bytes`.
     pub const TEXT_CAP_BYTES: u64 = 1024 * 1024;
 
-    /// A variable of the command's environment.
+    /// The value of a variable in the command's environment.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
@@ -148,7 +153,7 @@ impl fmt::Debug for Spec {
     }
 }
 
-/// What really goes through the pipe: the spec, and the folder it is for.
+/// The message that goes through the pipe: the spec, and the attempt's folder.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) dir: PathBuf,

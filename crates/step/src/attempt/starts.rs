@@ -1,8 +1,9 @@
 //! `starts.log` in a run's folder: the attempts that an engine has given to a supervisor.
 //!
-//! Distinguishes an attempt whose folder was removed from one that an engine had announced and not started yet when it died. It
-//! stands outside the attempts' folders, so that it goes with the run's folder at the earliest. Nothing is synced: after a
-//! crash of the machine every attempt without a record of its end is in doubt anyway.
+//! It tells apart two cases of a missing folder: the folder of an attempt was removed, or an engine had
+//! announced the attempt and died before it started it. The file is outside the attempts' folders, so that
+//! only the removal of the run's folder removes it. Nothing is synced: after a crash of the machine, the
+//! result of every attempt without `exit.json` is unknown anyway.
 
 use crate::disk::plain;
 use rustix::fs::OFlags;
@@ -12,17 +13,17 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The first line of a list that has been kept since the run began.
+/// The first line of a list that is complete since the run began.
 const COMPLETE: &str = "attempts that were given to a supervisor";
 
-/// The first line of one that was begun later, because there was none any more.
+/// The first line of a list that was begun again after the first one was lost.
 const PARTIAL: &str = "attempts that were given to a supervisor since this list was lost";
 
-/// Begins the line that says which file a list is. One that was copied back from elsewhere may be older than the journal, and
-/// lacks what came after it.
+/// Begins the line that identifies the file. A copy from elsewhere may be older than the journal, so it may
+/// lack later starts.
 const OF_FILE: &str = "file ";
 
-/// Attempts have short names; half a million of them fit in. A larger file is not ours.
+/// Attempts have short names, so half a million of them fit. A larger file was not written by an engine.
 const LARGEST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The list of one run.
@@ -32,20 +33,20 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// Of the run with this folder; touches nothing.
+    /// The list of the run with this folder. Touches no file.
     #[must_use]
     pub fn of(run_base: &Path) -> Self {
         Self { path: run_base.join("starts.log") }
     }
 
-    /// Where it lies.
+    /// Path of the list.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Begins the list of a run that has no attempt yet, with the run's folder. To be called before the first attempt is
-    /// announced: from then on a list that is missing was removed.
+    /// Begins the list of a run that has no attempt yet, and makes the run's folder. Call it before the first
+    /// attempt is announced: if the list is missing later, it was removed.
     ///
     /// # Errors
     /// The folder or the file cannot be made.
@@ -56,32 +57,32 @@ impl Starts {
                 let mark = mark(&list.metadata()?);
                 list.write_all(format!("{COMPLETE}\n{OF_FILE}{mark}").as_bytes())
             }
-            // Of two that begin one run, neither may take the other's list away.
+            // Two callers may begin the same run. Neither may replace the other's list.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Takes back what [`Starts::begin`] made, of a run that was not begun; a folder with something else in it stays.
+    /// Undoes [`Starts::begin`] for a run that was not begun. A folder that contains other files stays.
     pub fn withdraw(&self) {
-        // A file that cannot be removed does no harm.
+        // Errors are ignored: a list that stays does no harm.
         drop(std::fs::remove_file(&self.path));
         drop(self.path.parent().map(std::fs::remove_dir));
     }
 
-    /// Notes that this start of `attempt` is given to a supervisor. To be called before that.
+    /// Records that this start of `attempt` is given to a supervisor. Call it before that.
     ///
     /// # Errors
-    /// It cannot be written down; the attempt must not be started.
+    /// The list cannot be written. The attempt must not be started.
     pub fn note(&self, attempt: &str, start: &str) -> io::Result<()> {
-        // A line ends where the next begins, so that a line that could not be written whole spoils no other. An older
-        // engine looks for a line with the attempt alone.
+        // Each entry begins with a line end, so that a partly written line does not spoil the next one. The
+        // line with the attempt alone is for older engines.
         let line = format!("\n{attempt}\n{attempt} {start}");
         let list = plain::open_with(&self.path, OFlags::WRONLY | OFlags::APPEND);
         match list {
             Ok(mut list) => list.write_all(line.as_bytes()),
             Err(error) if plain::is_of_machine(&error) => Err(error),
-            // It was removed, or something else was put there.
+            // The list was removed, or replaced by something that is not a file.
             Err(_) => {
                 self.path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
                 plain::write(&self.path, format!("{PARTIAL}{line}").as_bytes())
@@ -89,7 +90,7 @@ impl Starts {
         }
     }
 
-    /// What the list says of this start of `attempt`.
+    /// Whether the list contains this start of `attempt`.
     #[must_use]
     pub fn named(&self, attempt: &str, start: &str) -> Named {
         let read = || {
@@ -100,7 +101,7 @@ impl Starts {
         let Ok((bytes, mark)) = read() else { return Named::Unknown };
         let mut lines = bytes.split(|byte| *byte == b'\n').peekable();
         let is_complete = lines.next() == Some(COMPLETE.as_bytes());
-        // A list of an older engine does not say which file it is.
+        // An older engine wrote no line that identifies the file.
         let of_file = lines.next_if(|line| line.starts_with(OF_FILE.as_bytes()));
         let is_copy =
             of_file.is_some_and(|line| line.strip_prefix(OF_FILE.as_bytes()) != Some(mark.as_bytes()));
@@ -124,24 +125,25 @@ impl Starts {
     }
 }
 
-/// Which file it is: its inode and the time of its birth, as far as the file system keeps that.
+/// Identifies a file: its inode and its creation time, if the file system keeps that.
 fn mark(file: &Metadata) -> String {
     let born = file.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
     format!("{:x} {:x}", file.ino(), born.map_or(0, |since| since.as_nanos()))
 }
 
-/// What a list says of one start of an attempt.
+/// Whether a list contains one start of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// It was given to a supervisor.
+    /// This start was given to a supervisor.
     Start,
-    /// Another start of the attempt was given to one, and not this: it was announced in a journal that is not there any more.
+    /// Another start of the attempt was given to a supervisor, not this one. The journal that announced it no
+    /// longer exists.
     OtherStart,
-    /// The attempt was given to one, by an older engine that does not say which start.
+    /// An older engine gave the attempt to a supervisor, without naming the start.
     Attempt,
-    /// The attempt was never given to one.
+    /// The attempt was never given to a supervisor.
     Not,
-    /// The list is missing, has been begun anew, or is a copy of the one that was kept here.
+    /// Not known: the list is missing, was begun again, or is a copy.
     Unknown,
 }
 
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// What an older engine has written.
+    /// Appends what an older engine wrote.
     fn add(path: &Path, text: &str) {
         fs::write(path, [&fs::read(path).unwrap()[..], text.as_bytes()].concat()).unwrap();
     }
@@ -169,7 +171,7 @@ mod tests {
             [starts.named("a.1.1", "s1"), starts.named("b.1.1", "s2")],
             [Named::Start, Named::Unknown]
         );
-        // As an older engine begins it.
+        // The list as an older engine begins it.
         fs::write(starts.path(), format!("{COMPLETE}\na.1.1\na.1.1 s1")).unwrap();
         assert_eq!(starts.named("b.1.1", "s2"), Named::Not);
     }
@@ -189,7 +191,7 @@ mod tests {
         let named = |rows: [(&str, &str); 4]| rows.map(|(attempt, start)| starts.named(attempt, start));
         let rows = [("a.1.1", "s1"), ("a.1.12", "s1"), ("a.1.2", "s1"), ("b.1.1", "s1")];
         assert_eq!(named(rows), [Start, OtherStart, Not, Not]);
-        // An older engine, and a disk that was full in the middle of a line.
+        // An entry of an older engine, and a line that a full disk has cut.
         add(&path, "\nd.1.1\nb.1");
         starts.note("c.1.1", "s3").unwrap();
         let rows = [("a.1.1", "s1"), ("c.1.1", "s3"), ("b.1.1", "s1"), ("d.1.1", "s1")];

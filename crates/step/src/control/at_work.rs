@@ -1,7 +1,8 @@
-//! Whether anything of an attempt can still change files: its supervisor, or a process that outlived the supervisor.
+//! Checks whether a process of an attempt can still change files: its supervisor, or a process that outlived
+//! the supervisor.
 //!
-//! Changes nothing and ends nothing. What cannot be looked at counts as alive, because two commands in one workspace do
-//! more harm than a wait.
+//! Reads only, and ends no process. An attempt that cannot be checked counts as alive, because two commands
+//! in one workspace do more harm than a wait.
 
 use crate::attempt::dir::{self, AttemptDir};
 use crate::attempt::processes::{AllMarks, Marks};
@@ -13,30 +14,35 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Whether the attempt in `dir` can still write anywhere. The commands of it have `run_base` as their `ENVOI_RUN_BASE`.
+/// Whether a process of the attempt in `dir` can still write. Its commands have `run_base` as their
+/// `ENVOI_RUN_BASE`.
 ///
-/// After the record of its end, and without its supervisor, a lock that is held belongs to another process.
+/// If `exit.json` exists and the supervisor is gone, a held lock belongs to another process and does not
+/// count.
 #[must_use]
 pub fn is_at_work(dir: &AttemptDir, run_base: &Path) -> bool {
     at_work(dir, run_base).unwrap_or(true)
 }
 
-/// As [`is_at_work`], for those who say what is not known.
+/// Like [`is_at_work`], for a caller that reports errors.
 ///
 /// # Errors
-/// The lock or the processes cannot be looked at, and nothing else says that the attempt is at work.
+/// The lock or the processes cannot be read, and nothing else shows that the attempt is at work.
 pub fn at_work(dir: &AttemptDir, run_base: &Path) -> io::Result<bool> {
     at_work_if(dir, |attempt| has_leftovers(attempt, run_base))
 }
 
-/// The processes of this machine, for a look at many attempts that an engine has left: they are looked through once, when the first attempt
-/// asks for it.
+/// The processes of this machine, to check many attempts that an engine has left. They are read once, at the
+/// first check that needs them.
 #[derive(Debug, Default)]
 pub struct ProcessesLeft(OnceCell<AllMarks>);
 
 impl ProcessesLeft {
-    /// As [`is_at_work`]. Where no supervisor lives, new processes come of those that were there when the processes were looked through. That one
-    /// of those still lives is looked at anew, because a run is let into its workspace for that.
+    /// Like [`is_at_work`].
+    ///
+    /// If no supervisor lives, new processes can only descend from those that were there at the first
+    /// reading. So an attempt without a process at that time has none now. If it had one, the processes are
+    /// read again, because a run enters the workspace when the answer is no.
     #[must_use]
     pub fn is_at_work(&self, dir: &AttemptDir, run_base: &Path) -> bool {
         let has_left = |attempt: &str| {
@@ -54,7 +60,7 @@ impl ProcessesLeft {
     }
 }
 
-/// `has_left`: whether the attempt has left a process.
+/// `has_left` returns whether the attempt has left a process.
 fn at_work_if(dir: &AttemptDir, has_left: impl Fn(&str) -> io::Result<bool>) -> io::Result<bool> {
     let is_over = || fs::symlink_metadata(dir.exit()).is_ok() && !supervisor_lives(dir);
     let attempt = dir.path().file_name().and_then(|name| name.to_str());

@@ -1,8 +1,8 @@
-//! Asking a running attempt to end.
+//! Requests that a running attempt ends.
 //!
-//! The wish is a file; the signal only makes the supervisor look at it. A supervisor looks by itself just after it has
-//! published `started.json`, so that a wish written before that is never missed. One that is stopped (SIGSTOP) looks at
-//! nothing, so it is continued.
+//! The request is a file; the signal only makes the supervisor read it. The supervisor also reads it just
+//! after it has published `started.json`, so a request that was written before is never missed. A stopped
+//! supervisor (SIGSTOP) reads nothing, so it gets SIGCONT too.
 
 use std::fs;
 use std::io;
@@ -15,39 +15,42 @@ use crate::attempt::processes::{self, Process, Sent};
 use crate::attempt::record::Started;
 use crate::disk::plain;
 
-/// Far more than `started.json` ever has.
+/// Much more than `started.json` ever has.
 const LARGEST_STARTED_BYTES: u64 = 1024 * 1024;
 
-/// What was done about a wish to cancel.
+/// The result of a cancel request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
-    /// The supervisor was signalled. It will settle the attempt as cancelled, unless the command was over already.
+    /// The supervisor was signalled. It will settle the attempt as cancelled, unless the command had already
+    /// ended.
     Signalled,
-    /// Nothing was started yet; a supervisor that comes to it will settle it as cancelled and run nothing.
+    /// Nothing was started yet. A supervisor that starts later will settle the attempt as cancelled and run
+    /// nothing.
     Noted,
-    /// The attempt is settled; the wish comes too late.
+    /// The attempt is settled; the request comes too late.
     AlreadyOver,
-    /// Something was started, and its supervisor is gone without settling: a case for [`crate::probe`].
+    /// A command may have been started, and its supervisor ended without settling: use [`crate::probe`].
     Lost,
 }
 
-/// Requests that the attempt ends. Durable when it returns; safe to repeat. Makes the folder if it is missing.
+/// Requests that the attempt ends. Durable when it returns; safe to repeat. Makes the folder if it is
+/// missing.
 ///
 /// # Errors
-/// The wish cannot be written, or the supervisor not be found out or signalled.
+/// The request cannot be written, or the supervisor cannot be found or signalled.
 pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
     if is_there(&dir.exit()) {
         return Ok(Cancelled::AlreadyOver);
     }
     match dir.create() {
-        // Nothing is written to where a command's link leads.
+        // A command may have put a link there; nothing is written behind it.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(Cancelled::Lost),
         made => made?,
     }
     if !dir.is_real() {
         return Ok(Cancelled::Lost);
     }
-    // The wish is that there is anything at all.
+    // Any file at this path is a request, whatever its content.
     if !is_wanted(dir) {
         plain::create(&dir.cancel())?.sync_all()?;
         envoi_durable::sync_folder(dir.path())?;
@@ -55,7 +58,7 @@ pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
     let started = match read_started(dir) {
         Ok(None) => return Ok(Cancelled::Noted),
         Ok(Some(started)) => started,
-        // Who the supervisor is cannot be known.
+        // Without a readable `started.json` the supervisor is not known.
         Err(_) => return Ok(Cancelled::Lost),
     };
     if signal_supervisor(dir, &started)? {
@@ -64,7 +67,8 @@ pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
     Ok(if is_there(&dir.exit()) { Cancelled::AlreadyOver } else { Cancelled::Lost })
 }
 
-/// Signals the supervisor of a cancelled attempt once more, because it may have been stopped since. Returns whether it still lives.
+/// Signals the supervisor of a cancelled attempt again, because it may have been stopped since. Returns
+/// whether it still lives.
 #[must_use]
 pub fn remind(dir: &AttemptDir) -> bool {
     is_wanted(dir) && started(dir).is_some_and(|started| signal_supervisor(dir, &started).unwrap_or(false))
@@ -79,7 +83,7 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// The record of the start; none if there is none that can be read.
+/// The record of the start. `None` if it is missing or unreadable.
 #[must_use]
 pub fn started(dir: &AttemptDir) -> Option<Started> {
     read_started(dir).ok().flatten()
@@ -103,8 +107,8 @@ pub(crate) fn supervisor_lives(dir: &AttemptDir) -> bool {
     supervisor.is_some_and(|process| !process.is_over())
 }
 
-/// Signals the supervisor; false if it does not live. Its start is compared, so that a process that has its id now is
-/// safe; the lock is looked at, because another boot has other starts.
+/// Signals the supervisor. Returns false if it does not live. The start time is compared, because another
+/// process may have its id now. The lock is checked, because start times of another boot mean nothing.
 fn signal_supervisor(dir: &AttemptDir, started: &Started) -> io::Result<bool> {
     let Some(supervisor) = still_there(started) else { return Ok(false) };
     if !dir::is_held(dir)? {
@@ -112,7 +116,7 @@ fn signal_supervisor(dir: &AttemptDir, started: &Started) -> io::Result<bool> {
     }
     match processes::signal(&supervisor, Signal::TERM)? {
         Sent::Delivered => {
-            // Nothing to a process that is not stopped.
+            // CONT has no effect on a process that is not stopped.
             processes::signal(&supervisor, Signal::CONT)?;
             Ok(true)
         }

@@ -1,6 +1,6 @@
-//! Starting a supervisor: the engine's side of the hand-over.
+//! Starts a supervisor: the engine's side of the hand-over.
 //!
-//! Gives the lock away and forgets it. Does not wait for anything that the supervisor does with its order.
+//! Passes the lock on and does not keep it. Does not wait for the supervisor to carry out its order.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Write as _};
@@ -18,17 +18,17 @@ use crate::disk::plain;
 /// How to start this program again as a supervisor.
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    /// The program; it must call [`crate::run_supervisor`] when it gets `args`.
+    /// The program. It must call [`crate::run_supervisor`] when it gets `args`.
     pub exe: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// What makes a supervisor without starting a program. Its copies must call [`crate::run_supervisor`]. Without one, and when it is
-    /// gone, the program is started.
+    /// Forks supervisors without starting a program. Its copies must call [`crate::run_supervisor`]. If there
+    /// is none, or it has ended, the program is started.
     pub zygote: Option<Arc<Zygote>>,
 }
 
 impl Launcher {
-    /// This very program; on Linux even if its file has been replaced or removed since it was started.
+    /// This program itself; on Linux even if its file has been replaced or removed since it was started.
     pub fn own(args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let exe = if cfg!(target_os = "linux") {
             PathBuf::from("/proc/self/exe")
@@ -38,19 +38,21 @@ impl Launcher {
         Self { exe, args: args.into_iter().map(Into::into).collect(), zygote: None }
     }
 
-    /// Lets this zygote make the supervisors.
+    /// Uses this zygote to make the supervisors.
     #[must_use]
     pub fn with_zygote(mut self, zygote: Option<Arc<Zygote>>) -> Self {
         self.zygote = zygote;
         self
     }
 
-    /// Starts a supervisor for `spec` in `dir`, which exists; returns once it has been sent the whole order.
+    /// Starts a supervisor for `spec` in `dir`, which exists. Returns once the whole order has been sent to
+    /// it.
     ///
-    /// The lock goes to the supervisor: the caller's copy is closed in any case, and the lock is free again when the
-    /// supervisor is gone. After an error nothing was run, and the lock can be taken again. After success the
-    /// supervisor may still go without having started anything (killed at once, a full disk): then it is
-    /// [`crate::Probe::NotStarted`] again, and `supervisor.log` may say why; do not repeat it without limit.
+    /// The lock goes to the supervisor: the caller's copy is closed in any case, and the lock is free again
+    /// when the supervisor has ended. After an error nothing was run, and the lock can be taken again. After
+    /// success the supervisor may still end without having started anything (it was killed at once, or the
+    /// disk is full). Then [`crate::Probe::NotStarted`] is returned again, and `supervisor.log` may say why.
+    /// Do not repeat it without limit.
     ///
     /// # Errors
     /// [`SpawnError`]: what failed.
@@ -69,12 +71,13 @@ impl Launcher {
         }
     }
 
-    /// A supervisor that waits for its order at the other end of the pipe.
+    /// Starts a supervisor that waits for its order at the other end of the pipe.
     fn start(&self, log: &File, lock: File) -> io::Result<(Supervisor, PipeWriter)> {
         if let Some(zygote) = &self.zygote {
             let (reader, writer) = io::pipe()?;
-            // If there is none, for whatever reason, the program is started: its report says what keeps the system from it. A copy
-            // that was made nevertheless has the same lock, reads an empty order when `writer` is closed here, and does nothing.
+            // If the fork fails for any reason, the program is started: its error says what the system
+            // refuses. A copy that was made nevertheless has the same lock, reads an empty order when
+            // `writer` is closed here, and does nothing.
             if let Ok(forked) = zygote.fork(OwnedFd::from(reader), lock.as_fd(), log.as_fd()) {
                 return Ok((Supervisor { process: Process::Forked(forked) }, writer));
             }
@@ -85,7 +88,7 @@ impl Launcher {
     }
 
     fn execute(&self, order: PipeReader, log: File, lock: File) -> io::Result<Child> {
-        // The command owns our copies of the lock and the log; it is dropped here, and they with it.
+        // The `Command` owns our copies of the lock and the log. It is dropped here, and closes them.
         Command::new(&self.exe)
             .args(&self.args)
             .stdin(Stdio::from(order))
@@ -123,7 +126,8 @@ impl Supervisor {
         }
     }
 
-    /// Blocks until the supervisor is over, and reaps it if it is a child. What came out of it is for [`crate::probe`] to say.
+    /// Blocks until the supervisor has ended, and reaps it if it is a child. Use [`crate::probe`] to find out
+    /// how the attempt ended.
     ///
     /// # Errors
     /// It is not, or no longer, a child of this process.
@@ -134,9 +138,9 @@ impl Supervisor {
         }
     }
 
-    /// A supervisor that did not read its order to the end runs nothing; see that it is gone.
+    /// Ends a supervisor that did not read its whole order. It has run nothing.
     fn give_up(mut self, source: io::Error) -> SpawnError {
-        // Both fail only if it is gone already.
+        // Both calls fail only if the supervisor has ended already.
         let _ = match &mut self.process {
             Process::Child(child) => child.kill(),
             Process::Forked(forked) => forked.kill(),

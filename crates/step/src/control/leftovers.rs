@@ -1,7 +1,8 @@
-//! Ending what still lives of an attempt whose supervisor is gone.
+//! Ends the processes of an attempt whose supervisor is gone.
 //!
-//! Such processes have been handed to the system's first process; all that ties them to the attempt is what stands in
-//! their environment. One that has cleared it cannot be found any more: only a live supervisor ends those.
+//! Such processes have become children of the system's first process; only their environment ties them to the
+//! attempt. A process that has cleared its environment can no longer be found: only a live supervisor ends
+//! it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,19 +13,20 @@ use rustix::process::{Signal, getpid};
 
 use crate::attempt::processes::{self, Marks, Sent};
 
-/// How long to wait before looking whether the killed are gone.
+/// Pause before the check whether the killed processes are gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// Looks without a find that make sure: a process in the middle of `exec` or `fork` can be missed by one.
+/// Number of checks in a row that must find no process. A single one can miss a process that is in the middle
+/// of `exec` or `fork`.
 const CLEAN_LOOKS: u32 = 2;
 
-/// Kills every process, this one aside, with `ENVOI_ATTEMPT=<attempt>` and `ENVOI_RUN_BASE=<run_base>` in its
-/// environment, until there is none. Returns how many there were.
+/// Kills every process except this one that has `ENVOI_ATTEMPT=<attempt>` and `ENVOI_RUN_BASE=<run_base>` in
+/// its environment, until there is none. Returns how many there were.
 ///
-/// Blocks until they are gone. Processes that this user may not look into or signal are left.
+/// Blocks until they are gone. Processes that this user may not read or signal are left.
 ///
 /// # Errors
-/// The processes cannot be listed, or one not be signalled for another reason than rights.
+/// The processes cannot be listed, or signalling one fails for another reason than permissions.
 pub fn end_leftovers(attempt: &str, run_base: &Path) -> io::Result<u32> {
     let marks = Marks::new(attempt, run_base);
     let mut ended = BTreeSet::<(i32, u64)>::new();
@@ -33,7 +35,7 @@ pub fn end_leftovers(attempt: &str, run_base: &Path) -> io::Result<u32> {
     while clean < CLEAN_LOOKS {
         let mut found = processes::marked(getpid(), &marks)?;
         found.retain(|process| !refused.contains(&process.key()));
-        // One that is dying has no environment any more, and is there for a moment yet.
+        // A dying process no longer has an environment, but still exists for a moment.
         let all_gone = ended.iter().all(|(id, since)| {
             processes::now(*id).is_none_or(|process| process.is_over() || process.key() != (*id, *since))
         });

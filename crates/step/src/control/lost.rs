@@ -1,4 +1,4 @@
-//! What a lost attempt left unmasked: its supervisor masks that at the end, and was killed before.
+//! Masks the files of a lost attempt: its supervisor would mask them at the end, and was killed before.
 
 use crate::{
     attempt::dir::AttemptDir,
@@ -12,14 +12,14 @@ use crate::{
 };
 use std::io;
 
-/// Masks what the command of a lost attempt wrote into the attempt's own folder, and removes what is no regular file. To be
-/// called after [`crate::end_leftovers`], when no process of the attempt writes there any more. Values under
-/// [`crate::MIN_SECRET_BYTES`] stay.
+/// Masks what the command of a lost attempt wrote into the attempt's own folder, and removes everything that
+/// is not a regular file. Call it after [`crate::end_leftovers`], when no process of the attempt writes there
+/// any more. Values under [`crate::MIN_SECRET_BYTES`] are not masked.
 ///
-/// What has changed in the run's folder since the attempt began is masked as well. So much was to be kept of a stream as
-/// `stream_cap_bytes` says.
+/// Also masks the files of the run's folder that have changed since the attempt began. `stream_cap_bytes` is
+/// how much of a stream was to be kept.
 ///
-/// Returns also what is left to the engine: see [`MaskedLost`].
+/// Returns what the engine still has to do: see [`MaskedLost`].
 pub fn mask_lost(dir: &AttemptDir, secrets: &[String], stream_cap_bytes: u64) -> MaskedLost {
     let secrets = Secrets::new(secrets);
     let began = read_started(dir).ok().flatten().map_or(0, |started| started.started_at_ms);
@@ -29,17 +29,19 @@ pub fn mask_lost(dir: &AttemptDir, secrets: &[String], stream_cap_bytes: u64) ->
     MaskedLost { notes, closed_with_secret: looked.closed }
 }
 
-/// What became of what a lost attempt left.
+/// The result of [`mask_lost`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct MaskedLost {
-    /// What a person should know, a sentence each: what was removed, cut, or masked in a file that is not the command's.
+    /// Warnings for a person, a sentence each: what was removed, cut, or masked in a file that is not the
+    /// command's.
     pub notes: Vec<String>,
-    /// As [`crate::Exit::closed_with_secret`].
+    /// Like [`crate::Exit::closed_with_secret`].
     pub closed_with_secret: Vec<String>,
 }
 
-/// Removes what the command of a lost attempt wrote into the attempt's own folder, where the secrets that may stand in it are
-/// not at hand. To be called when [`mask_lost`] may be. Returns the names of what was removed.
+/// Removes what the command of a lost attempt wrote into the attempt's own folder, for the case that the
+/// secrets are not available. Call it at the same point as [`mask_lost`]. Returns the names of the removed
+/// files.
 ///
 /// # Errors
 /// Something cannot be removed.

@@ -1,12 +1,16 @@
-//! Who works in a workspace, as all stores of a user can see it: a shared lock on a file whose name is the folder's inode.
+//! Which processes work in a workspace, visible to all stores of a user: a shared lock on a file that is
+//! named for the folder's inode.
 //!
-//! An engine holds it for each of its runs that is at work, and a supervisor as long as its attempt lives. Runs of one store know of
-//! each other by their journal; the lock is for runs of different stores in one folder. It is gone with the processes that hold it.
-//! A process that enters tries to lock the file alone first, which succeeds only if no other process is there. Folders above and below are
-//! not looked at. The folder itself is not locked: a command may do that, and would wait for its own supervisor.
+//! An engine holds the lock for each of its runs that is at work, and a supervisor as long as its attempt
+//! lives. Runs of one store know of each other by their journal; the lock is for runs of different stores in
+//! one folder. The lock ends with the processes that hold it. A process that enters first tries to take the
+//! lock exclusively, which succeeds only if no other process is there. Folders above and below are not
+//! checked. The folder itself is not locked: a command may lock it, and would then wait for its own
+//! supervisor.
 //!
-//! The last process that leaves a workspace removes the file, while it has it locked alone. So a process that has locked a file looks whether
-//! the file still has its name, and else takes the new one. Files that killed processes have left are swept by the next engine.
+//! The last process that leaves a workspace removes the file, while it holds it exclusively. So a process
+//! that has taken the lock checks whether the file still has its name; if not, it starts again with the new
+//! file. Files that killed processes have left are removed by the next engine.
 
 use rustix::{
     fs::{AtFlags, FlockOperation, Mode, OFlags, flock, open, openat, unlinkat},
@@ -24,38 +28,39 @@ use std::{
     time::Duration,
 };
 
-/// A process that was just forked has the locks of its parent for a moment.
+/// A process that was just forked holds the locks of its parent for a moment, so a failed lock is tried
+/// again.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The most files that one sweep looks at.
+/// The most files that one sweep checks.
 const MOST_SWEPT: usize = 100;
 
-/// A process is at work in a workspace as long as this value lives.
+/// Shows that a process works in a workspace, as long as this value lives.
 #[derive(Debug)]
 pub struct Presence {
     _lock: Lock,
 }
 
-/// What was found in a workspace.
+/// The result of [`Presence::enter`].
 #[derive(Debug)]
 pub enum Entrance {
-    /// No process, or processes of the same store alone.
+    /// There is no other process, or only processes of the same store.
     Entered(Presence),
-    /// A process of another store.
+    /// A process of another store works there.
     Occupied {
-        /// Its id, if it is known.
+        /// The id of that process, if it is known.
         pid: Option<u32>,
     },
 }
 
 impl Presence {
-    /// Works in `workspace`, whichever others are there.
+    /// Registers a presence in `workspace`, whatever other processes work there.
     ///
     /// # Errors
     /// The folder cannot be opened or locked.
     pub fn join(workspace: &Path) -> io::Result<Self> {
-        // Another process has it alone only for the moment in which it enters or leaves.
+        // Another process holds the lock exclusively only for the moment in which it enters or leaves.
         for _ in 1..TRIES {
             match Self::try_join(workspace)? {
                 Some(presence) => return Ok(presence),
@@ -65,7 +70,7 @@ impl Presence {
         Self::try_join(workspace)?.ok_or_else(|| Errno::WOULDBLOCK.into())
     }
 
-    /// `None`: another process has the lock alone, or has just removed it.
+    /// `None`: another process holds the lock exclusively, or has just removed the file.
     fn try_join(workspace: &Path) -> io::Result<Option<Self>> {
         let lock = lock_of(workspace)?;
         match flock(&lock.file, FlockOperation::NonBlockingLockShared) {
@@ -75,7 +80,7 @@ impl Presence {
         }
     }
 
-    /// Removes some of the files that no process holds: those of killed processes.
+    /// Removes some of the files that no process holds: killed processes leave them.
     pub fn sweep() {
         let Ok(folder) = folder() else { return };
         for entry in fs::read_dir(folder_of_locks()).into_iter().flatten().flatten().take(MOST_SWEPT) {
@@ -87,16 +92,17 @@ impl Presence {
         }
     }
 
-    /// Works in `workspace`, unless a process is there that does not belong to the store in the folder `store`.
+    /// Registers a presence in `workspace`, unless a process works there that does not belong to the store in
+    /// the folder `store`.
     ///
     /// # Errors
-    /// The folder cannot be opened or locked: who is there is not known.
+    /// The folder cannot be opened or locked, so it is not known which processes work there.
     pub fn enter(workspace: &Path, store: &Path) -> io::Result<Entrance> {
         let mut tries = 0;
         loop {
             let lock = lock_of(workspace)?;
             match flock(&lock.file, FlockOperation::NonBlockingLockExclusive) {
-                // In between the lock is free, and another process may have entered.
+                // The lock is free for a moment between the two calls, and another process may have entered.
                 Ok(()) => match flock(&lock.file, FlockOperation::NonBlockingLockShared) {
                     Ok(()) if lock.has_name()? => return Ok(Entrance::Entered(Self { _lock: lock })),
                     Ok(()) | Err(Errno::WOULDBLOCK) => {}
@@ -119,10 +125,11 @@ impl Presence {
     }
 }
 
-/// The first folder, of `folder` and all below it, in which a process of another store is at work. No link is followed.
+/// The first folder, `folder` itself or one below it, in which a process of another store works. Links are
+/// not followed.
 ///
 /// # Errors
-/// The locks of the workspaces cannot be looked at.
+/// The locks of the workspaces cannot be read.
 pub fn occupied_below(folder: &Path, store: &Path) -> io::Result<Option<PathBuf>> {
     let names = match fs::read_dir(folder_of_locks()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -131,7 +138,7 @@ pub fn occupied_below(folder: &Path, store: &Path) -> io::Result<Option<PathBuf>
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let found = match fs::metadata(&folder) {
-            // It is gone by now, or no process can work there.
+            // The folder no longer exists, or no process can work there.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
             {
@@ -154,11 +161,11 @@ pub fn occupied_below(folder: &Path, store: &Path) -> io::Result<Option<PathBuf>
     Ok(None)
 }
 
-/// Whether another supervisor is at work in `workspace`, of whatever store. Where that cannot be seen, none is.
+/// Whether another supervisor, of any store, works in `workspace`. `false` if that cannot be read.
 pub(crate) fn is_beside_others(workspace: &Path) -> bool {
     let Ok(inode) = lock_of(workspace).and_then(|lock| Ok(lock.file.metadata()?.ino())) else { return false };
     let own = arguments("self");
-    // An engine holds the lock too, with other arguments.
+    // An engine holds the lock too, but has other arguments.
     let is_supervisor = |pid: &u32| *pid != std::process::id() && arguments(&pid.to_string()) == own;
     holders(&fs::read_to_string("/proc/locks").unwrap_or_default(), inode).iter().any(is_supervisor)
 }
@@ -173,13 +180,13 @@ fn arguments(process: &str) -> Option<Vec<u8>> {
 #[derive(Debug)]
 struct Lock {
     file: File,
-    /// Locked too, so that programs which tidy up temporary folders leave it alone.
+    /// Locked too, so that programs which clean temporary folders do not remove it.
     folder: File,
     name: OsString,
 }
 
 impl Lock {
-    /// Whether the file is still the one at this path. The process that removed it was its only holder.
+    /// Whether the file still has its path. Only a process that was its sole holder removes it.
     fn has_name(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() > 0)
     }
@@ -189,13 +196,13 @@ impl Drop for Lock {
     fn drop(&mut self) {
         let is_alone = flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok();
         if is_alone && self.has_name().unwrap_or(false) {
-            // What stays is swept at another time.
+            // A file that cannot be removed is left to a later sweep.
             unlinkat(&self.folder, &self.name, AtFlags::empty()).ok();
         }
     }
 }
 
-/// Where the files of a user lie. It must be one place whatever the environment is.
+/// The folder of a user's lock files. It must not depend on the environment.
 fn folder_of_locks() -> PathBuf {
     PathBuf::from(format!("/tmp/.envoi-{}", geteuid().as_raw()))
 }
@@ -209,7 +216,7 @@ fn lock_of(workspace: &Path) -> io::Result<Lock> {
     Ok(Lock { file, folder, name })
 }
 
-/// The folder of the locks, locked.
+/// Opens and locks the folder of the lock files.
 fn folder() -> io::Result<File> {
     let path = folder_of_locks();
     match fs::DirBuilder::new().mode(0o700).create(&path) {
@@ -227,18 +234,18 @@ fn folder() -> io::Result<File> {
     Ok(folder)
 }
 
-/// The name of the file of a workspace.
+/// The name of the lock file of a workspace.
 fn name_of(workspace: &fs::Metadata) -> OsString {
     format!("{:x}-{:x}", workspace.dev(), workspace.ino()).into()
 }
 
-/// Who holds a lock.
+/// Which processes hold a lock.
 enum Others {
-    /// Processes of this store alone.
+    /// Only processes of this store.
     OfStore,
-    /// At least this one of another store.
+    /// At least this process of another store.
     Foreign(u32),
-    /// Processes that cannot be seen from here, such as those of a container.
+    /// Processes that are not visible from here, such as those of a container.
     Unknown,
 }
 
@@ -254,11 +261,11 @@ fn others(lock: &File, store: &Path) -> Others {
     }
 }
 
-/// The processes that hold a whole-file lock on this inode, by the kernel's list. Its numbers of devices are not those that files show on
-/// every file system, and are not compared.
+/// The processes that hold a whole-file lock on this inode, from `/proc/locks`. Its device numbers differ
+/// from those of `stat` on some file systems, so they are not compared.
 fn holders(list: &str, inode: u64) -> Vec<u32> {
     let holder = |line: &str| {
-        // `1: FLOCK  ADVISORY  READ 4242 08:01:131076 0 EOF`; one that waits has `->` after the number.
+        // `1: FLOCK  ADVISORY  READ 4242 08:01:131076 0 EOF`; a waiting process has `->` after the number.
         let mut words = line.split_whitespace().skip(1);
         let kind = words.next()?;
         let pid = words.nth(2)?;
@@ -269,7 +276,8 @@ fn holders(list: &str, inode: u64) -> Vec<u32> {
     list.lines().filter_map(holder).collect()
 }
 
-/// Whether a process is an engine or a supervisor of this store: it has files of the store open, or is this one.
+/// Whether a process is an engine or a supervisor of this store: it has files of the store open, or is this
+/// process.
 fn is_of_store(pid: u32, store: &Path) -> bool {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
@@ -281,7 +289,7 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    /// Another process that is in the workspace and has this file open.
+    /// Another process that works in the workspace and has this file open.
     struct Other(Child);
 
     impl Other {
@@ -348,7 +356,7 @@ mod tests {
         let path = file_of(workspace.path());
         let come_and_go = || {
             for _ in 0..200 {
-                // Others have it alone for a moment each.
+                // Other threads hold it exclusively for a moment each.
                 let Ok(presence) = Presence::join(workspace.path()) else { continue };
                 let found = fs::metadata(&path).unwrap();
                 assert_eq!(presence._lock.file.metadata().unwrap().ino(), found.ino());

@@ -1,6 +1,6 @@
-//! What became of an attempt, by the files in its folder.
+//! Finds out from the files in an attempt's folder how the attempt ended.
 //!
-//! Reads, and decides nothing: what to do about a lost attempt is a policy of the flow.
+//! Reads, and decides nothing: the flow decides what to do about a lost attempt.
 
 use std::fs;
 use std::io;
@@ -17,34 +17,35 @@ use crate::output::stream;
 use crate::output::text::TextTail;
 use crate::workspace::before::Before;
 
-/// How much of the output is evidence.
+/// How much of the output is shown as evidence.
 const OUTPUT_TAIL_BYTES: u64 = 4 * 1024;
 
-/// So much of the files of a workspace takes a moment, and is read also for a run that is cancelled.
+/// Reading this much of a workspace takes a moment, so it is read even if a cancel is requested.
 const READ_BEFORE_A_CANCEL_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The state of an attempt.
 #[derive(Debug)]
 pub enum Probe {
-    /// Its lock is held. Wait ([`crate::wait_until_free`]) and look again, more than once if need be: a process that an
-    /// engine has just forked for something else can hold the lock for a moment too.
+    /// Its lock is held. Wait ([`crate::wait_until_free`]) and probe again, more than once if necessary: a
+    /// process that an engine has just forked for another purpose can hold the lock for a moment too.
     Running,
-    /// It is over, and every file that it hands over can be taken.
+    /// It has ended, and every file that it hands over can be read.
     Settled(Box<Exit>),
-    /// Nothing was ever started. The lock is for spawning it now.
+    /// Nothing was ever started. Use the lock to start it now.
     NotStarted(LockFile),
-    /// Something may have run, and its end is not known. [`evidence`] reads what can be shown about it, which may take long.
+    /// A command may have run, and its end is not known. [`evidence`] reads what can be shown about it, which
+    /// may take long.
     Lost(Doubt),
 }
 
-/// What a person can be shown about a lost attempt.
+/// The known facts about a lost attempt, for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// Why it is not known.
+    /// Why the end is not known.
     pub doubt: Doubt,
     /// When the supervisor announced the start, Unix time in milliseconds.
     pub started_at_ms: Option<u64>,
-    /// From then to the last output, in milliseconds: it ran at least so long.
+    /// From then to the last output, in milliseconds: a lower bound of how long it ran.
     pub ran_ms: Option<u64>,
     /// The end of stdout, or of stderr if there is no stdout: masked, at most 4 KiB.
     pub output_tail: String,
@@ -56,14 +57,14 @@ pub struct Evidence {
     pub files_changed: Result<Vec<FileChange>, Unseen>,
     /// The snapshot of the workspace before the command, if one was taken.
     pub snapshot_before: Option<Snapshot>,
-    /// The files were set back before that, or were to be.
+    /// Set if the files were restored before that snapshot, or should have been.
     pub set_back: Option<SetBack>,
-    /// What files of a result of the cache have displaced that has not come in the end.
+    /// The files that a cached result has displaced, if its restore did not complete.
     pub displaced: Displaced,
 }
 
 impl Evidence {
-    /// Of an attempt whose folder is gone.
+    /// For an attempt whose folder is gone.
     fn none(doubt: Doubt) -> Self {
         let [output_tail, supervisor_output] = [String::new(), String::new()];
         Self {
@@ -81,10 +82,10 @@ impl Evidence {
     }
 }
 
-/// Why it is not known which files an attempt has changed.
+/// Why the files that an attempt has changed are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unseen {
-    /// They, or the record of what they were, cannot be read.
+    /// The files, or the record of their earlier state, cannot be read.
     Unreadable,
     /// A cancel was requested while they were read.
     Cancelled,
@@ -93,68 +94,70 @@ pub enum Unseen {
 /// Why the end of an attempt is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doubt {
-    /// It was started, and its supervisor went without a last word.
+    /// It was started, and its supervisor ended without writing `exit.json`.
     SupervisorGone,
-    /// The machine was started again, and may have lost what was written.
+    /// The machine was booted again, and may have lost written data.
     Rebooted,
-    /// `exit.json` is there and cannot be read as one of this attempt.
+    /// `exit.json` exists, and is not a valid record of this attempt.
     Damaged,
-    /// Another start of the attempt was given to a supervisor, in a journal that is not there any more.
+    /// Another start of the attempt was given to a supervisor. The journal that announced it no longer
+    /// exists.
     OtherStart,
-    /// Its folder, or the lock in it, was removed: nothing there shows what became of it.
+    /// Its folder, or the lock in it, was removed, so there are no records.
     FolderGone,
     /// Something in its folder cannot be used.
     Unusable {
-        /// What and why, for a person.
+        /// The file or folder, and the reason, for a person.
         reason: String,
     },
-    /// `exit.json` names a file that is not there as it says.
+    /// A file that `exit.json` names is missing or differs from its record.
     FileDiffers {
         /// The file, relative to the attempt's folder.
         path: String,
     },
 }
 
-/// The folder could not be looked at.
+/// The folder could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot look at the attempt in {dir:?}: {source}")]
 pub struct ProbeError {
     /// The folder.
     pub dir: std::path::PathBuf,
-    /// What the system says.
+    /// The error of the system.
     pub source: io::Error,
 }
 
-/// One announcement of an attempt. A backup can bring back a journal in which the attempt was not announced yet: then what its
-/// folder holds is of another start.
+/// One announcement of an attempt. A backup can restore a journal from before the announcement; then the
+/// folder of the attempt belongs to another start.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
-    /// Differs for every announcement.
+    /// Unique for every announcement.
     pub id: &'a str,
-    /// The boot in which it was decided.
+    /// The boot in which the start was decided.
     pub boot_id: &'a str,
 }
 
-/// Whether a supervisor may have been given this start before. The attempt's folder cannot say it: it may have been
-/// removed.
+/// Whether a supervisor may have been given this start before. The attempt's folder cannot show it, because
+/// the folder may have been removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Given {
-    /// Certainly not: a folder that is missing has never been made, and what one holds is of another start.
+    /// Certainly not. A missing folder was never made, and the content of an existing one belongs to another
+    /// start.
     Never,
-    /// It may have: a folder that is missing has been removed, and its command may live on.
+    /// It may have. A missing folder was removed, and its command may still run.
     Maybe,
 }
 
-/// Says what became of an attempt.
+/// Finds out how an attempt ended.
 ///
-/// Makes the folder if it is missing and no supervisor has the attempt yet; moves one away that is of another start
-/// ([`REPLACED`]), once nothing of that lives. The lock is taken for the length of the call, and
-/// returned with [`Probe::NotStarted`]. What a lost attempt's command itself wrote to `report.json` and `output` is as the
-/// command wrote it: masking is part of settling.
+/// Makes the folder if it is missing and no supervisor has the attempt yet. Moves the folder of another start
+/// away ([`REPLACED`]), once nothing of that start lives. The lock is taken during the call, and returned
+/// with [`Probe::NotStarted`]. `report.json` and `output` of a lost attempt are as the command wrote them:
+/// masking is part of settling.
 ///
 /// # Errors
-/// The folder cannot be read or its lock not be taken. A record that is missing, damaged or no regular file is not an error
-/// but [`Probe::Lost`].
+/// The folder cannot be read, or its lock cannot be taken. A record that is missing, damaged or not a regular
+/// file is not an error but [`Probe::Lost`].
 pub fn probe(
     dir: &AttemptDir,
     given: Given,
@@ -166,25 +169,26 @@ pub fn probe(
 }
 
 impl ProbeError {
-    /// Whether the machine is the reason, so that another look may go well.
+    /// Whether the machine is the reason, so that a later probe may succeed.
     #[must_use]
     pub fn is_of_machine(&self) -> bool {
         plain::is_of_machine(&self.source)
     }
 }
 
-/// What the records are compared with.
+/// The values that the records are compared with.
 #[derive(Clone, Copy)]
 struct Expected<'a> {
     start: Start<'a>,
     current_boot: &'a str,
 }
 
-/// Where the folders of attempts go that are of another start, in the run's folder. No flow has this name.
+/// Name of the folder, in the run's folder, for folders of other starts that were moved away. No flow has
+/// this name.
 const REPLACED: &str = "_replaced";
 
-/// Moves the folder of another start away, and makes an empty one. The lock of that folder is held meanwhile, so that no other
-/// engine begins anything in it.
+/// Moves the folder of another start away, and makes an empty one. The lock of that folder is held meanwhile,
+/// so that no other engine starts anything in it.
 fn move_away(dir: &AttemptDir) -> io::Result<()> {
     let outside = || io::Error::from(io::ErrorKind::InvalidInput);
     let (name, base) = dir.path().file_name().zip(dir.path().ancestors().nth(2)).ok_or_else(outside)?;
@@ -206,14 +210,14 @@ fn move_away(dir: &AttemptDir) -> io::Result<()> {
     dir.create()
 }
 
-/// Whose records a folder holds.
+/// The start that the records of a folder belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Records {
     None,
-    /// Of the start that is looked for: another engine has come to it first.
+    /// The expected start: another engine has carried it out first.
     Own,
     OfOther,
-    /// They do not say it: an older supervisor wrote them, or a command.
+    /// Not known: an older supervisor or a command wrote them.
     Unknown,
 }
 
@@ -243,14 +247,15 @@ fn look(dir: &AttemptDir, given: Given, expected: Expected<'_>) -> io::Result<Pr
     let lock = match taken {
         Ok(Some(lock)) => lock,
         Ok(None) => return held(dir, expected),
-        // Without its lock it is not known whether the attempt lives. It must not be made anew: that would say that it does not.
+        // Without its lock it is not known whether the attempt lives. The lock must not be made again,
+        // because a new lock would be free.
         Err(error) if given == Given::Maybe && !plain::is_of_machine(&error) => {
             return without_lock(dir, expected);
         }
         Err(error) => return Err(error),
     };
     if !dir::is_lock_of(dir, &lock) {
-        // The folder was moved away since: the caller looks again.
+        // The folder was moved away meanwhile: the caller probes again.
         return Ok(Probe::Running);
     }
     if given == Given::Never {
@@ -276,8 +281,8 @@ fn look(dir: &AttemptDir, given: Given, expected: Expected<'_>) -> io::Result<Pr
     }
 }
 
-/// The lock is held: by the supervisor, unless its last word stands and it is gone. Any process can lock a file that it can
-/// open, and does not keep an attempt from being over by that.
+/// The lock is held by the supervisor, unless `exit.json` exists and the supervisor is gone. Any process can
+/// lock a file that it can open; that does not keep the attempt from being settled.
 fn held(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Probe> {
     if !supervisor_lives(dir)
         && let Some(Ok(exit)) = read_exit(dir, expected)?
@@ -291,7 +296,7 @@ fn without_lock(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Probe> {
     Ok(read_records(dir, expected)?.unwrap_or(Probe::Lost(Doubt::FolderGone)))
 }
 
-/// What the folder says while no other process may write there; none if nothing was started.
+/// The result from the records, while no other process may write them. `None` if nothing was started.
 fn read_records(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Option<Probe>> {
     let doubt = match read_exit(dir, expected)? {
         Some(Ok(exit)) => return Ok(Some(Probe::Settled(Box::new(exit)))),
@@ -303,7 +308,7 @@ fn read_records(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Option<P
     Ok(Some(Probe::Lost(doubt)))
 }
 
-/// The record of the end, or why it cannot be believed; none if there is none. Errors are the machine's.
+/// The record of the end, or why it is not accepted. `None` if there is none. Errors are the machine's.
 fn read_exit(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Option<Result<Exit, Doubt>>> {
     let read = plain::open(&dir.exit()).and_then(|file| plain::read_all(file, LARGEST_RECORD_BYTES));
     match read {
@@ -314,8 +319,8 @@ fn read_exit(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Option<Resu
     }
 }
 
-/// The record, if it can be believed. What this boot wrote is whole; what an earlier one wrote may not have reached the
-/// disk in full, so every file is compared.
+/// The record, if it is acceptable. A file that this boot wrote is complete. A file of an earlier boot may
+/// not have reached the disk in full, so every such file is compared.
 fn acceptable(dir: &AttemptDir, bytes: &[u8], expected: Expected<'_>) -> io::Result<Result<Exit, Doubt>> {
     let Ok(exit) = serde_json::from_slice::<Exit>(bytes) else { return Ok(Err(Doubt::Damaged)) };
     let attempt = dir.path().file_name().and_then(|name| name.to_str());
@@ -336,7 +341,8 @@ fn acceptable(dir: &AttemptDir, bytes: &[u8], expected: Expected<'_>) -> io::Res
     Ok(Ok(exit))
 }
 
-/// Whether a file is what the record says. One of another length is not read. The file of a stream into which nothing came may be missing.
+/// Whether a file matches its record. A file of another length is not read. The file of an empty stream may
+/// be missing.
 fn stands(dir: &AttemptDir, expected: &FileRef) -> io::Result<bool> {
     let measured = plain::open_below(dir.path(), expected.path.as_ref()).and_then(|mut file| {
         let same_length = file.metadata()?.len() == expected.bytes;
@@ -354,9 +360,9 @@ fn is_of_empty_stream(file: &FileRef) -> bool {
     file.bytes == 0 && ["stdout", "stderr"].contains(&file.path.as_str())
 }
 
-/// Gathers what can be shown about a lost attempt, as it is now: whatever cannot be read is left out.
+/// Collects what can be shown about a lost attempt at this moment. Leaves out what cannot be read.
 ///
-/// Look again after [`crate::end_leftovers`], which may have ended something that still changed files.
+/// Call it again after [`crate::end_leftovers`], which may have ended a process that still changed files.
 pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     if !dir.is_real() {
         return Evidence::none(doubt);
@@ -365,7 +371,7 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     let ran_ms = started_at_ms.zip(last_output_ms(dir)).map(|(from, to)| to.saturating_sub(from));
     let (files_changed, snapshot_before, set_back) = match Before::read(dir) {
         Ok(before) => (files_changed(dir, &before), before.snapshot, before.set_back),
-        // It is written before the command begins.
+        // This file is written before the command starts, so without it no file was changed.
         Err(error) if plain::is_missing(&error) => (Ok(Vec::new()), None, None),
         Err(_) => (Err(Unseen::Unreadable), None, None),
     };
@@ -384,7 +390,7 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     }
 }
 
-/// Reads the files of the workspace, which may be large: a cancelled run does not wait for the end of that.
+/// Reads the files of the workspace, which may be large. Stops when a cancel is requested.
 fn files_changed(dir: &AttemptDir, before: &Before) -> Result<Vec<FileChange>, Unseen> {
     let mut is_stopped = false;
     let mut read_bytes = 0_u64;
@@ -397,12 +403,12 @@ fn files_changed(dir: &AttemptDir, before: &Before) -> Result<Vec<FileChange>, U
     if is_stopped { Err(Unseen::Cancelled) } else { changes.map_err(|_| Unseen::Unreadable) }
 }
 
-/// How the files were set back before an attempt, as far as its folder says.
+/// How the files were restored before an attempt, according to its folder.
 pub fn set_back(dir: &AttemptDir) -> Option<SetBack> {
     if dir.is_real() { Before::read(dir).ok()?.set_back } else { None }
 }
 
-/// What files of a result of the cache have displaced, as far as its folder says.
+/// The files that a cached result has displaced, according to the attempt's folder.
 pub fn displaced(dir: &AttemptDir) -> Displaced {
     if !dir.is_real() {
         return Displaced::default();
@@ -429,7 +435,7 @@ fn last_output_ms(dir: &AttemptDir) -> Option<u64> {
     [dir.stdout(), dir.stderr()].into_iter().filter_map(changed).max()
 }
 
-/// Milliseconds since 1970.
+/// Milliseconds since 1970. `None` if the time is earlier.
 pub(crate) fn unix_ms(time: SystemTime) -> Option<u64> {
     u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
 }

@@ -1,8 +1,8 @@
-//! Folders and files that a command has closed to their own owner (`chmod 0500`, `0000`): opened for as long as they are looked
-//! through.
+//! Opens folders and files that a command has closed to their own owner (`chmod 0500`, `0000`), for as long
+//! as they are read.
 //!
-//! An administrator is kept out by no permission; an ordinary user is, although nothing but a change of mode is in the way. No link is
-//! followed. What belongs to another user stays closed, and is an error.
+//! Permissions do not stop an administrator. They stop an ordinary user, although only a change of mode is
+//! needed. Links are not followed. Files of another user stay closed, and are an error.
 
 use rustix::fs::{Mode, OFlags, open};
 use std::{
@@ -15,15 +15,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the owner needs to look through a folder, and to put other files in the place of those in it.
+/// The mode bits that the owner needs to list a folder, and to replace files in it.
 const OF_FOLDER: u32 = 0o700;
-/// What the owner needs to read a file.
+/// The mode bit that the owner needs to read a file.
 const OF_FILE: u32 = 0o400;
 
-/// Opens a folder or a regular file to its owner. Returns the mode that it had, if that was another one. Anything else stays as it is.
+/// Opens a folder or a regular file to its owner. Returns its earlier mode if that was changed. Other kinds
+/// of files stay as they are.
 ///
 /// # Errors
-/// There is nothing, or it belongs to another user.
+/// There is no such file, or it belongs to another user.
 pub(crate) fn open_to_owner(path: &Path) -> io::Result<Option<u32>> {
     let needed = |found: &fs::Metadata| match (found.is_dir(), found.is_file()) {
         (true, _) => OF_FOLDER,
@@ -35,7 +36,7 @@ pub(crate) fn open_to_owner(path: &Path) -> io::Result<Option<u32>> {
         return Ok(None);
     }
     let file = File::from(open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?);
-    // It may be another one by now.
+    // The path may name another file by now, so check the open file.
     let found = file.metadata()?;
     if !lacks(&found) {
         return Ok(None);
@@ -46,12 +47,12 @@ pub(crate) fn open_to_owner(path: &Path) -> io::Result<Option<u32>> {
     Ok(Some(mode))
 }
 
-/// What was opened, which is closed again with this value.
+/// The opened files. Dropping it restores their modes.
 #[derive(Debug, Default)]
 pub(crate) struct Opened(Vec<(PathBuf, u32)>);
 
 impl Opened {
-    /// As [`open_to_owner`].
+    /// Like [`open_to_owner`].
     pub(crate) fn open(&mut self, path: &Path) -> io::Result<()> {
         if let Some(mode) = open_to_owner(path)? {
             self.0.push((path.to_owned(), mode));
@@ -62,11 +63,11 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // Those below come first: they are reached through those above.
+        // The deepest come first: they are reached through those above.
         for (path, mode) in self.0.drain(..).rev() {
-            // Such a path is that of an open file, whose number may be another's by now.
+            // Such a path names an open file, whose number may have been reused.
             let is_lasting = !path.starts_with("/proc/self/fd");
-            // What was removed meanwhile has no mode.
+            // A file that was removed meanwhile has no mode to restore.
             if is_lasting && fs::symlink_metadata(&path).is_ok_and(|found| !found.is_symlink()) {
                 let _ = fs::set_permissions(&path, Permissions::from_mode(mode));
             }

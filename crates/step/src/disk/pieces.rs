@@ -1,6 +1,6 @@
-//! Files that are read and written piece by piece, and their digests.
+//! Reads and writes files in pieces, and computes their digests.
 //!
-//! Knows nothing of what the files mean.
+//! Does not know what the files mean.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -25,13 +25,13 @@ pub(crate) struct Measure {
     pub(crate) sha256: String,
 }
 
-/// Length and SHA-256 of what stands in `path`.
+/// Length and SHA-256 of the file at `path`.
 pub(crate) fn measure(path: &Path) -> io::Result<Measure> {
     let mut file = plain::open(path)?;
     read_through(&mut file, |_| Ok(()))
 }
 
-/// Reads to the end, and gives each piece to `each`. Returns the length and the digest.
+/// Reads to the end and passes each piece to `each`. Returns the length and the digest.
 pub(crate) fn read_through(
     from: &mut impl Read,
     mut each: impl FnMut(&[u8]) -> io::Result<()>,
@@ -46,7 +46,7 @@ pub(crate) fn read_through(
     Ok(Measure { bytes, sha256: hex(&hash.finalize()) })
 }
 
-/// Reads to the end and gives each piece to `each`.
+/// Reads to the end and passes each piece to `each`.
 pub(crate) fn pieces(from: &mut impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = chunk();
     loop {

@@ -1,5 +1,6 @@
-//! Files in folders that a command may have touched: opened as `durable` opens regular files, below a folder without following a link, and
-//! replaced whatever stands in their place. Knows nothing of what the files mean.
+//! Files in folders that a command may have touched. They are opened as `durable` opens regular files, and
+//! below a folder without following links. They replace whatever is at their path. Does not know what the
+//! files mean.
 
 use rustix::fs::{Mode, OFlags, mkdirat, open as open_raw, openat};
 use rustix::io::Errno;
@@ -8,7 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path};
 
-/// Flags of a file that is made: no link, no wait, no terminal of our own, not for children.
+/// Flags of a new file: follow no link, do not block, do not make it the controlling terminal, close it on
+/// exec.
 const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
@@ -17,7 +19,7 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
-/// Flags of a folder on the way to a file.
+/// Flags for opening a folder on the way to a file.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW).union(OFlags::DIRECTORY);
 
 /// Opens a regular file for reading. Folders on the way may be links: see [`open_below`].
@@ -28,10 +30,10 @@ pub fn open(path: &Path) -> io::Result<File> {
     envoi_durable::open_regular(path)
 }
 
-/// As [`open`]; none where there is nothing at all.
+/// Like [`open`]; `None` if nothing exists at the path.
 ///
 /// # Errors
-/// As [`open`].
+/// Like [`open`].
 pub fn open_if_there(path: &Path) -> io::Result<Option<File>> {
     match open(path) {
         Ok(file) => Ok(Some(file)),
@@ -40,10 +42,10 @@ pub fn open_if_there(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// As [`open`], where `relative` and all folders on the way to it lie below `root`: no link is followed below that.
+/// Opens `relative` below `root` like [`open`], and follows no link below `root`.
 ///
 /// # Errors
-/// As [`open`]; a path that leads out of `root` is no file.
+/// Like [`open`]; a path that leads out of `root` is an error too.
 pub fn open_below(root: &Path, relative: &Path) -> io::Result<File> {
     let (folders, name) = split(relative)?;
     let mut at =
@@ -54,28 +56,29 @@ pub fn open_below(root: &Path, relative: &Path) -> io::Result<File> {
     envoi_durable::open_regular_at(&at, name)
 }
 
-/// The whole of a regular file.
+/// Reads a whole regular file.
 ///
 /// # Errors
-/// As [`open`]; or it has more than `most_bytes`, of which no more is read ([`io::ErrorKind::InvalidData`]).
+/// Like [`open`]; or it has more than `most_bytes` ([`io::ErrorKind::InvalidData`]), of which no more is
+/// read.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, most_bytes)
 }
 
-/// The text of a file that a person names: a key, variables, a configuration. Links are followed; a pipe, which could be waited for
-/// without end, and a device, which may have no end, are refused.
+/// Reads the text of a file that a person names: a key, variables, a configuration. Links are followed. A
+/// pipe could block for ever, and a device may have no end, so both are refused.
 ///
 /// # Errors
-/// As [`read`]; or it is no UTF-8 ([`io::ErrorKind::InvalidData`]).
+/// Like [`read`]; or it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
 pub fn read_named(path: &Path, most_bytes: u64) -> io::Result<String> {
     let bytes = read(&fs::canonicalize(path)?, most_bytes)?;
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text"))
 }
 
-/// The most bytes of a file that holds a secret or variables.
+/// The largest file of secrets or variables, in bytes.
 pub const MOST_BYTES_OF_SECRETS: u64 = 1 << 20;
 
-/// What is left to read in `file`.
+/// Reads the rest of `file`.
 ///
 /// # Errors
 /// It cannot be read, or there is more than `most_bytes` ([`io::ErrorKind::InvalidData`]).
@@ -83,25 +86,25 @@ pub fn read_all(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
     envoi_durable::read_bounded(file, most_bytes)
 }
 
-/// A new, empty file at `path`, in the place of whatever was there. Links are replaced, not followed.
+/// Makes a new, empty file at `path` and replaces whatever was there. Links are replaced, not followed.
 ///
 /// # Errors
-/// It cannot be made, or a folder is there.
+/// It cannot be made, or there is a folder at `path`.
 pub fn create(path: &Path) -> io::Result<File> {
     envoi_durable::create(path)
 }
 
-/// As [`create`], for contents that only the owner may read, because they may contain secrets.
+/// Like [`create`], for content that only the owner may read because it may contain secrets.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let file = create(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     Ok(file)
 }
 
-/// Puts `bytes` at `path`, in the place of whatever was there. Not synced.
+/// Writes `bytes` to `path` and replaces whatever was there. Not synced.
 ///
 /// # Errors
-/// As [`create`], and a full disk.
+/// Like [`create`], or the disk is full.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     create(path)?.write_all(bytes)
 }
@@ -114,17 +117,18 @@ pub fn append(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
 }
 
-/// Opens a regular file, as it is. A new one can be read and written by everybody whom the process's mask lets.
+/// Opens a regular file and keeps its content. A new file gets the permissions that the process's umask
+/// allows.
 ///
 /// # Errors
-/// As [`append`].
+/// Like [`append`].
 pub(crate) fn open_with(path: &Path, access: OFlags) -> io::Result<File> {
     envoi_durable::open_regular_with(path, access)
 }
 
-/// A new, empty file at `relative` below `root`, with the folders on the way. No link below `root` is followed. Each
-/// folder that got a new name is synced, but the file's own. Only the owner may read it: contents are handed over as
-/// they are, secrets in them too.
+/// Makes a new, empty file at `relative` below `root`, with the folders on the way. No link below `root` is
+/// followed. Each folder that got a new name is synced, except the file's own folder. Only the owner may read
+/// the file: contents are handed over unchanged, with the secrets in them.
 pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
     let (folders, name) = split(relative)?;
     envoi_durable::create_folders(root)?;
@@ -147,12 +151,12 @@ pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
 
 pub use envoi_durable::kind;
 
-/// Whether there is nothing at all.
+/// Whether nothing exists at the path.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether the machine is the reason, and not what stands in the folder: the next try may go well.
+/// Whether the machine is the reason, and not the content of the folder: another try may succeed.
 #[must_use]
 pub fn is_of_machine(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
@@ -171,7 +175,7 @@ pub fn is_of_machine(error: &io::Error) -> bool {
     errno.is_some_and(|errno| machines.contains(&errno))
 }
 
-/// A folder on the way that is a link or a file is as good as not there: nothing is handed over through it.
+/// A link or a file in the place of a folder counts as missing: nothing is handed over through it.
 fn of_link(errno: Errno) -> io::Error {
     match errno {
         Errno::LOOP | Errno::NOTDIR => io::Error::from(io::ErrorKind::NotADirectory),
@@ -179,7 +183,7 @@ fn of_link(errno: Errno) -> io::Error {
     }
 }
 
-/// The folders on the way, and the file's own name.
+/// The folders of the path, and the file's own name.
 fn split(relative: &Path) -> io::Result<(Vec<&std::ffi::OsStr>, &std::ffi::OsStr)> {
     let mut names = Vec::new();
     for part in relative.components() {
@@ -199,7 +203,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
-    /// Everything that is no regular file, each under its name.
+    /// Makes one of each kind that is not a regular file. Returns their names.
     fn odd_files(folder: &Path) -> Vec<&'static str> {
         fs::create_dir(folder.join("folder")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, folder.join("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0)
@@ -223,7 +227,7 @@ mod tests {
             assert!(open_below(folder.path(), name.as_ref()).is_err(), "{name}");
             assert!(open_if_there(&path).is_err() && append(&path).is_err(), "{name}");
             assert!(read(&path, 10).is_err(), "{name}");
-            // What is no folder is replaced, and where a link leads stays as it was.
+            // Everything but a folder is replaced, and the target of a link stays unchanged.
             assert_eq!(write(&path, b"new").is_ok(), name != "folder", "{name}");
         }
         assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"text");

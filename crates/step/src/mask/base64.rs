@@ -1,35 +1,39 @@
-//! Secrets in base64: what it stands for is read, and searched as ordinary text is.
+//! Finds secrets in base64: decodes it and searches the content like ordinary text.
 //!
-//! A secret may stand in the encoded content in any spelling, so no letters of base64 can be looked for. But a place can only be the
-//! beginning if its first letters stand for bytes with which a pattern begins. From such a place only as much is decoded as the patterns
-//! want to see: for most places a few bytes. Of a letter, the first none, two or four bits may belong to a byte before the secret: a byte of the
-//! content begins at each even bit. So each place is read in three ways, and nothing need be known of where the base64 begins.
+//! The encoded content may have a secret in any spelling, so it is not possible to search for fixed letters
+//! of base64. But a secret can only begin at a place whose first letters decode to bytes with which a pattern
+//! begins. From such a place only as much is decoded as the patterns need: a few bytes for most places. The
+//! first none, two or four bits of a letter may belong to a byte before the secret, because a byte of the
+//! content can begin at each even bit. So each place is read in three ways, and it need not be known where
+//! the base64 begins.
 //!
-//! Letters may be escaped, and they go on in the next line. Decoding whole runs of letters instead would cost more, as every word of a
-//! text is such a run, and would have to keep in mind where they began.
+//! Letters may be escaped, and base64 may continue in the next line. Decoding whole runs of letters would
+//! cost more, because every word of a text is such a run, and it would have to remember where they began.
 
 use super::spelling::{Reading, TooFew, readings};
 
-/// So many letters are looked at to see whether a secret may begin. Only after as many does base64 go on in the next line: fewer stand
-/// at the end of any line, and the line would be held back until the next one comes. See [`Begun`].
+/// How many letters are read to decide whether a secret may begin. Base64 continues in the next line only
+/// after at least so many: any line may end with fewer, and would be held back until the next line comes. See
+/// [`Begun`].
 const FIRST_LETTERS: usize = 4;
 
-/// The longest white space with a line end behind which base64 goes on.
+/// The longest white space with a line end after which base64 continues.
 const LONGEST_GAP: usize = 64;
 
-/// The bits of each letter that may belong to a byte before the secret.
+/// How many bits of a letter may belong to a byte before the secret.
 pub(super) const BITS_BEFORE: [u8; 3] = [0, 2, 4];
 
-/// The bits of some letters, up to four.
+/// The bits of up to four letters.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bits {
-    /// The last letter's in the lowest place.
+    /// The bits of the last letter are the lowest.
     all: u32,
     letters: u32,
 }
 
 impl Bits {
-    /// Those of the letters that `bytes` begin with, as far as none is escaped; none if so few letters cannot begin a secret.
+    /// The bits of the letters at the beginning of `bytes`, up to four, and only those before an escape. `None` if
+    /// the base64 ends after fewer letters.
     #[inline]
     pub(super) fn as_they_stand(bytes: &[u8]) -> Option<Self> {
         let four = bytes.first_chunk().map(|four: &[u8; FIRST_LETTERS]| four.map(sextet));
@@ -69,7 +73,8 @@ impl Bits {
         self.letters = self.letters.saturating_add(1);
     }
 
-    /// Those that belong to a secret if so many before them do not, in the highest places of two bytes, and how many there are.
+    /// The first bits of the secret, left-aligned in two bytes, and their number (at most 16). The first
+    /// `before` bits of the letters do not belong to it.
     #[inline]
     pub(super) fn of_secret(self, before: u8) -> (u16, u32) {
         let count = self.letters.saturating_mul(6).saturating_sub(u32::from(before));
@@ -83,7 +88,7 @@ fn is_white(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | b' ' | b'\t')
 }
 
-/// `bytes` without the white space that they begin with, as far as none is escaped; none if there is no line end in it.
+/// `bytes` after the unescaped white space at their beginning. `None` if that has no line end.
 fn without_gap(bytes: &[u8]) -> Result<Option<&[u8]>, TooFew> {
     let end = bytes.iter().take(LONGEST_GAP).position(|byte| !is_white(*byte)).unwrap_or(LONGEST_GAP);
     let (gap, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
@@ -96,7 +101,7 @@ fn without_gap(bytes: &[u8]) -> Result<Option<&[u8]>, TooFew> {
     }
 }
 
-/// Whether what begins with `sign`, which is no letter, may be an escaped letter or white space.
+/// Whether `sign`, which is not a letter, may begin an escaped letter or white space.
 fn may_go_on(sign: u8, after: &[u8]) -> bool {
     match sign {
         b'%' => after.first().is_none_or(u8::is_ascii_hexdigit),
@@ -112,22 +117,22 @@ fn may_go_on(sign: u8, after: &[u8]) -> bool {
 #[derive(Clone, Copy)]
 pub(super) struct FirstLetters {
     pub(super) bits: Bits,
-    /// The place after each of them.
+    /// The place after each of the letters.
     ends: [usize; FIRST_LETTERS],
-    /// What follows them.
+    /// The bytes after the letters.
     pub(super) then: Then,
 }
 
-/// What follows some letters.
+/// The kind of bytes after the first letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
-    /// Perhaps more of them.
+    /// There may be more letters.
     More,
-    /// White space. Its place.
+    /// White space, which begins at this place.
     Gap(usize),
     /// The bytes are cut off here.
     Cut,
-    /// Something else.
+    /// Other bytes: the base64 has ended.
     End,
 }
 
@@ -141,7 +146,8 @@ impl FirstLetters {
         usize::try_from(self.bits.letters).unwrap_or(0)
     }
 
-    /// With those of the next line of `bytes`, as far as it is there. `gap`: the place of what follows these. None if that has no line end.
+    /// The bits of these letters and of the first ones of the next line, as far as `bytes` has them. `gap` is
+    /// the place of the white space after these letters. `None` if that has no line end.
     pub(super) fn with_next_line(&self, bytes: &[u8], gap: usize) -> Option<Bits> {
         let next_line = match after_gap(bytes, gap) {
             Ok(place) => bytes.get(place?..),
@@ -150,7 +156,7 @@ impl FirstLetters {
         Some(next_line.map_or(self.bits, |next_line| self.with_those_of(next_line).bits))
     }
 
-    /// These and those that follow in `bytes`.
+    /// These letters and the ones at the beginning of `bytes`, up to four.
     fn with_those_of(mut self, bytes: &[u8]) -> Self {
         self.then = Then::More;
         let mut at = 0;
@@ -177,17 +183,17 @@ impl FirstLetters {
     }
 }
 
-/// Base64 that may have begun a secret with the last letters of a line, fewer than four. The line is not held back, so those letters stay; what
-/// follows in the next line is masked.
+/// A secret that may have begun in base64 with the last letters of a line, fewer than four. The line is not
+/// held back, so those letters stay visible; the rest in the next line is masked.
 pub(super) struct Begun {
     letters: FirstLetters,
     before: u8,
     gap: Gap,
 }
 
-/// White space that is read as far as it is there.
+/// White space that has been read as far as it has arrived.
 struct Gap {
-    /// How far ahead it goes on.
+    /// Distance to the place where reading continues.
     ahead: usize,
     /// How many more characters it may have.
     left: usize,
@@ -196,13 +202,13 @@ struct Gap {
 }
 
 impl Begun {
-    /// Where these letters are followed by white space, which begins at `gap`.
+    /// For letters that are followed by white space, which begins at `gap`.
     pub(super) fn new(letters: FirstLetters, before: u8, gap: usize) -> Self {
         let gap = Gap { ahead: gap, left: LONGEST_GAP, has_line_end: false, is_over: false };
         Self { letters: FirstLetters { ends: [0; FIRST_LETTERS], ..letters }, before, gap }
     }
 
-    /// Reads on in the white space. Whether there may be a next line behind it.
+    /// Continues to read the white space. Returns whether a next line may follow it.
     pub(super) fn read(&mut self, bytes: &[u8]) -> bool {
         let gap = &mut self.gap;
         while !gap.is_over {
@@ -219,46 +225,48 @@ impl Begun {
         gap.has_line_end || !gap.is_over
     }
 
-    /// How far ahead the next line begins, or ends what is to be seen of the white space before it. None if all of these `bytes` belongs to it.
+    /// Distance to the beginning of the next line, or to the end of the white space that has arrived. `None`
+    /// if all of `bytes` belongs to the white space.
     pub(super) fn ahead(&self, bytes: &[u8]) -> Option<usize> {
         Some(self.gap.ahead).filter(|ahead| *ahead < bytes.len())
     }
 
-    /// Whether the next line begins at this place, or the white space before it is cut off here.
+    /// Whether the next line begins here, or the white space that has arrived ends here.
     pub(super) fn is_due(&self) -> bool {
         self.gap.ahead == 0
     }
 
-    /// The letters with those of the next line, which `bytes` begin with, and how many of their bits belong to a byte before the secret.
+    /// The letters together with those of the next line, with which `bytes` begin, and how many of their bits
+    /// belong to a byte before the secret.
     pub(super) fn with_next_line(&self, bytes: &[u8]) -> (FirstLetters, u8) {
         (self.letters.with_those_of(bytes), self.before)
     }
 
-    /// Whether it is known where the next line begins.
+    /// Whether the beginning of the next line is known.
     pub(super) fn is_known(&self) -> bool {
         self.gap.is_over
     }
 
-    /// So many bytes are passed.
+    /// Moves on by `count` bytes.
     pub(super) fn pass(&mut self, count: usize) {
         self.gap.ahead = self.gap.ahead.saturating_sub(count);
     }
 }
 
-/// What some base64 stands for, as far as it is read, from a place at which a secret may begin.
+/// Decoded base64, read as far as needed, from a place at which a secret may begin.
 pub(super) struct Content<'a> {
     source: &'a [u8],
     at: usize,
     letters: usize,
-    /// The last bits, the first of which are a part of a byte.
+    /// The last bits. The first of them are part of a byte.
     bits: u16,
-    /// How many more are needed for the next byte.
+    /// How many more bits the next byte needs.
     missing: u8,
     read: &'a mut ContentBytes,
     then: Then,
 }
 
-/// Bytes of a content; kept to spare allocations.
+/// Decoded bytes; reused to avoid allocations.
 #[derive(Default)]
 pub(super) struct ContentBytes {
     bytes: Vec<u8>,
@@ -267,7 +275,8 @@ pub(super) struct ContentBytes {
 }
 
 impl<'a> Content<'a> {
-    /// That of `source`, whose first letters these are. So many bits do not belong to it.
+    /// Decodes `source`, which begins with the letters `first`. Their first `before` bits do not belong to
+    /// the content.
     pub(super) fn new(
         source: &'a [u8],
         first: &FirstLetters,
@@ -296,7 +305,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Reads on, until there are so many bytes or no more.
+    /// Continues to decode until there are `most` bytes, or the base64 ends.
     pub(super) fn read(&mut self, most: usize) {
         while self.read.bytes.len() < most && self.then == Then::More {
             let next = match letter(self.source, self.at) {
@@ -319,34 +328,34 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// What was read.
+    /// The bytes decoded so far.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.read.bytes
     }
 
-    /// Whether there is more to be read.
+    /// Whether there is more to decode.
     pub(super) fn goes_on(&self) -> bool {
         self.then == Then::More
     }
 
-    /// Whether it could go on if more bytes came.
+    /// Whether the base64 could continue if more bytes came.
     pub(super) fn is_cut(&self) -> bool {
         self.then == Then::Cut
     }
 
-    /// The place after the letters that the first `count` bytes take.
+    /// The place after the letters of the first `count` bytes.
     pub(super) fn end(&self, count: usize) -> Option<usize> {
         self.read.ends.get(count.checked_sub(1)?).copied()
     }
 }
 
-/// A letter at a place.
+/// A letter at a place, or something else.
 enum Letter {
     Is { sextet: u8, end: usize },
     None(Then),
 }
 
-/// The letter at `at`, escaped or not. Its readings are not ambiguous: no letter is the beginning of another one's escape.
+/// The letter at `at`, escaped or not. There is only one reading: no letter begins the escape of another one.
 fn letter(bytes: &[u8], at: usize) -> Letter {
     let Some(first) = bytes.get(at).copied() else { return Letter::None(Then::Cut) };
     if let Some(sextet) = value_of(first) {
@@ -371,7 +380,7 @@ fn letter(bytes: &[u8], at: usize) -> Letter {
     })
 }
 
-/// The place after the white space at `at`; none if there is no line end in it.
+/// The place after the white space at `at`. `None` if that has no line end.
 fn after_gap(bytes: &[u8], at: usize) -> Result<Option<usize>, TooFew> {
     let (mut place, mut has_line_end) = (at, false);
     for _ in 0..LONGEST_GAP {
@@ -389,25 +398,25 @@ fn after_gap(bytes: &[u8], at: usize) -> Result<Option<usize>, TooFew> {
 /// One character of white space, escaped or not.
 struct White {
     is_line_end: bool,
-    /// The place after it.
+    /// The place after the character.
     end: usize,
 }
 
-/// The white space at a place; none if something else stands there.
+/// The white space at a place. `None` if there is another character.
 fn white_space(bytes: &[u8], at: usize) -> Result<Option<White>, TooFew> {
     let mut white = None;
     readings(bytes, at, |reading, end| match reading {
         Reading::Byte(b'\n' | b'\r') | Reading::Char('\n' | '\r') => {
             white = Some(White { is_line_end: true, end });
         }
-        // Not every space: `+` stands for one in a form, and is a letter here.
+        // `+` is a space in form encoding, but a letter here, so only these bytes count.
         Reading::Byte(b' ' | b'\t') => white = Some(White { is_line_end: false, end }),
         _ => {}
     })?;
     Ok(white)
 }
 
-/// What a letter of base64 stands for, in the standard alphabet and in that of URLs.
+/// The value of a letter of base64, in the standard alphabet or that of URLs.
 pub(super) fn value_of(letter: u8) -> Option<u8> {
     Some(sextet(letter)).filter(|sextet| *sextet != NO_SEXTET)
 }
@@ -416,7 +425,7 @@ fn sextet(letter: u8) -> u8 {
     SEXTETS.get(usize::from(letter)).copied().unwrap_or(NO_SEXTET)
 }
 
-/// What stands in [`SEXTETS`] for a byte that is no letter.
+/// The entry of [`SEXTETS`] for a byte that is not a letter.
 const NO_SEXTET: u8 = 64;
 
 static SEXTETS: [u8; 256] = {
@@ -438,7 +447,7 @@ static SEXTETS: [u8; 256] = {
     all
 };
 
-/// The letters that stand for this value.
+/// The letters with this value.
 pub(super) fn letters_of(sextet: u8) -> impl Iterator<Item = u8> {
     (0..=127).filter(move |letter| value_of(*letter) == Some(sextet))
 }

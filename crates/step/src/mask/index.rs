@@ -1,47 +1,47 @@
-//! Which patterns can begin where: keeps the common case to one look-up a byte.
+//! An index of the bytes with which patterns can begin. The usual case needs one look-up per byte.
 
 use super::base64::{BITS_BEFORE, Bits, letters_of};
 use super::pattern::Pattern;
 use super::spelling::{MOST_BACKSLASHES, Reading, TooFew, is_escapable, is_special, readings};
 use std::collections::{BTreeSet, HashMap};
 
-/// Numbers of patterns, by how they begin.
+/// The numbers of the patterns, by their beginning.
 pub(super) struct Index {
-    /// With what a pattern or base64 that begins one may begin.
+    /// The first two bytes of a pattern, or of base64 that contains a pattern.
     stops: Pairs,
-    /// With what a pattern may begin.
+    /// The first two bytes of a pattern.
     pairs: Pairs,
-    /// How many are in `pairs` before each word of it.
+    /// How many pairs are in `pairs` before each of its words.
     ranks: Vec<usize>,
-    /// Where the patterns of each of `pairs` begin in `numbers`, and at last where the last ones end.
+    /// For each of `pairs` the place in `numbers` where its patterns begin; then the end of the last ones.
     offsets: Vec<usize>,
     numbers: Vec<usize>,
-    /// By the first character or byte, where it is escaped.
+    /// The patterns by their first character or byte, for the case that it is escaped.
     escaped: HashMap<First, Vec<usize>>,
     /// The keys of `escaped` that are one byte.
     escaped_bytes: Vec<bool>,
-    /// Letters with which base64 may begin.
+    /// Letters with which relevant base64 may begin.
     letters: Vec<bool>,
 }
 
 /// A set of pairs of bytes.
 struct Pairs {
-    /// A bit a pair: 8 KiB, which the processor keeps at hand.
+    /// A bit for each pair: 8 KiB, which fits in the processor's cache.
     bits: Box<[u64; 1024]>,
-    /// A bit for each byte with which one begins.
+    /// A bit for each byte with which a pair begins.
     firsts: [u64; 4],
 }
 
-/// What a pattern begins with.
+/// The beginning of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum First {
-    /// An ASCII character, or the first byte of another one.
+    /// An ASCII character, or the first byte of another character.
     Byte(u8),
     /// A character that has several bytes.
     Char(char),
 }
 
-/// What may begin at a place.
+/// The patterns that may begin at a place.
 pub(super) enum Candidates<'a> {
     These(&'a [usize]),
     Several(Vec<usize>),
@@ -73,24 +73,25 @@ impl Pairs {
         self.word(pair) >> (pair % 64) & 1 == 1
     }
 
-    /// How many of the word of this pair stand before it.
+    /// How many pairs of the same word come before this pair.
     fn before_in_word(&self, pair: u16) -> usize {
         ones(self.word(pair) & ((1_u64 << (pair % 64)) - 1))
     }
 
-    /// Whether there is one that begins with this byte.
+    /// Whether a pair begins with this byte.
     fn any_with_first(&self, first: u8) -> bool {
         any_in(&self.firsts, first.into(), first.into())
     }
 
-    /// Whether there is one that begins with the first `bits` bits of `pair`, the others of which are 0.
+    /// Whether a pair begins with the first `bits` bits of `pair`, whose other bits are 0.
     fn any_with(&self, pair: u16, bits: u32) -> bool {
         let last = pair | u16::MAX.checked_shr(bits).unwrap_or(0);
         if bits > 8 { any_in(&*self.bits, pair, last) } else { any_in(&self.firsts, pair >> 8, last >> 8) }
     }
 }
 
-/// Whether one of the bits from `first` to `last` is set, which are in one word or are whole words.
+/// Whether one of the bits from `first` to `last` is set. The range is within one word, or consists of whole
+/// words.
 fn any_in(words: &[u64], first: u16, last: u16) -> bool {
     match words.get(usize::from(first / 64)..=usize::from(last / 64)).unwrap_or_default() {
         [word] => (word >> (first % 64)) << (63 - (last - first)) != 0,
@@ -134,7 +135,8 @@ impl Index {
         Self { stops, pairs, ranks, offsets, numbers, escaped, escaped_bytes, letters }
     }
 
-    /// The first place, of so many, at which a pattern may begin, or base64 that begins one. Of the last byte it is not known what follows.
+    /// The first place among the first `most` at which a pattern, or base64 that contains one, may begin. The
+    /// last byte counts if any pattern begins with it, because the byte after it is not known.
     pub(super) fn next(&self, bytes: &[u8], most: usize) -> Option<usize> {
         let places = bytes.get(..most).unwrap_or(bytes);
         let mut pairs = places.iter().zip(bytes.iter().skip(1)).enumerate();
@@ -149,7 +151,7 @@ impl Index {
         found.map(|(at, _)| at).or_else(last)
     }
 
-    /// Whether more letters than two, if this is base64, are still those of a pattern.
+    /// Whether the place needs a closer look. If it is base64, more than two letters must fit a pattern.
     #[inline]
     fn takes_a_look(&self, pair: u16, bytes: &[u8]) -> bool {
         let [first, _] = pair.to_be_bytes();
@@ -180,19 +182,21 @@ impl Index {
         Ok(Candidates::These(self.numbers.get(range).unwrap_or_default()))
     }
 
-    /// Whether a pattern may begin with these bits, but for so many before it.
+    /// Whether a pattern may begin with these bits, without the first `before`.
     pub(super) fn may_begin_with(&self, bits: Bits, before: u8) -> bool {
         let (bits, count) = bits.of_secret(before);
         if count < 16 { self.pairs.any_with(bits, count) } else { self.pairs.has(bits) }
     }
 
-    /// Whether base64 that begins a pattern may begin with this byte, as a letter or as the sign of an escaped one.
+    /// Whether base64 that contains a pattern may begin with this byte, as a letter or as the sign of an
+    /// escape.
     pub(super) fn may_begin_in_base64(&self, first: u8) -> bool {
         matches!(first, b'\\' | b'%') || self.letters.get(usize::from(first)).copied().unwrap_or(false)
     }
 
-    /// How many backslashes at the beginning of `bytes` no pattern can begin with: most escapes are of a character with which none
-    /// begins, and of a long run only the last backslashes can belong to an escape. None where it takes a closer look.
+    /// How many backslashes at the beginning of `bytes` cannot begin a pattern. Most escapes are of a
+    /// character with which no pattern begins, and only the last backslashes of a long run can belong to an
+    /// escape. `None` if the place needs a closer look.
     pub(super) fn harmless_backslashes(&self, bytes: &[u8]) -> Option<usize> {
         let is_one = |bytes: &[bool], byte: u8| bytes.get(usize::from(byte)).copied().unwrap_or(true);
         let begins = |byte: u8| is_one(&self.escaped_bytes, byte) || is_one(&self.letters, byte);
@@ -200,7 +204,8 @@ impl Index {
             return None;
         }
         let count = bytes.iter().position(|byte| *byte != b'\\');
-        // All of them at once: were the run looked at again from each of its bytes, it would take time with the square of its length.
+        // All of them at once: a search from each byte of the run would take time with the square of its
+        // length.
         let run = count.unwrap_or(bytes.len());
         if run > MOST_BACKSLASHES {
             return run.checked_sub(MOST_BACKSLASHES);
@@ -242,7 +247,7 @@ impl Index {
         all.sort_unstable();
         all.dedup();
         match looked {
-            // Else the patterns say themselves that they want more.
+            // Otherwise the patterns report that they need more bytes.
             Err(TooFew) if all.is_empty() => Err(TooFew),
             _ => Ok(Candidates::Several(all)),
         }
@@ -268,7 +273,7 @@ impl Candidates<'_> {
     }
 }
 
-/// The number that four hexadecimal digits stand for, none of which is encoded itself.
+/// The number written as four hexadecimal digits, none of which is encoded.
 fn four_digits(bytes: &[u8]) -> Option<u32> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     bytes.get(..4)?.iter().try_fold(0, |code, byte| Some((code << 4) | digit(byte)?))
@@ -278,10 +283,11 @@ fn ones(word: u64) -> usize {
     usize::try_from(word.count_ones()).unwrap_or(0)
 }
 
-/// Where a closer look is taken if patterns begin with these pairs, which `all` has, and with one of `firsts` where it is escaped; and the
-/// letters with which base64 may begin.
+/// The pairs at which a closer look is needed, and the letters with which relevant base64 may begin. `pairs`
+/// has the first two bytes of the patterns, `all` the same as a list, and `firsts` their first bytes for the
+/// case that they are escaped.
 fn stops(pairs: &Pairs, mut all: Vec<u16>, firsts: &BTreeSet<u8>) -> (Pairs, Vec<bool>) {
-    // What two letters say of two bytes, or one letter: the first bits.
+    // Whether the first bits of two bytes, which one or two letters give, are those of a pattern.
     let begin_one = |sextets: u16, bits: u32| {
         BITS_BEFORE.into_iter().any(|before| {
             let known = bits.saturating_sub(u32::from(before));
@@ -295,7 +301,7 @@ fn stops(pairs: &Pairs, mut all: Vec<u16>, firsts: &BTreeSet<u8>) -> (Pairs, Vec
     for (high, first) in &firsts_in_base64 {
         let seconds =
             letters.iter().filter(|(low, _)| begin_one(u16::from(*high) << 6 | u16::from(*low), 12));
-        // The next letter may be escaped, or stand in another line.
+        // The next letter may be escaped, or be in another line.
         let seconds = seconds.map(|(_, second)| *second).chain(*b"\\%\n\r \t");
         all.extend(seconds.map(|second| u16::from_be_bytes([*first, second])));
     }
@@ -306,7 +312,7 @@ fn stops(pairs: &Pairs, mut all: Vec<u16>, firsts: &BTreeSet<u8>) -> (Pairs, Vec
     (Pairs::of(&all), (0..=u8::MAX).map(is_letter).collect())
 }
 
-/// The first two bytes where the first one stands for itself.
+/// The first two bytes if the first one is not escaped.
 fn raw_pairs(first: char, second: Option<char>) -> Vec<u16> {
     let mut buffer = [0; 4];
     let encoded = first.encode_utf8(&mut buffer).as_bytes();
@@ -316,7 +322,7 @@ fn raw_pairs(first: char, second: Option<char>) -> Vec<u16> {
         (_, None) => (0..=u8::MAX).collect(),
     };
     let others: &[u8] = match first {
-        // Several quotes may stand for one, and two bytes for a line end.
+        // Several quotes may be written for one, and two bytes for a line end.
         '\'' | '"' => b"'\"",
         '\n' => b"\n",
         _ => b"",
@@ -329,7 +335,7 @@ fn raw_pairs(first: char, second: Option<char>) -> Vec<u16> {
     raw_firsts(first).into_iter().filter(|byte| !is_special(*byte)).flat_map(pairs).collect()
 }
 
-/// The first two bytes of escapes for patterns that begin with one of these.
+/// The first two bytes of escapes, for patterns that begin with one of `firsts`.
 fn special_pairs(firsts: &BTreeSet<u8>) -> Vec<u16> {
     let begins = |byte: u8| firsts.contains(&byte);
     let mut pairs = Vec::new();
@@ -340,7 +346,7 @@ fn special_pairs(firsts: &BTreeSet<u8>) -> Vec<u16> {
     add(b'+', &|_| begins(b' ') || begins(b'+'));
     add(b'%', &|second| {
         let digit = char::from(second).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        // `%25` may be a `%` of another escape, `%5C` a backslash.
+        // `%25` may be the `%` of another escape, and `%5C` a backslash.
         begins(b'%')
             || digit
                 .is_some_and(|digit| [2, 5].contains(&digit) || firsts.iter().any(|byte| byte >> 4 == digit))
@@ -358,12 +364,12 @@ fn special_pairs(firsts: &BTreeSet<u8>) -> Vec<u16> {
     pairs
 }
 
-/// The bytes with which a character begins where nothing is escaped.
+/// The bytes with which a character begins if it is not escaped.
 fn raw_firsts(char: char) -> Vec<u8> {
     match char {
-        // A line end of another system has another byte before it.
+        // Some systems write another byte before a line end.
         '\n' => vec![b'\n', b'\r'],
-        // Outside of a shell's quotes, one kind of quote stands in the other: `"'"`.
+        // Outside of a shell's quotes, one kind of quote is written in the other: `"'"`.
         '\'' | '"' => vec![b'\'', b'"'],
         char => char.encode_utf8(&mut [0; 4]).as_bytes().first().copied().into_iter().collect(),
     }

@@ -1,9 +1,9 @@
-//! Values that are no secrets by their looks: masking them changes documents that have nothing to do with them.
+//! Values that do not look like secrets: masking them changes unrelated documents.
 
 use super::{MIN_SECRET_BYTES, Secrets};
 use envoi_contract::json::Value;
 
-/// Words of JSON, names of members that every report and hand-off may have, and what those usually hold.
+/// Words of JSON, names of members that every report and hand-off may have, and their usual values.
 const WORDS: &[&str] = &[
     "true",
     "false",
@@ -29,8 +29,8 @@ const WORDS: &[&str] = &[
 ];
 
 impl Secrets {
-    /// Whether this value of a secret is a word or a sign of JSON, a word of a report, or a number. One that is so short that it is
-    /// not masked changes nothing.
+    /// Whether this value of a secret is a word or a sign of JSON, a word of a report, or a number. False for
+    /// a value that is too short to be masked, because it changes nothing.
     #[must_use]
     pub fn is_common(value: &str) -> bool {
         let signs = |c: char| c.is_whitespace() || "{}[]\":,".contains(c);
@@ -39,7 +39,7 @@ impl Secrets {
     }
 }
 
-/// Whether masking has made a document another one: something else than the content of its strings differs.
+/// Whether masking has changed more of a document than the content of its strings.
 pub(super) fn is_reshaped(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::String(_), Value::String(_)) => false,

@@ -1,4 +1,4 @@
-//! How a secret is found in bytes: character by character, each of which may be escaped.
+//! Finds a secret in bytes, character by character. Each character may be escaped.
 
 use super::base64::ContentBytes;
 use super::spelling::{Reading, TooFew, is_quote, is_special, quotes, readings};
@@ -6,21 +6,21 @@ use super::spelling::{Reading, TooFew, is_quote, is_special, quotes, readings};
 /// A secret, or a line of it.
 pub(super) struct Pattern(String);
 
-/// Where a pattern may end that begins at the first byte.
+/// The places where a pattern that begins at the first byte may end.
 pub(super) struct Found {
-    /// The longest end.
+    /// The longest of them.
     pub(super) end: Option<usize>,
     /// Whether more bytes could make another end.
     pub(super) undecided: bool,
 }
 
-/// Places in the bytes; kept to spare allocations.
+/// Places in the bytes; reused to avoid allocations.
 #[derive(Default)]
 pub(super) struct Scratch {
     now: Vec<usize>,
     next: Vec<usize>,
     pub(super) content: ContentBytes,
-    /// How often a pattern was looked for.
+    /// How often a pattern was searched.
     #[cfg(test)]
     pub(super) finds: u64,
 }
@@ -35,8 +35,8 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether this stands at the beginning of `bytes`, in any spelling. Follows all readings at once, so that it takes time
-    /// in proportion to what it reads.
+    /// Searches for this pattern at the beginning of `bytes`, in any spelling. Follows all readings at the
+    /// same time, so the time is proportional to the bytes it reads.
     pub(super) fn find(&self, bytes: &[u8], scratch: &mut Scratch) -> Found {
         #[cfg(test)]
         {
@@ -76,17 +76,17 @@ impl Pattern {
     }
 }
 
-/// Where a character can end.
+/// The place where a character can end.
 enum Step {
     To(usize),
     Nowhere,
-    /// There are not enough bytes to say.
+    /// There are too few bytes to decide.
     TooFew,
-    /// Something is escaped: see [`ends`].
+    /// A byte is escaped: see [`ends`].
     Several,
 }
 
-/// The only place at which this can end if it begins at `at`, as long as nothing is escaped.
+/// The only place where the character can end if it begins at `at`, as long as nothing is escaped.
 fn step(char: char, bytes: &[u8], at: usize) -> Step {
     let Some(first) = bytes.get(at).copied() else { return Step::TooFew };
     match char {
@@ -99,7 +99,8 @@ fn step(char: char, bytes: &[u8], at: usize) -> Step {
     }
 }
 
-/// Adds to `ends` every place at which this ends if it begins at `at`. `inside`: the secret goes on after it.
+/// Adds to `ends` every place where the character can end if it begins at `at`. `inside`: the secret
+/// continues after it.
 fn ends(char: char, bytes: &[u8], at: usize, inside: bool, ends: &mut Vec<usize>) -> Result<(), TooFew> {
     match step(char, bytes, at) {
         Step::To(end) => ends.push(end),
@@ -120,7 +121,7 @@ fn ascii(char: char, bytes: &[u8], at: usize, ends: &mut Vec<usize>) -> Result<(
     let mut line_ends = Vec::new();
     let looked = readings(bytes, at, |reading, end| match reading.ascii() {
         Some(ascii) if u32::from(char) == u32::from(ascii) => ends.push(end),
-        // A line end of another system.
+        // The two-byte line end of another system.
         Some(b'\r') if char == '\n' => line_ends.push(end),
         _ => {}
     });
@@ -134,7 +135,7 @@ fn ascii(char: char, bytes: &[u8], at: usize, ends: &mut Vec<usize>) -> Result<(
     looked
 }
 
-/// A quote, which may also be written as several ones.
+/// A quote, which may also be written as several quotes.
 fn quoted(char: char, bytes: &[u8], at: usize, inside: bool, ends: &mut Vec<usize>) -> Result<(), TooFew> {
     let looked = ascii(char, bytes, at, ends);
     let several = quotes(bytes, at, inside, |sign, end| {
@@ -157,7 +158,7 @@ fn wide_step(char: char, bytes: &[u8], at: usize) -> Step {
     }
 }
 
-/// A character that has several bytes, of which some or all are escaped.
+/// A character of several bytes, some or all of which are escaped.
 fn wide(char: char, bytes: &[u8], at: usize, ends: &mut Vec<usize>) -> Result<(), TooFew> {
     let mut buffer = [0; 4];
     let encoded = char.encode_utf8(&mut buffer).as_bytes();
@@ -166,7 +167,7 @@ fn wide(char: char, bytes: &[u8], at: usize, ends: &mut Vec<usize>) -> Result<()
             ends.push(end);
         }
     });
-    // Byte by byte, each of which may be escaped or not; of one byte there is one reading.
+    // Byte by byte, each escaped or not. A byte has only one reading.
     let mut place = at;
     for wanted in encoded {
         let mut after = None;

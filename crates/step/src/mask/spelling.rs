@@ -1,20 +1,21 @@
-//! What the bytes at one place can stand for: themselves, or a character that a writer escaped.
+//! The possible readings of the bytes at one place: the bytes themselves, or a character that a writer
+//! escaped.
 //!
-//! Reads URL encoding and the escapes of JSON strings (of other languages too), one inside the other: JSON that stands in
-//! a JSON string, JSON in a URL; and the ways to write a quote within quotes. Knows no secret. A reading has a bounded length,
-//! so that few bytes are held back for the end of one.
+//! Reads URL encoding and the escapes of strings in JSON and other languages, also nested (JSON in a JSON
+//! string, JSON in a URL), and the ways to write a quote within quotes. Knows no secret. The length of a
+//! reading is bounded, so that few bytes are held back for its end.
 
-/// The most backslashes before an escaped character: JSON in JSON in JSON has seven before a quote, and eight in the place
-/// of one backslash.
+/// The most backslashes before an escaped character: JSON in JSON in JSON has seven before a quote, and eight
+/// for one backslash.
 pub(super) const MOST_BACKSLASHES: usize = 8;
 
-/// How often `%` may be encoded again: `%2F`, `%252F`, `%25252F`.
+/// How often a `%` may be encoded again: `%2F`, `%252F`, `%25252F`.
 const MOST_PERCENTS: usize = 3;
 
 /// The most digits in braces: `\u{000000e9}`.
 const MOST_DIGITS_IN_BRACES: usize = 8;
 
-/// What some bytes stand for.
+/// The meaning of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     /// One byte of UTF-8.
@@ -24,7 +25,7 @@ pub(super) enum Reading {
 }
 
 impl Reading {
-    /// The ASCII character that it is, if it is one.
+    /// The ASCII character, if it is one.
     pub(super) fn ascii(self) -> Option<u8> {
         match self {
             Self::Byte(byte) => Some(byte).filter(u8::is_ascii),
@@ -33,12 +34,12 @@ impl Reading {
     }
 }
 
-/// Whether a byte can stand for anything but itself.
+/// Whether a byte can have another meaning than itself.
 pub(super) fn is_special(byte: u8) -> bool {
     matches!(byte, b'\\' | b'%' | b'+')
 }
 
-/// Whether a backslash before this byte stands for the byte.
+/// Whether a backslash before this byte means the byte itself.
 pub(super) fn is_escapable(byte: u8) -> bool {
     byte.is_ascii_punctuation() || byte == b' '
 }
@@ -48,11 +49,11 @@ pub(super) fn is_quote(byte: u8) -> bool {
     matches!(byte, b'\'' | b'"')
 }
 
-/// There are too few bytes to say.
+/// There are too few bytes to decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooFew;
 
-/// Calls `found` with everything that the bytes from `at` on can stand for, and with the place after it. [`TooFew`] if more
+/// Calls `found` with each reading of the bytes from `at` on, and with the place after it. [`TooFew`] if more
 /// bytes could add a reading.
 pub(super) fn readings(bytes: &[u8], at: usize, mut found: impl FnMut(Reading, usize)) -> Result<(), TooFew> {
     let first = *bytes.get(at).ok_or(TooFew)?;
@@ -73,7 +74,7 @@ fn percent(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) -> R
         let Some((byte, end)) = hex_byte(bytes, digits)? else { return Ok(()) };
         found(Reading::Byte(byte), end);
         match byte {
-            // A space of a form that was encoded as a part of another one.
+            // The space of a form that was encoded as part of another one.
             b'+' => found(Reading::Char(' '), end),
             // The backslash of an escape: JSON in a URL.
             b'\\' => backslash(bytes, at, found)?,
@@ -96,7 +97,7 @@ fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) ->
             (b'\\', next) if count < MOST_BACKSLASHES => {
                 count += 1;
                 end = next;
-                // One backslash may stand there as several, if it is itself escaped.
+                // One backslash may be written as several, if it is itself escaped.
                 if count > 1 {
                     found(Reading::Char('\\'), end);
                 }
@@ -144,13 +145,13 @@ fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) ->
     }
 }
 
-/// Python means a byte of UTF-8 by `\xe9` in `bytes`, and a character in `str`; so does Perl.
+/// In Python `\xe9` is a byte of UTF-8 in `bytes`, and a character in `str`. Perl has both too.
 fn byte_or_char(code: u32, end: usize, found: &mut impl FnMut(Reading, usize)) {
     u8::try_from(code).into_iter().for_each(|byte| found(Reading::Byte(byte), end));
     char::from_u32(code).into_iter().for_each(|char| found(Reading::Char(char), end));
 }
 
-/// One to three octal digits, of which `first` is the first one.
+/// One to three octal digits, beginning with `first`.
 fn octal(bytes: &[u8], first: u8, at: usize, found: &mut impl FnMut(Reading, usize)) -> Result<(), TooFew> {
     let mut code = 0_u32;
     let mut digit = first;
@@ -163,14 +164,14 @@ fn octal(bytes: &[u8], first: u8, at: usize, found: &mut impl FnMut(Reading, usi
         }
         byte_or_char(code, end, found);
         if count < 3 {
-            // This digit is counted in; the next one may belong to the escape, or not.
+            // This digit is counted; the next one may or may not belong to the escape.
             (digit, end) = plain(bytes, end)?;
         }
     }
     Ok(())
 }
 
-/// The digits in `{e9}`; none if something else stands there.
+/// The number in `{e9}`. `None` if there are other bytes.
 fn in_braces(bytes: &[u8], at: usize) -> Result<Option<(u32, usize)>, TooFew> {
     let (brace, mut end) = plain(bytes, at)?;
     if brace != b'{' {
@@ -191,7 +192,7 @@ fn in_braces(bytes: &[u8], at: usize) -> Result<Option<(u32, usize)>, TooFew> {
     Ok(None)
 }
 
-/// The digits after `\u`; a character outside of the basic plane is two escapes.
+/// The digits after `\u`. A character outside the basic plane has two escapes.
 fn unicode(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) -> Result<(), TooFew> {
     let Some((high, end)) = hex(bytes, at, 4)? else { return Ok(()) };
     if let Some(char) = char::from_u32(high) {
@@ -219,7 +220,7 @@ fn unicode(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) -> R
     Ok(())
 }
 
-/// The byte at `at`, taken out of its URL encoding if it has one, and the place after it.
+/// The byte at `at`, without its URL encoding if it has one, and the place after it.
 fn plain(bytes: &[u8], at: usize) -> Result<(u8, usize), TooFew> {
     let raw = (*bytes.get(at).ok_or(TooFew)?, at.saturating_add(1));
     if raw.0 != b'%' {
@@ -236,7 +237,7 @@ fn plain(bytes: &[u8], at: usize) -> Result<(u8, usize), TooFew> {
     Ok(raw)
 }
 
-/// Two hexadecimal digits as they stand.
+/// Two unescaped hexadecimal digits.
 fn hex_byte(bytes: &[u8], at: usize) -> Result<Option<(u8, usize)>, TooFew> {
     let mut value = 0_u8;
     for place in [at, at.saturating_add(1)] {
@@ -247,7 +248,8 @@ fn hex_byte(bytes: &[u8], at: usize) -> Result<Option<(u8, usize)>, TooFew> {
     Ok(Some((value, at.saturating_add(2))))
 }
 
-/// So many hexadecimal digits, each of which may be URL-encoded; none if there are other bytes.
+/// A number of `digits` hexadecimal digits, each of which may be URL-encoded. `None` if there are other
+/// bytes.
 fn hex(bytes: &[u8], at: usize, digits: usize) -> Result<Option<(u32, usize)>, TooFew> {
     let mut value = 0_u32;
     let mut end = at;
@@ -272,9 +274,9 @@ struct Quote<'a> {
     end: usize,
 }
 
-/// Calls `found` with every quote for which several quotes stand from `at` on, and with the place after them: `""` in CSV,
-/// `''` in SQL and YAML, `'\''` and `'"'"'` in a shell. Each of them may be escaped too. `inside`: the secret goes on after
-/// this quote.
+/// Calls `found` with each quote that is written as several quotes from `at` on, and with the place after
+/// them: `""` in CSV, `''` in SQL and YAML, `'\''` and `'"'"'` in a shell. Each of them may be escaped too.
+/// `inside`: the secret continues after this quote.
 pub(super) fn quotes(
     bytes: &[u8],
     at: usize,
@@ -283,12 +285,13 @@ pub(super) fn quotes(
 ) -> Result<(), TooFew> {
     let Some(first) = quote(bytes, at)? else { return Ok(()) };
     let Some(second) = quote(bytes, first.end)? else { return Ok(()) };
-    // `\""` is JSON in CSV. At the end of a secret it is JSON alone, and the second quote ends the string.
+    // `\""` is JSON in CSV. At the end of a secret it is only JSON, and the second quote ends the string.
     let doubled = if inside { first.text.ends_with(second.text) } else { first.text == second.text };
     if doubled {
         found(second.sign, second.end);
     }
-    // The first one ends a quoted part, the next one stands outside, the third one begins a part again.
+    // The first quote ends a quoted part, the second is outside of quotes, the third begins a quoted part
+    // again.
     let Some(third) = quote(bytes, second.end)? else { return Ok(()) };
     if third.text != first.text {
         return Ok(());
@@ -299,7 +302,7 @@ pub(super) fn quotes(
     if first.sign == second.sign {
         return Ok(());
     }
-    // `'"'"'`: what stands outside is quoted itself.
+    // `'"'"'`: the quote outside is itself quoted.
     let Some(fourth) = quote(bytes, third.end)? else { return Ok(()) };
     if fourth.text != second.text {
         return Ok(());
@@ -311,7 +314,7 @@ pub(super) fn quotes(
     Ok(())
 }
 
-/// The quote at `at`, escaped or not; none if another character stands there.
+/// The quote at `at`, escaped or not. `None` if there is another character.
 fn quote(bytes: &[u8], at: usize) -> Result<Option<Quote<'_>>, TooFew> {
     let mut quote = None;
     readings(bytes, at, |reading, end| {
@@ -326,7 +329,7 @@ fn quote(bytes: &[u8], at: usize) -> Result<Option<Quote<'_>>, TooFew> {
 mod tests {
     use super::*;
 
-    /// All readings of the beginning of `text` that take `length` bytes.
+    /// All readings of the beginning of `text` that are `length` bytes long.
     fn read(text: &str, length: usize) -> Vec<Reading> {
         let mut all = Vec::new();
         let _ = readings(text.as_bytes(), 0, |reading, end| {

@@ -1,4 +1,4 @@
-//! What is masked, and what is left alone.
+//! Tests which texts are masked, and which stay unchanged.
 
 use super::{Masker, Secrets};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -51,13 +51,13 @@ fn a_secret_is_masked_wherever_the_flow_is_cut() {
     }
 }
 
-/// A number that looks random and is always the same.
+/// A number that looks random and is the same in every run.
 fn scattered(number: u64) -> u64 {
     let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32
 }
 
-/// What commands write, without a secret.
+/// Typical output of commands, without a secret.
 fn ordinary_outputs() -> [(&'static str, String, u64); 5] {
     const WORDS: [&str; 16] = [
         "GET",
@@ -93,7 +93,7 @@ fn ordinary_outputs() -> [(&'static str, String, u64); 5] {
     [("log", log, 60), ("base64", base64, 10), ("json", json, 20), ("once", once, 20), ("twice", twice, 20)]
 }
 
-/// Most of the time of masking is spent where a pattern is looked for.
+/// Masking spends most of its time in the search for a pattern.
 #[test]
 fn few_places_of_ordinary_output_are_looked_at_closely() {
     let key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nVJTUt9Us8cKjMzEfYYjiWA4R4/M2bS1G\n-----END KEY-----";
@@ -109,7 +109,7 @@ fn few_places_of_ordinary_output_are_looked_at_closely() {
     }
 }
 
-/// A run that is looked at again from each of its bytes takes time with the square of its length.
+/// If the run were searched from each of its bytes, the time would grow with the square of its length.
 #[test]
 fn a_long_run_of_backslashes_is_passed_at_once() {
     let values = ["secret-1", "news", "%x", "back\\slash"].map(str::to_owned);
@@ -118,13 +118,13 @@ fn a_long_run_of_backslashes_is_passed_at_once() {
         let run = |length: usize| format!("{}{after}", "\\".repeat(length));
         let passed = |length: usize| secrets.index.harmless_backslashes(run(length).as_bytes());
         assert_eq!([9, 1_000, 100_000].map(passed), [1, 992, 99_992].map(Some), "{after}");
-        // Where it begins makes no difference.
+        // The place where it begins makes no difference.
         for more in [1, 7, 100] {
             let text = secrets.mask_str(&run(8 + more));
             assert_eq!(text, format!("{}{}", "\\".repeat(more), secrets.mask_str(&run(8))), "{after} {more}");
         }
     }
-    // Each backslash may begin this one: what is looked at is bounded by its length.
+    // Each backslash may begin this pattern. The search is bounded by the pattern's length.
     let secrets = Secrets::new(&["\\begins".to_owned()]);
     assert_eq!(secrets.index.harmless_backslashes(&[b'\\'; 1_000]), None);
 }
@@ -223,7 +223,7 @@ fn a_secret_is_masked_in_every_spelling() {
     }
 }
 
-/// With these characters written in this way.
+/// Writes these characters with this escape.
 fn escaped(text: &str, signs: &str, escape: impl Fn(char) -> String) -> String {
     let one = |char: char| if signs.contains(char) { escape(char) } else { char.to_string() };
     text.chars().map(one).collect()
@@ -241,7 +241,7 @@ fn percent(char: char) -> String {
     char.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// What usual programs write into a document, by who writes so.
+/// How common programs write the secret into a document, by program.
 fn written(secret: &str) -> Vec<(&'static str, String)> {
     let json = json(secret);
     let wide: String = secret.chars().filter(|char| !char.is_ascii()).collect();
@@ -456,7 +456,7 @@ fn what_the_documentation_says_is_not_found_is_not() {
     }
 }
 
-/// How a character may be written; the number chooses.
+/// A spelling of a character, chosen by the number.
 fn spelt(char: char, choice: u8) -> String {
     let units: Vec<u16> = char.encode_utf16(&mut [0; 2]).to_vec();
     let bytes = char.to_string().into_bytes();
@@ -508,12 +508,12 @@ fn url(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-/// As bash traces it.
+/// The quoting of bash's trace.
 fn traced(text: &str) -> String {
     text.replace('\'', r"'\''")
 }
 
-/// As Python quotes it for a shell.
+/// The quoting of Python's `shlex`.
 fn shlex(text: &str) -> String {
     text.replace('\'', r#"'"'"'"#)
 }
@@ -533,7 +533,7 @@ fn letters(content: &[u8], alphabet: &[u8; 64]) -> Vec<char> {
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// The letters in lines of this width, and what is to be left of them: all but those with a bit of the secret.
+/// The letters in lines of this width, and the expected result: all letters without a bit of the secret.
 fn in_base64(
     secret: &str,
     before: usize,
@@ -545,7 +545,8 @@ fn in_base64(
     let (first, end) = (before * 8 / 6, ((before + secret.len()) * 8).div_ceil(6));
     let (mut whole, mut left) = (String::new(), String::new());
     let letters = letters(&content, alphabet);
-    // A line end within the first four letters is not awaited: the text before it stays.
+    // Masking does not wait for more if a line ends within the first four letters: the text before the line
+    // end stays.
     let wrap = (first + 1..first + 4).find(|at| at % width == 0 && *at < letters.len());
     let first = wrap.unwrap_or(first);
     for (at, letter) in letters.into_iter().enumerate() {
@@ -572,7 +573,7 @@ fn secret() -> impl Strategy<Value = String> {
     text.prop_filter("8 to 400 bytes", |text| text.trim().len() >= 8 && text.len() <= 400)
 }
 
-/// Every form in one flow, and what is to be left of it. Between them stand letters of which no secret has any.
+/// Every form in one stream, and the expected result. They are separated by letters that no secret has.
 fn leaks(secret: &str, choices: &[u8], before: usize, after: usize, width: usize) -> (String, String) {
     let mixed = secret.chars().zip(choices.iter().cycle()).map(|(char, choice)| spelt(char, *choice));
     let nested =
@@ -584,7 +585,7 @@ fn leaks(secret: &str, choices: &[u8], before: usize, after: usize, width: usize
     });
     let (mut whole, mut left) = ("|".to_owned(), "|".to_owned());
     for form in plain.into_iter().chain(nested).chain(quoted.concat()).chain([url(secret).to_lowercase()]) {
-        // Lower case is another secret, unless only the digits of its encoding have letters.
+        // The lower-case form is another secret, unless only the digits of its encoding have letters.
         let same = form != url(secret).to_lowercase() || secret.to_lowercase() == secret;
         if same {
             whole += &format!("{form}|");
@@ -601,15 +602,16 @@ fn leaks(secret: &str, choices: &[u8], before: usize, after: usize, width: usize
     (whole, left)
 }
 
-/// The `n` of a line end that is written `\n`, and the last digit of one that is written `%0A`, may be letters of base64, too: they may go
-/// with what follows them.
+/// The `n` of a line end written as `\n`, and the last digit of `%0A`, may also be letters of base64: then
+/// they are masked with what follows.
 fn without_line_ends(text: &str) -> String {
     text.replace("\\n***", "\\***").replace("%0A***", "%0***")
 }
 
 #[test]
 fn a_part_of_a_secret_that_begins_before_it_does_not_save_its_end() {
-    // The first line of the value is a secret itself. Read with the `n` of `\n`, its base64 begins before that of the whole.
+    // The first line of the value is a secret itself. Read with the `n` of `\n`, its base64 begins before
+    // that of the whole value.
     let secret = " p//%\n\"0G";
     let (whole, left) = leaks(secret, &[0], 6, 0, 10);
     assert!(whole.contains("|IyMjIyMjIH\\nAvLyUKIjBH|") && left.contains("|IyMjIyMjIH\\n***|"), "{whole}");

@@ -1,12 +1,12 @@
-//! Masking in JSON that was read: its strings, the names of its members, and its numbers.
+//! Masks parsed JSON: its strings, the names of its members, and its numbers.
 //!
-//! What a reader makes of a document is masked, not its bytes: a number becomes a string, two names that become the same
-//! are distinguished, and the document stays one.
+//! The parsed document is masked, not its bytes: a number becomes a string, two names that become equal get
+//! different numbers, and the result is still a valid document.
 
 use super::{Secrets, ordinary::is_reshaped, pattern::Pattern};
 use envoi_contract::json::{Object, Value};
 
-/// A document, masked.
+/// A masked document.
 pub(crate) struct Document {
     pub(crate) bytes: Vec<u8>,
     /// Masking has changed more than the content of strings: a name, a number, a literal or a sign of JSON.
@@ -14,7 +14,7 @@ pub(crate) struct Document {
 }
 
 impl Secrets {
-    /// The value, masked. Member order stays.
+    /// The masked value. The order of members stays.
     #[must_use]
     pub fn mask_value(&self, value: &Value) -> Value {
         if self.is_empty() {
@@ -39,10 +39,12 @@ impl Secrets {
         }
     }
 
-    /// A JSON document, masked; as bytes if it is none. The same bytes if there is no secret in it.
+    /// Masks a JSON document, or the bytes if it is not JSON. Returns the same bytes if it contains no
+    /// secret.
     pub(crate) fn mask_document(&self, document: Vec<u8>) -> Document {
         let (bytes, hits) = self.mask_bytes(&document);
-        // An escape may be a part of another encoding (`\u0025` of `%2F`): that is found only when it is read.
+        // An escape may be part of another encoding (`\u0025` of `%2F`), which is found only in the parsed
+        // value.
         if hits == 0 && !document.contains(&b'\\') {
             return Document { bytes: document, reshaped: false };
         }
@@ -51,7 +53,7 @@ impl Secrets {
         if hits == 0 && value == original {
             return Document { bytes: document, reshaped: false };
         }
-        // The writer's own layout is kept where masking its bytes comes to the same.
+        // Keep the writer's layout if masking the bytes has the same result.
         let bytes = match Value::parse(&bytes) {
             Ok(masked) if masked == value => bytes,
             _ => self.pieces_of_json().mask_bytes(value.compact().as_bytes()).0,
@@ -60,8 +62,9 @@ impl Secrets {
         Document { bytes, reshaped }
     }
 
-    /// Those that may stand across several values, being pieces of JSON themselves. Masking them breaks the document; of the
-    /// others nothing is left in it, and its escapes could be taken for the end of one (`\\`).
+    /// The secrets that may span several values because they are pieces of JSON. Masking them breaks the
+    /// document. The other secrets are no longer in it, and its escapes (`\\`) could be mistaken for the end
+    /// of one.
     fn pieces_of_json(&self) -> Self {
         let texts = self.patterns.iter().map(Pattern::text);
         let is_piece = |text: &&str| {
@@ -71,7 +74,7 @@ impl Secrets {
     }
 }
 
-/// The masked name of a member, with a number if another member has it.
+/// The masked name of a member, with a number if another member has the same name.
 fn free(name: String, all: &Object, masked: &Object, original: &str) -> String {
     let is_free = |name: &str| name == original || !(all.contains_key(name) || masked.contains_key(name));
     if is_free(&name) {

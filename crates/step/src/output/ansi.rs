@@ -1,7 +1,7 @@
-//! Removal of terminal escape sequences from a flow of bytes.
+//! Removes terminal escape sequences from a stream of bytes.
 //!
-//! Takes out CSI sequences, strings (OSC, DCS, SOS, PM, APC) and short escapes. Keeps every other byte, other control
-//! characters included, and does not look at UTF-8: all that it removes is ASCII.
+//! Removes CSI sequences, strings (OSC, DCS, SOS, PM, APC) and short escapes. Keeps every other byte,
+//! including other control characters. Does not decode UTF-8, because escape sequences are ASCII.
 
 /// `bytes` without terminal escape sequences.
 #[must_use]
@@ -14,12 +14,12 @@ pub fn without_escapes(bytes: &[u8]) -> Vec<u8> {
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 
-/// Where in a sequence the flow stands.
+/// The position within a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Stripper {
     #[default]
     Text,
-    /// After ESC, and after its intermediate bytes.
+    /// After ESC and its intermediate bytes.
     Escape,
     /// After `ESC [`, up to a final byte.
     Csi,
@@ -30,7 +30,7 @@ pub(crate) enum Stripper {
 }
 
 impl Stripper {
-    /// Takes the next piece; adds what is not part of a sequence to `out`.
+    /// Takes the next piece and adds the bytes outside of sequences to `out`.
     pub(crate) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         for byte in piece {
             let (next, keep) = self.step(*byte);
@@ -54,7 +54,8 @@ impl Stripper {
             (Self::Csi, 0x40..=0x7e) => (Self::Text, false),
             (Self::String, BEL) => (Self::Text, false),
             (Self::StringEscape, b'\\') => (Self::Text, false),
-            // A string without an end must not swallow the rest of the output, so the end of the line ends it.
+            // A line end ends the string, so that a string without an end does not hide the rest of the
+            // output.
             (Self::String, b'\n') => (Self::Text, true),
             (Self::String, _) => (Self::String, false),
             (Self::StringEscape, _) => Self::Escape.step(byte),

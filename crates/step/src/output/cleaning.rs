@@ -1,6 +1,6 @@
-//! Files that a command may have written secrets to: masked, emptied or removed. No link is followed.
+//! Masks, empties or removes files to which a command may have written secrets. Follows no link.
 //!
-//! Which files those are is not decided here.
+//! Does not decide which files those are.
 
 use crate::{
     disk::{pieces, plain},
@@ -17,13 +17,13 @@ use std::{
     path::Path,
 };
 
-/// What is kept of one file: no larger document is read (CONTRACTS §0).
+/// The most that is kept of one file: no larger document is read (CONTRACTS §0).
 pub(crate) const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A larger copy of an artifact is not looked through.
+/// A larger copy of an artifact is not searched but removed.
 const MOST_COPY_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// What became of a file.
+/// The result of masking a file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Masked {
     pub(crate) has_secret: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Masked {
     pub(crate) is_cut: bool,
 }
 
-/// Masks a regular file. One without a secret stays as it is, unless it is cut to `most_bytes`.
+/// Masks a regular file. A file without a secret stays as it is, unless it is cut to `most_bytes`.
 pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::Result<Masked> {
     let Some(file) = plain::open_if_there(path)? else { return Ok(Masked::default()) };
     let metadata = file.metadata()?;
@@ -46,7 +46,8 @@ pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
         masked.clear();
         Ok(())
     });
-    // Of a file that is cut, what is held back may be the beginning of a secret whose end was not read.
+    // In a cut file, the bytes held back may be the beginning of a secret whose end was not read, so they are
+    // dropped.
     if !is_cut {
         masker.finish(&mut masked);
     }
@@ -55,7 +56,7 @@ pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
         copied.and_then(|()| target.set_permissions(fs::Permissions::from_mode(metadata.mode() & 0o7777)));
     let has_secret = masker.hits() > 0;
     if copied.is_err() || !(has_secret || is_cut) {
-        // It is as it was.
+        // The file stays as it was.
         fs::remove_file(&temporary)?;
         return copied.map(|()| Masked::default());
     }
@@ -63,7 +64,7 @@ pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
     Ok(Masked { has_secret, is_cut })
 }
 
-/// Whether a secret stands in a regular file.
+/// Whether a regular file contains a secret.
 pub(crate) fn has_secret(path: &Path, secrets: &Secrets) -> io::Result<bool> {
     let Some(mut file) = plain::open_if_there(path)? else { return Ok(false) };
     let mut masker = Masker::new(secrets);
@@ -77,7 +78,8 @@ pub(crate) fn has_secret(path: &Path, secrets: &Secrets) -> io::Result<bool> {
     Ok(masker.hits() > 0)
 }
 
-/// Masks a short file that a process has open for appending: it stays the same file. True if a secret stood in it.
+/// Masks a short file that a process has open for appending: the inode stays the same. True if it contained a
+/// secret.
 pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<Masked> {
     let Some(file) = plain::open_if_there(path)? else { return Ok(Masked::default()) };
     let is_cut = file.metadata()?.len() > MOST_BYTES;
@@ -102,8 +104,8 @@ pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<Masked
 
 /// Empties a file that processes have open. True if it was not empty.
 ///
-/// Another file that a command has given this name (a hard link) stays as it is: the name gets an empty file. `is_ours` says whether a
-/// file with several names is the one that belongs there.
+/// If a command has given another file this name (a hard link), that file stays as it is: the name gets a
+/// new, empty file. `is_ours` decides whether a file with several names is the expected one.
 pub(crate) fn truncate(path: &Path, is_ours: impl FnOnce() -> bool) -> io::Result<bool> {
     let found = fs::symlink_metadata(path)?;
     if found.len() == 0 {
@@ -116,7 +118,8 @@ pub(crate) fn truncate(path: &Path, is_ours: impl FnOnce() -> bool) -> io::Resul
     Ok(true)
 }
 
-/// Gives a name a file of its own, if another one has it too (a hard link): what is written there then changes no other file.
+/// Gives a name a file of its own, if the file has another name too (a hard link), so that later writes
+/// change no other file.
 pub(crate) fn part(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if found.nlink() < 2 {
@@ -134,19 +137,19 @@ pub(crate) fn part(path: &Path) -> io::Result<()> {
     copied
 }
 
-/// Puts an empty file in the place of something that is no folder.
+/// Replaces anything that is not a folder by an empty file.
 pub(crate) fn put_nothing(path: &Path) -> io::Result<()> {
     plain::create(path).map(drop)
 }
 
-/// Removes a file that cannot be masked, and says so.
+/// Removes a file that cannot be masked. Returns a sentence about it.
 pub(crate) fn removed_instead(path: &Path, shown: &str, error: &io::Error) -> String {
     let removed = remove(path).map_or("could not be removed", |()| "was removed");
     format!("{shown} cannot be masked and {removed}: {error}")
 }
 
-/// Removes from a folder and those below it each file that holds a secret, or is too large to be looked through, and what is
-/// neither a file nor a folder. Returns a sentence, if anything was removed.
+/// Removes, in a folder and below it, each file that contains a secret or is too large to search, and
+/// everything that is neither a file nor a folder. Returns a sentence if anything was removed.
 pub(crate) fn drop_files_with(folder: &Path, shown: &str, secrets: &Secrets) -> Option<String> {
     let mut removed = 0_usize;
     match drop_below(folder, secrets, &mut removed) {
@@ -177,7 +180,7 @@ fn drop_below(folder: &Path, secrets: &Secrets, removed: &mut usize) -> io::Resu
     Ok(())
 }
 
-/// Removes what a folder holds, and returns how many names that were.
+/// Empties a folder, and returns how many names were removed.
 pub(crate) fn empty_folder(folder: &Path) -> io::Result<usize> {
     open_up(folder)?;
     let mut removed = 0_usize;
@@ -194,7 +197,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
         return fs::remove_file(path);
     }
     match fs::remove_dir_all(path) {
-        // Some programs leave folders that they have closed to writing.
+        // Some programs leave folders without write permission.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             open_up(path)?;
             fs::remove_dir_all(path)
@@ -203,7 +206,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets the owner remove what stands in a folder and in those below it.
+/// Lets the owner remove the content of a folder and of the folders below it.
 fn open_up(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
     for entry in fs::read_dir(folder)? {
@@ -228,7 +231,7 @@ mod tests {
         let masked = mask_file(&path, &secrets, 40).unwrap();
         assert_eq!(masked, Masked { has_secret: true, is_cut: true });
         assert_eq!(fs::read_to_string(&path).unwrap(), "said *** and ");
-        // A file that stays the same file has a limit of its own.
+        // `mask_in_place` has a limit of its own.
         let most = usize::try_from(MOST_BYTES).unwrap();
         let mut content = vec![b'a'; most - 18];
         content.extend_from_slice(b"hunter2-of-the-flow, and more");

@@ -1,7 +1,9 @@
-//! Files of the run's folder that hold a secret and are closed to writing, as the engine leaves what it puts there.
+//! Files of the run's folder that contain a secret and cannot be written (mode 0400), as the engine leaves
+//! the files it puts there.
 //!
-//! A supervisor cannot tell what the engine has put there from what a command has closed itself: a key, for example. So the record
-//! of the end names these files, and the engine, which knows what it has put there, masks the others.
+//! A supervisor cannot tell the files of the engine from those that a command has closed itself, for example
+//! a key. So `exit.json` names these files. The engine knows which ones it has put there, and masks the
+//! others.
 
 use crate::{
     disk::{closed_to_owner::Opened, pieces, plain},
@@ -10,17 +12,19 @@ use crate::{
 };
 use std::{io, path::Path};
 
-/// The values that a command had.
+/// The secret values of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Values<'a> {
-    /// Those that are at hand.
+    /// The values that are known.
     pub at_hand: &'a [String],
-    /// Whether these are all. A file in which another one may stand is removed: it cannot be masked.
+    /// Whether these are all values. If not, a file that may contain another one cannot be masked, and is
+    /// removed.
     pub are_all: bool,
 }
 
-/// Masks those of the `closed` files below `run_base` that the engine has not put there. `is_placed` is given the path
-/// and the SHA-256 of a file, in lower-case hexadecimal, and says whether the engine has.
+/// Masks those of the `closed` files below `run_base` that the engine has not put there. `is_placed` gets the
+/// path and the SHA-256 of a file, in lower-case hexadecimal, and returns whether the engine has put it
+/// there.
 ///
 /// Returns what a person should know, a sentence each, masked.
 pub fn mask_closed(
@@ -57,7 +61,7 @@ fn mask(
     are_all: bool,
     is_placed: &impl Fn(&str, &str) -> bool,
 ) -> io::Result<Done> {
-    // For as long as this takes.
+    // The folders are open only until this function returns.
     let mut opened = Opened::default();
     for folder in Path::new(relative).ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
         opened
@@ -81,7 +85,7 @@ fn mask(
     Ok(Done::Removed)
 }
 
-/// How a note names a file of the run's folder.
+/// The name of a file of the run's folder in a note.
 pub(crate) fn shown(relative: &str, secrets: &Secrets) -> String {
     format!("`$ENVOI_RUN_BASE/{}`", secrets.mask_str(relative).escape_debug())
 }

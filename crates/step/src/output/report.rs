@@ -1,6 +1,6 @@
-//! Where a command leaves its report and its data, and how they are taken over.
+//! The paths where a command leaves its report and its data, and how these are collected.
 //!
-//! Does not look inside: whether the file is a report at all is for the reader of contract 4 to say.
+//! Does not look inside: the reader of contract 4 decides whether the file is a report.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -20,19 +20,20 @@ use crate::{
     output::text,
 };
 
-/// No document of the contracts may be larger (CONTRACTS §0). A larger file behind `--output` is some other output.
+/// The largest document of the contracts (CONTRACTS §0). A larger file behind `--output` is some other
+/// output.
 pub(crate) const LARGEST_REPORT_BYTES: u64 = envoi_contract::json::MAX_BYTES as u64;
 
-/// What is read of a report at most.
+/// The most that is read of a report.
 const CUT_AT_BYTES: u64 = LARGEST_REPORT_BYTES + 1;
 
-/// How a report is found wherever the command runs.
+/// Advice that works wherever the command runs.
 pub(crate) const SURE_WAY: &str = "let the command write its report to `$ENVOI_REPORT`";
 
-/// What distinguishes a file that was written anew from one that an earlier visit has left.
+/// Distinguishes a newly written file from one that an earlier visit has left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
-    /// Empty where the file is too large to be a report, or cannot be read: then its time alone counts.
+    /// Empty if the file is too large to be a report, or cannot be read: then only its time counts.
     sha256: String,
     modified_s: i64,
     modified_ns: i64,
@@ -40,15 +41,15 @@ pub(crate) struct Stamp {
     bytes: u64,
 }
 
-/// A path at which the file that the command names by `--output` may be, and its state before the command.
+/// A path where the file named by `--output` may be, and its state before the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) path: PathBuf,
-    /// None if that was no regular file.
+    /// `None` if there was no regular file.
     pub(crate) stamp: Option<Stamp>,
 }
 
-/// The paths at which the file that the command names by `--output` may be, the most likely one first.
+/// The paths where the file named by `--output` may be, the most likely one first.
 pub(crate) fn candidates(spec: &Spec) -> Vec<Candidate> {
     let paths = named(spec).candidates().into_iter().map(|path| spec.cwd.join(path));
     paths.map(|path| Candidate { stamp: stamp(&path), path }).collect()
@@ -69,30 +70,31 @@ fn stamp(path: &Path) -> Option<Stamp> {
     })
 }
 
-/// What stood where a report belongs.
+/// The report or data that was found.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     /// The report, masked.
     pub(crate) file: Option<FileRef>,
-    /// Whether it stood at `ENVOI_REPORT`.
+    /// Whether it was at `ENVOI_REPORT`.
     pub(crate) assigned: bool,
-    /// What stood there and cannot be read, if that is so.
+    /// The kind of thing that was there, if it is not a readable file.
     pub(crate) unreadable: Option<String>,
     /// Masking has changed more of it than the content of strings.
     pub(crate) reshaped: bool,
 }
 
 impl Collected {
-    /// Whether nothing stood there.
+    /// Whether nothing was there.
     pub(crate) fn is_nothing(&self) -> bool {
         self.file.is_none() && self.unreadable.is_none()
     }
 }
 
-/// Brings the report, if there is one, to its place in the attempt's folder, masked and on disk.
+/// Moves the report, if there is one, to its place in the attempt's folder, masked and synced.
 ///
-/// One that is too large is cut to one byte over the limit, so that it is still there and still too large for its reader.
-/// A file that is not regular is not opened. Its kind is reported, because nothing in that place is ignored.
+/// A report that is too large is cut to one byte over the limit, so that its reader still finds it too large.
+/// A file that is not regular is not opened. Its kind is reported, because nothing at that path may be
+/// ignored.
 pub(crate) fn collect(
     dir: &AttemptDir,
     candidates: &[Candidate],
@@ -114,7 +116,7 @@ pub(crate) fn collect(
     });
     let Some((path, written)) = written else { return Ok(Collected::default()) };
     if written.bytes > LARGEST_REPORT_BYTES {
-        // Not copied: most programs that write so much behind `--output` do not mean a report.
+        // Not copied: most programs that write so much to `--output` do not write a report.
         let unreadable = Some(format!("a file of {} bytes", written.bytes));
         return Ok(Collected { unreadable, ..Collected::default() });
     }
@@ -125,19 +127,19 @@ pub(crate) fn collect(
     }
 }
 
-/// The same for a report that lies elsewhere than where the command names it.
+/// The same for a report at another path than the command names.
 pub(crate) fn collect_from(path: &Path, dir: &AttemptDir, secrets: &Secrets) -> io::Result<Collected> {
     take_report(path, &dir.report(), secrets)
 }
 
-/// The path after `--output`, if it is one that is looked at and it looks like that of a file.
+/// The path after `--output`, if it is used and looks like that of a file.
 pub(crate) fn named_file(spec: &Spec) -> Option<String> {
     let option = named(spec);
     if option.names_a_file() { option.path } else { None }
 }
 
-/// What a person should know where a command that succeeded has left no report, although it seems to name one: a report that lies
-/// elsewhere may say that the work failed.
+/// A warning for a command that succeeded and left no report although it seems to name one: a report
+/// somewhere else may say that the work failed.
 pub(crate) fn notice(spec: &Spec, candidates: &[Candidate]) -> Option<String> {
     let option = named(spec);
     let Some(path) = option.path.as_ref().filter(|_| option.names_a_file()) else {
@@ -170,7 +172,8 @@ pub(crate) fn notice(spec: &Spec, candidates: &[Candidate]) -> Option<String> {
         bytes.is_ok_and(|bytes| SkillReport::decode(&bytes).is_ok())
     };
     if let Some((place, _)) = found.iter().find(|(_, found)| matches!(found, Found::File)) {
-        // Many programs leave a file as it is that has not changed; only a report that is not counted is worth a word.
+        // Many programs do not rewrite a file that has not changed, so only an old file that is a report gets
+        // a warning.
         return is_report(place).then(|| {
             format!(
                 "the report at `{}` (`--output {path}`) was there before the command, and does not count",
@@ -186,7 +189,7 @@ pub(crate) fn notice(spec: &Spec, candidates: &[Candidate]) -> Option<String> {
     Some(format!("no report was found at {} (`--output {path}`){elsewhere}: {SURE_WAY}", places.join(" or ")))
 }
 
-/// Brings what the command wrote at `ENVOI_DATA` to disk, masked, in the same way.
+/// Collects what the command wrote at `ENVOI_DATA` in the same way, masked and synced.
 pub(crate) fn collect_data(dir: &AttemptDir, secrets: &Secrets) -> io::Result<Collected> {
     match found_at(&dir.data()) {
         Found::Nothing => Ok(Collected::default()),
@@ -195,12 +198,12 @@ pub(crate) fn collect_data(dir: &AttemptDir, secrets: &Secrets) -> io::Result<Co
     }
 }
 
-/// What is found at a path.
+/// The kind of thing at a path.
 enum Found {
     Nothing,
     /// A regular file that can be opened.
     File,
-    /// Something else, in words.
+    /// Anything else, in words.
     Other(String),
 }
 
@@ -216,8 +219,8 @@ fn found_at(path: &Path) -> Found {
     }
 }
 
-/// Puts a masked copy of a report at `to`. Where a secret stands in it, its values are masked, so that it stays the document
-/// that it is: masked as bytes, a number or the name of a member could break it.
+/// Puts a masked copy of a report at `to`. If it contains a secret, the parsed values are masked, so that it
+/// stays a valid document: masking the bytes could break it at a number or the name of a member.
 fn take_report(from: &Path, to: &Path, secrets: &Secrets) -> io::Result<Collected> {
     if !secrets.is_empty()
         && let Some(source) = text::open_if_there(from)?
@@ -235,8 +238,9 @@ fn take_report(from: &Path, to: &Path, secrets: &Secrets) -> io::Result<Collecte
     Ok(Collected { file, ..Collected::default() })
 }
 
-/// Puts a masked copy of the beginning of `from`, which may be the same, at `to`; none if `from` is no regular file. The
-/// copy of a file that has `cut_at_bytes` or more has exactly so many, though masking makes it shorter: NULs fill it up.
+/// Puts a masked copy of the beginning of `from` at `to`, which may be the same path. `None` if `from` is not
+/// a regular file. If the file has `cut_at_bytes` or more, the copy has exactly that length: if masking makes
+/// it shorter, NULs fill it up.
 pub(crate) fn take_over(
     from: &Path,
     to: &Path,
@@ -256,7 +260,7 @@ pub(crate) fn take_over(
         Ok(())
     })?;
     if source.limit() == 0 {
-        // What is held back may be the beginning of a secret, and its end was not read.
+        // The bytes held back may be the beginning of a secret whose end was not read, so they are dropped.
         target.set_len(cut_at_bytes)?;
     } else {
         masker.finish(&mut masked);
@@ -267,14 +271,14 @@ pub(crate) fn take_over(
     file_ref(to).map(Some)
 }
 
-/// Refers to a file that stands directly in the attempt's folder.
+/// Refers to a file directly in the attempt's folder.
 pub(crate) fn file_ref(path: &Path) -> io::Result<FileRef> {
     let measure = pieces::measure(path)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(FileRef { path: name, bytes: measure.bytes, sha256: measure.sha256 })
 }
 
-/// What the command names by `--output`.
+/// The command's option `--output`.
 fn named(spec: &Spec) -> OutputOption {
     match &spec.command {
         Command::Exec { argv } => skill_report::of_list(argv),
@@ -282,13 +286,13 @@ fn named(spec: &Spec) -> OutputOption {
     }
 }
 
-/// The candidates relative to the workspace, as far as they lie there: they are artifacts. A report outside is kept as the attempt's
-/// report alone, because an artifact is named by its place in the workspace.
+/// The candidates inside the workspace, relative to it: they are artifacts. A report outside is kept only as
+/// the attempt's report, because an artifact is named by its path in the workspace.
 pub(crate) fn named_artifacts(spec: &Spec, candidates: &[Candidate]) -> Vec<String> {
     let inside = |candidate: &Candidate| {
         let path = tidied(&candidate.path)?;
         let inside = path.strip_prefix(&spec.workspace).map(Path::to_owned).ok().or_else(|| {
-            // The command may know the workspace by another path than the engine.
+            // The command may use another path for the workspace than the engine.
             path.strip_prefix(spec.workspace.canonicalize().ok()?).map(Path::to_owned).ok()
         })?;
         inside.to_str().filter(|path| !path.is_empty()).map(str::to_owned)
@@ -296,7 +300,7 @@ pub(crate) fn named_artifacts(spec: &Spec, candidates: &[Candidate]) -> Vec<Stri
     candidates.iter().filter_map(inside).collect()
 }
 
-/// The path without `.` and `..`; none if it leads above the root.
+/// The path without `.` and `..`. `None` if it leads above the root.
 fn tidied(path: &Path) -> Option<PathBuf> {
     let mut tidy = PathBuf::new();
     for part in path.components() {

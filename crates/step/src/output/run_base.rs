@@ -1,9 +1,14 @@
-//! What a command leaves in the run's folder (`$ENVOI_RUN_BASE`) outside the folder of its own attempt.
+//! Masks files that a command leaves in the run's folder (`$ENVOI_RUN_BASE`), outside the folder of its own
+//! attempt.
 //!
-//! A step may keep files there for later steps. Those that have changed since the attempt began are masked where a secret stands in
-//! them, whichever step wrote them: the steps of a run have the same secrets. Left alone are contents that are kept byte for byte
-//! (artifacts, hand-offs and files of answers, which the engine puts there closed to writing and can tell from others, and the
-//! copies in the folders of other attempts), the copy of a workspace, and the folders of attempts that live: their supervisors mask those.
+//! A step may keep files there for later steps. Files that have changed since the attempt began and contain a
+//! secret are masked, whichever step wrote them: the steps of a run have the same secrets.
+//!
+//! Left alone are:
+//! - contents that are kept byte for byte: artifacts, hand-offs and files of answers, which the engine makes
+//!   read-only and can recognize, and the copies in the folders of other attempts;
+//! - the copy of a workspace;
+//! - the folders of live attempts, which their supervisors mask.
 
 use crate::{
     attempt::dir::AttemptDir,
@@ -26,35 +31,36 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// So many names are looked at: a walk through more would make every attempt of a long run slow.
+/// The most names that are visited. A longer walk would make every attempt of a long run slow.
 const MOST_NAMES: usize = 20_000;
 
-/// So many bytes are looked through.
+/// The most bytes that are searched.
 const MOST_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// So many files that are closed to writing are named to the engine: it looks at each.
+/// The most read-only files that are named to the engine, which checks each of them.
 const MOST_CLOSED: usize = 1000;
 
-/// A longer list of starts is not ours.
+/// A longer list of starts was not written by an engine.
 const LARGEST_LIST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The times of files lag behind the clock, by less than this.
+/// File times lag behind the clock by less than this.
 const LAG_MS: i128 = 1000;
 
-/// Permissions of what the engine puts into the folder, contents byte for byte.
+/// Permissions of the engine's own files in the folder.
 const OF_ENGINE: u32 = 0o400;
 
-/// The moment from which on a file counts as changed: when an attempt began, Unix time in milliseconds.
+/// The start of the attempt, Unix time in milliseconds. Files that changed later count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Since(i128);
 
 impl Since {
-    /// It began at this time.
+    /// For an attempt that began at this time.
     pub(crate) fn at(unix_ms: u64) -> Self {
         Self(i128::from(unix_ms).saturating_sub(LAG_MS))
     }
 
-    /// It began so long ago, at this time by the clock of then: the clock may have been set in between.
+    /// For an attempt that began `duration_ms` ago, at `unix_ms` by the clock of that time. The clock may
+    /// have been set in between, so the earlier of both counts.
     pub(crate) fn began(unix_ms: u64, duration_ms: u64) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
         let now = i128::try_from(now).unwrap_or(i128::MAX);
@@ -71,16 +77,16 @@ impl Since {
     }
 }
 
-/// What was found in the folder of the run.
+/// The result of the search in the run's folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Looked {
-    /// What a person should know, a sentence each, masked.
+    /// Notes for a person, a sentence each, masked.
     pub(crate) notes: Vec<String>,
-    /// Files that hold a secret and are closed to writing, relative to the folder: see [`crate::output::closed`].
+    /// Read-only files that contain a secret, relative to the folder: see [`crate::output::closed`].
     pub(crate) closed: Vec<String>,
 }
 
-/// Masks what stands in the folder of the run and has changed `since`. Without a secret everything stays as it is.
+/// Masks everything in the run's folder that has changed `since`. Does nothing if there are no secrets.
 pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, since: Since) -> Looked {
     let Some(base) = base_of(dir) else { return Looked::default() };
     if secrets.is_empty() || !dir.is_real() {
@@ -118,23 +124,24 @@ pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, since: Since) -> Looked 
     Looked { notes: strays::few(walk.notes.into_iter(), "the run's folder"), closed: walk.closed }
 }
 
-/// The run's folder; none for a folder of an attempt that lies in no run's.
+/// The run's folder. `None` if the attempt's folder is not in a run's folder.
 fn base_of(dir: &AttemptDir) -> Option<&Path> {
     let attempts = dir.path().parent()?;
     if attempts.file_name()? == "attempts" { attempts.parent() } else { None }
 }
 
-/// A name that is still to be looked at.
+/// A name that is still to be visited.
 struct Entry {
     path: PathBuf,
-    /// The open folder by which its path begins, if that is not the run's.
+    /// The open folder at the beginning of the path, if that is not the run's.
     above: Option<Rc<File>>,
 }
 
-/// A longer path is begun anew, at an open folder: the system takes none of more than 4,096 bytes, and masking adds to it.
+/// A longer path is replaced by one that begins at an open folder: the system accepts at most 4,096 bytes,
+/// and masking adds to the path.
 const LONG_PATH_BYTES: usize = 2048;
 
-/// A folder by a path that the paths below it can begin with.
+/// The folder with a path that paths below it can begin with.
 fn near(path: &Path, above: Option<Rc<File>>) -> io::Result<Entry> {
     if path.as_os_str().len() < LONG_PATH_BYTES {
         return Ok(Entry { path: path.to_owned(), above });
@@ -159,7 +166,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn top(&mut self, own: &Path) {
-        // The folders of attempts are the most, and the least likely to be written to.
+        // The folders of attempts come last: they are the most numerous, and rarely written to.
         let mut attempts = None;
         for path in self.paths(self.base) {
             match path.file_name().and_then(OsStr::to_str) {
@@ -179,7 +186,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The folder of another attempt.
+    /// Visits the folder of another attempt.
     fn attempt(&mut self, path: &Path) {
         let dir = AttemptDir::new(path);
         if dir.is_locked() {
@@ -212,7 +219,8 @@ impl Walk<'_> {
         paths
     }
 
-    /// A name, and all below it. Does not call itself: a command can nest folders as deep as it likes.
+    /// Visits a name and everything below it. Not recursive, because a command can nest folders without
+    /// limit.
     fn entry(&mut self, path: &Path) {
         let mut waiting = vec![Entry { path: path.to_owned(), above: None }];
         while let Some(Entry { path, above }) = waiting.pop() {
@@ -235,7 +243,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What one name stands for; true for a folder that is to be looked through.
+    /// Handles one name. Returns true for a folder that is to be visited.
     fn one(&mut self, path: &Path) -> bool {
         let Ok(found) = fs::symlink_metadata(path) else { return false };
         if self.since.is_before(&found) && self.is_named_after_a_secret(path, &found) {
@@ -252,7 +260,7 @@ impl Walk<'_> {
         false
     }
 
-    /// Whether a secret stands in the name, or in what a link says.
+    /// Whether the name, or the target of a link, contains a secret.
     fn is_named_after_a_secret(&self, path: &Path, found: &fs::Metadata) -> bool {
         let stands_in = |text: &OsStr| self.secrets.stand_in(text.as_bytes());
         let leads_to = || fs::read_link(path).is_ok_and(|target| stands_in(target.as_os_str()));
@@ -271,7 +279,8 @@ impl Walk<'_> {
         if found.mode() & 0o7777 == OF_ENGINE
             && let Some(relative) = self.of_engine(path)
         {
-            // The engine has put it there, or a command has given its file the same permissions: the engine can tell.
+            // Either the engine has put it there, or a command has given its file the same permissions. The
+            // engine knows which.
             if cleaning::has_secret(path, self.secrets).unwrap_or(true) {
                 match self.closed.len() < MOST_CLOSED {
                     true => self.closed.push(relative),
@@ -290,20 +299,20 @@ impl Walk<'_> {
         self.notes.push(note);
     }
 
-    /// The path relative to the run's folder, if the engine may have put a file there: none in the folder of an attempt, and none whose
-    /// name is no text.
+    /// The path relative to the run's folder, if the engine may have put a file there. `None` in the folder
+    /// of an attempt, and for a name that is not UTF-8.
     fn of_engine(&self, path: &Path) -> Option<String> {
         let relative = path.strip_prefix(self.base).ok()?;
         if relative.starts_with("attempts") { None } else { relative.to_str().map(str::to_owned) }
     }
 
     fn mask(&self, path: &Path) -> io::Result<bool> {
-        // Most files hold none, and then nothing is written.
+        // Most files contain no secret, so check before anything is written.
         if !cleaning::has_secret(path, self.secrets)? {
             return Ok(false);
         }
         match path.file_name().and_then(OsStr::to_str) {
-            // Folders of attempts that live are left alone: no process has these open.
+            // Only folders of ended attempts are visited, so no process has these open.
             Some("lock" | "cancel") => cleaning::truncate(path, || false),
             Some("supervisor.log") => {
                 cleaning::mask_in_place(path, self.secrets).map(|masked| masked.has_secret)
@@ -312,7 +321,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Overwrites what no engine has written to the list. Each line keeps its length: an engine may add to it meanwhile.
+    /// Masks everything in the list of starts that no engine has written. Each line keeps its length, because
+    /// an engine may append to the list meanwhile.
     fn list_of_starts(&mut self, path: &Path) {
         let starred = || -> io::Result<bool> {
             let list = plain::read(path, LARGEST_LIST_BYTES)?;
@@ -344,11 +354,11 @@ impl Walk<'_> {
         }
     }
 
-    /// How a note names a path.
+    /// The name of a path in a note.
     fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(self.base) {
             Ok(relative) => closed::shown(&relative.to_string_lossy(), self.secrets),
-            // The whole path is too long for a call, and for a note.
+            // The whole path is too long for a system call, and for a note.
             Err(_) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 closed::shown(&format!("…/{name}"), self.secrets)
@@ -357,7 +367,7 @@ impl Walk<'_> {
     }
 }
 
-/// Ids of attempts, and the words of the first line.
+/// Characters of attempt ids, and of the list's first line.
 fn is_of_list(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" ._-".contains(&byte)
 }
@@ -501,7 +511,7 @@ mod tests {
         }
         let deep = PathBuf::from(format!("/proc/self/fd/{}/deep.txt", at.as_raw_fd()));
         fs::write(&deep, "a hunter22 b").unwrap();
-        // An engine masks on a thread of this size.
+        // An engine masks on a thread with a stack of this size.
         let dir = AttemptDir::new(place.dir.path());
         let stack_bytes = 256 * 1024;
         let masks = move || mask(&dir, &Secrets::new(&["hunter22".to_owned()]), Since::at(0)).notes;

@@ -1,9 +1,10 @@
-//! What stands in the attempt's own folder when the command is over, and was not written by the supervisor.
+//! Cleans the attempt's own folder after the command has ended: files that the supervisor did not write.
 //!
-//! A command knows this folder by `$ENVOI_OUTPUT` and `$ENVOI_REPORT`, and may leave anything there: a folder in the place of a
-//! file, a temporary file that it had no time to rename, or its own words in a file of the supervisor's. A regular file is masked,
-//! unless it is what the supervisor has written, byte for byte. Anything else is removed, because only a regular file can be masked
-//! without following a link. No command of the attempt may live any more.
+//! A command knows this folder by `$ENVOI_OUTPUT` and `$ENVOI_REPORT`, and may leave anything there: a folder
+//! in the place of a file, a temporary file that it had no time to rename, or its own text in a file of the
+//! supervisor's. A regular file is masked, unless it is byte for byte what the supervisor wrote. Anything
+//! else is removed, because only a regular file can be masked without following a link. No command of the
+//! attempt may live any more.
 
 use crate::{
     attempt::{
@@ -30,7 +31,7 @@ use std::{
     path::Path,
 };
 
-/// Notes become part of an event; what comes after these is counted.
+/// Notes become part of an event, so further ones are only counted.
 const MOST_NOTES: usize = 20;
 
 /// The files that the supervisor writes, masked.
@@ -47,23 +48,25 @@ const OF_SUPERVISOR: [&str; 10] = [
     "supervisor.log",
 ];
 
-/// What a supervisor also has there for a time. One that was killed leaves it; one that settles has not begun it, or is done.
+/// Temporary files of the supervisor. A killed supervisor leaves them. A supervisor that settles has not made
+/// them yet, or has removed them.
 const RINGS: [&str; 2] = ["stdout.ring", "stderr.ring"];
 const COPIES: [&str; 2] = ["files", "before"];
 
-/// When the folder is looked at.
+/// When the folder is cleaned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Moment<'a> {
-    /// The supervisor settles the attempt. It masks `$ENVOI_OUTPUT` and `$ENVOI_REPORT` itself, if they are regular files.
+    /// The supervisor settles the attempt. It masks `$ENVOI_OUTPUT` and `$ENVOI_REPORT` itself, if they are
+    /// regular files.
     Settling(&'a Written),
-    /// The supervisor was killed, and may have kept so much of a stream.
+    /// The supervisor was killed, and may have kept this much of a stream.
     Lost {
         /// See [`Spec::stream_cap_bytes`].
         stream_cap_bytes: u64,
     },
 }
 
-/// What the supervisor has written, so far as it knows the content.
+/// Length and digest of the supervisor's files, as far as it knows their content.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) before: Option<Measure>,
@@ -72,7 +75,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Whether the file is what was written, byte for byte. A file of another length is not read.
+    /// Whether the file is byte for byte what was written. A file of another length is not read.
     fn is(&self, path: &Path, name: &OsStr) -> bool {
         let written = match name.to_str() {
             Some("before.json") => &self.before,
@@ -87,14 +90,14 @@ impl Written {
     }
 }
 
-/// What one name of the folder is.
+/// The owner of a name in the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// The supervisor has a file there.
     Supervisor,
-    /// The end of a stream, by a supervisor that was killed.
+    /// The end of a stream, left by a killed supervisor.
     Ring,
-    /// Copies of artifacts, by a supervisor that was killed.
+    /// Copies of artifacts, left by a killed supervisor.
     Copies,
     Command,
 }
@@ -113,26 +116,27 @@ fn owner(name: &OsStr, moment: Moment<'_>) -> Owner {
     }
 }
 
-/// Masks or removes what the supervisor has not written. Without a secret everything stays as it is.
+/// Masks or removes everything that the supervisor has not written. Does nothing if there are no secrets.
 ///
-/// Returns what a person should know, a sentence each, masked: what was removed, cut, or masked in a file of the supervisor's.
+/// Returns what a person should know, a sentence each, masked: what was removed, cut, or masked in a file of
+/// the supervisor's.
 pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, moment: Moment<'_>) -> Vec<String> {
     if secrets.is_empty() || !dir.is_real() {
         return Vec::new();
     }
-    // It is the supervisor's own: it stays open.
+    // The folder stays open: it is the supervisor's own.
     let entries = open_to_owner(dir.path()).and_then(|_| fs::read_dir(dir.path()));
     let entries = match entries {
         Ok(entries) => entries,
         Err(error) => return vec![format!("the attempt's folder cannot be read and is not masked: {error}")],
     };
-    // All names come first: masking makes new ones.
+    // All names are read first, because masking makes new ones.
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
     names.sort();
     few(names.iter().filter_map(|name| mask_entry(dir, name, secrets, moment)), "the attempt's folder")
 }
 
-/// These notes, or the first of them and how many more there are.
+/// These notes. If there are too many, the first ones and the number of the others.
 pub(crate) fn few(notes: impl Iterator<Item = String>, folder: &str) -> Vec<String> {
     let mut notes: Vec<String> = notes.collect();
     let more = notes.len().saturating_sub(MOST_NOTES);
@@ -143,8 +147,8 @@ pub(crate) fn few(notes: impl Iterator<Item = String>, folder: &str) -> Vec<Stri
     notes
 }
 
-/// Removes everything that the supervisor has not written: the secrets that may stand in it are not known. Returns the names of
-/// what was removed, in order; a name may hold a secret itself.
+/// Removes everything that the supervisor has not written, because the secrets that it may contain are not
+/// known. Returns the names of the removed files, in order. A name may itself contain a secret.
 ///
 /// # Errors
 /// Something cannot be removed.
@@ -152,7 +156,8 @@ pub(crate) fn remove_all(dir: &AttemptDir, is_before: IsBefore) -> io::Result<Ve
     remove_all_by(dir, is_before, cleaning::remove)
 }
 
-/// Whether `before.json` has the form in which a supervisor writes it, which is not known here.
+/// Checks whether `before.json` has the form in which a supervisor writes it. This module does not know that
+/// form.
 pub(crate) type IsBefore = fn(&[u8]) -> bool;
 
 fn remove_all_by(
@@ -174,14 +179,14 @@ fn remove_all_by(
         match remove_unmasked(&path, &name, is_before, &remove) {
             Ok(false) => {}
             Ok(true) => removed.push(name.to_string_lossy().into_owned()),
-            // The others are removed all the same: a value is to stay nowhere where that can be avoided.
+            // Continue with the others: as few copies of a value as possible should stay.
             Err(error) => failed.push(format!("`{}` cannot be removed: {error}", path.display())),
         }
     }
     if failed.is_empty() { Ok(removed) } else { Err(io::Error::other(failed.join("; "))) }
 }
 
-/// Whether something was removed.
+/// Removes one name. Returns whether something was removed.
 fn remove_unmasked(
     path: &Path,
     name: &OsStr,
@@ -192,7 +197,7 @@ fn remove_unmasked(
     match owner(name, Moment::Lost { stream_cap_bytes: 0 }) {
         Owner::Supervisor if kind.is_dir() => cleaning::empty_folder(path).map(|removed| removed > 0),
         Owner::Supervisor if !kind.is_file() => cleaning::put_nothing(path).map(|()| true),
-        // The supervisor writes it when the attempt is over.
+        // The supervisor writes `text` only when the attempt has ended.
         Owner::Supervisor if name == "text" => remove(path).map(|()| true),
         Owner::Supervisor if !is_as_written(path, name, is_before) => {
             cleaning::put_nothing(path).map(|()| true)
@@ -202,7 +207,7 @@ fn remove_unmasked(
     }
 }
 
-/// Whether a record has the form in which a supervisor writes it. What a command has put in its place has another one.
+/// Whether a record has the form in which a supervisor writes it. The text of a command has another form.
 fn is_as_written(path: &Path, name: &OsStr, is_before: IsBefore) -> bool {
     let read = || plain::read(path, LARGEST_RECORD_BYTES).ok();
     match name.to_str() {
@@ -212,7 +217,7 @@ fn is_as_written(path: &Path, name: &OsStr, is_before: IsBefore) -> bool {
     }
 }
 
-/// Whether these bytes are a record as it is written, with nothing else in it.
+/// Whether these bytes are a record in its written form, with nothing else in it.
 pub(crate) fn is_form_of<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> bool {
     let read = serde_json::from_slice::<T>(bytes).ok();
     read.and_then(|record| serde_json::to_vec(&record).ok()).is_some_and(|written| written == bytes)
@@ -261,7 +266,7 @@ fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment<
     }
 }
 
-/// What a note says of a file that was changed.
+/// The words of a note about a file that was changed. `None` if it was not.
 fn done(masked: Masked) -> Option<&'static str> {
     match masked {
         Masked { has_secret: false, is_cut: false } => None,
@@ -271,7 +276,7 @@ fn done(masked: Masked) -> Option<&'static str> {
     }
 }
 
-/// Masks what stands where the supervisor has a file.
+/// Masks one of the supervisor's files.
 fn mask_own(
     dir: &AttemptDir,
     name: &OsStr,
@@ -283,7 +288,8 @@ fn mask_own(
     let path = &dir.path().join(name);
     let kind = found.file_type();
     if kind.is_dir() {
-        // The folder itself stays: its place says how the attempt ended, or that it was started.
+        // Only its content is removed: that something exists at this path tells how the attempt ended, or
+        // that it was started.
         return match cleaning::empty_folder(path) {
             Ok(0) => None,
             Ok(_) => {
@@ -297,12 +303,12 @@ fn mask_own(
     if let Moment::Settling(written) = moment
         && (["text", "exit.json"].iter().any(|own| name == *own) || written.is(path, name))
     {
-        // The supervisor has not written these two yet, and replaces what stands there.
+        // The supervisor has not written these two yet, and will replace whatever is there.
         return None;
     }
     if !kind.is_file() {
         let what = plain::kind(kind);
-        // A file has to be there: its place says how the attempt ended, or that it was started.
+        // A file must exist at this path: it tells how the attempt ended, or that it was started.
         return Some(match cleaning::put_nothing(path) {
             Ok(()) => {
                 format!("{what} stood at {shown}; an empty file is in its place: it could hold a secret")
@@ -312,7 +318,7 @@ fn mask_own(
     }
     let emptied = |had_content: bool| if had_content { Some("it was emptied") } else { None };
     let cleaned = match name.to_str() {
-        // Always empty; and processes have these files open.
+        // These two are always empty, and processes have them open.
         Some("lock") => cleaning::truncate(path, || dir.is_locked()).map(emptied),
         Some("cancel") => cleaning::truncate(path, || false).map(emptied),
         Some("supervisor.log") => cleaning::mask_in_place(path, secrets).map(done),
@@ -329,10 +335,10 @@ fn mask_own(
 
 /// The most that is kept of a file of the supervisor's.
 fn bound(name: &OsStr, found: &fs::Metadata, moment: Moment<'_>) -> u64 {
-    /// More bytes than the line in a stream that reports what was left out.
+    /// More than the line in a stream that reports the omitted bytes.
     const MORE_BYTES: u64 = 100;
     const BLOCK_BYTES: u64 = 512;
-    // The supervisor leaves no holes.
+    // The supervisor writes no sparse files.
     if found.blocks().saturating_mul(BLOCK_BYTES) < found.len() / 2 {
         return MOST_BYTES;
     }
@@ -349,7 +355,7 @@ fn bound(name: &OsStr, found: &fs::Metadata, moment: Moment<'_>) -> u64 {
     }
 }
 
-/// How a note names what the folder holds.
+/// The name of a file of the attempt's folder in a note.
 fn shown(dir: &AttemptDir, path: &Path, name: &OsStr, secrets: &Secrets) -> String {
     if path == dir.output() {
         "`$ENVOI_OUTPUT`".to_owned()

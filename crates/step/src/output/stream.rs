@@ -1,8 +1,8 @@
-//! One output stream on disk: written as it comes, masked, with its beginning and its end kept.
+//! One output stream on disk: written while it arrives, masked, with its beginning and its end kept.
 //!
-//! The first half of the cap goes into the file itself, where a person can follow it. What comes then goes round in a
-//! ring file beside it, which is added to the file when the stream is over. The ring begins with the number of bytes
-//! that ever went into it, so that its end can be found after a crash too.
+//! The first half of the cap goes into the file itself, where a person can follow it. Later bytes go into a
+//! ring file beside it, whose content is appended to the file when the stream has ended. The ring begins with
+//! the number of bytes ever written to it, so that its end can be found after a crash too.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,20 +20,21 @@ use crate::mask::{Masker, Secrets};
 /// Length of the count at the beginning of a ring file.
 const COUNT_BYTES: u64 = 8;
 
-/// What has become of a stream.
+/// The result of writing a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// What the command wrote.
+    /// The length of the command's output.
     pub(crate) total_bytes: u64,
-    /// What was left out of its middle, of the masked text.
+    /// How many bytes of the masked text were left out in the middle.
     pub(crate) left_out_bytes: u64,
-    /// What went wrong: then the file has only what could be written.
+    /// An error of writing. The file then has only what could be written.
     pub(crate) failed: Option<io::Error>,
-    /// What was written to the file, all of it masked. None where that is not known, and where there is nothing to mask.
+    /// The content of the file, if all of it was masked here. `None` if that is not known, or there is
+    /// nothing to mask.
     pub(crate) written: Option<Measure>,
 }
 
-/// A stream that is being written.
+/// A stream while it is written.
 pub(crate) struct StreamFile<'a> {
     path: PathBuf,
     head: File,
@@ -45,15 +46,16 @@ pub(crate) struct StreamFile<'a> {
     masked: Vec<u8>,
     total_bytes: u64,
     failed: Option<io::Error>,
-    /// Of what was written to the head. None where there is nothing to mask.
+    /// The digest of the bytes written to the head. `None` if there is nothing to mask.
     digest: Option<Sha256>,
 }
 
 impl<'a> StreamFile<'a> {
-    /// Begins the file at `path` anew.
+    /// Begins a new file at `path`.
     pub(crate) fn create(path: PathBuf, cap_bytes: u64, secrets: &'a Secrets) -> io::Result<Self> {
         let head = plain::create(&path)?;
-        // What the command writes to the file itself stays whole, so that a secret in it is found.
+        // Append mode: bytes that the command itself writes to the file are not overwritten, so a secret in
+        // them is found.
         rustix::fs::fcntl_setfl(&head, OFlags::APPEND)?;
         Ok(Self::begin(path, head, cap_bytes, secrets))
     }
@@ -75,7 +77,7 @@ impl<'a> StreamFile<'a> {
         }
     }
 
-    /// Takes what the command wrote. A full disk does not stop the command: see [`StreamFile::finish`].
+    /// Takes output of the command. A full disk does not stop the command: see [`StreamFile::finish`].
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.total_bytes = self.total_bytes.saturating_add(piece.len() as u64);
         if self.failed.is_none() {
@@ -110,7 +112,7 @@ impl<'a> StreamFile<'a> {
         self.ring.as_mut().map_or(Ok(()), |ring| ring.push(rest))
     }
 
-    /// Adds the end to the file and syncs it.
+    /// Appends the kept end to the file and syncs it.
     pub(crate) fn finish(mut self) -> Kept {
         let mut rest = Vec::new();
         self.masker.finish(&mut rest);
@@ -118,7 +120,7 @@ impl<'a> StreamFile<'a> {
             self.keep(&rest);
         }
         let left_out_bytes = self.ring.as_ref().map_or(0, Ring::left_out_bytes);
-        // What comes out of the ring was on the disk, where the command could change it.
+        // The ring was on disk, where the command could change it, so its content is not trusted.
         let digest = self.digest.take().filter(|_| self.ring.is_none());
         let finished = self.append_ring().and_then(|()| self.sync());
         let failed = self.failed.or(finished.err());
@@ -129,7 +131,7 @@ impl<'a> StreamFile<'a> {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // An empty file has nothing that could be lost.
+        // An empty file has no content to lose.
         if self.total_bytes == 0 { Ok(()) } else { self.head.sync_all() }
     }
 
@@ -145,11 +147,11 @@ impl<'a> StreamFile<'a> {
     }
 }
 
-/// The end of a stream that is being written, or whose supervisor was killed while it wrote it: at most `cap_bytes`, as
-/// they stand. Reads no more than that. A stream that is not there is empty.
+/// The end of a stream that is being written, or whose supervisor was killed while it wrote it: at most
+/// `cap_bytes`, as stored. Reads no more than that. A missing stream is empty.
 ///
 /// # Errors
-/// A file that is there cannot be read.
+/// An existing file cannot be read.
 pub fn end_of(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
     match Ring::open(&ring_path(path)) {
         Ok(ring) => ring.end(cap_bytes),
@@ -162,18 +164,18 @@ fn end_of_plain(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let Some(mut file) = plain::open_if_there(path)? else { return Ok(bytes) };
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(cap_bytes)))?;
-    // What is written in the meantime belongs to the next look.
+    // Later bytes belong to the next call.
     file.take(cap_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Where the end of the stream at `path` stands while it is written.
+/// Path of the ring file of the stream at `path`, while it is written.
 pub(crate) fn ring_path(path: &Path) -> PathBuf {
     path.with_extension("ring")
 }
 
-/// Masks the ring file at `path`, which a supervisor that was killed has left, and which its command may have written to. True if
-/// a secret stood in it.
+/// Masks the ring file at `path`, which a killed supervisor has left and the command may have written to.
+/// True if it contained a secret.
 ///
 /// # Errors
 /// It cannot be read or replaced, or has more than `most_bytes`.
@@ -183,7 +185,7 @@ pub(crate) fn mask_ring(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
     let read = Ring::open(path)
         .and_then(|mut ring| ring.read_in_order(|part| part.read_to_end(&mut ordered).map(drop)));
     let (masked, hits) = secrets.mask_bytes(&ordered);
-    // A count that is wrong leaves out what stands there all the same.
+    // With a wrong count some bytes are not in order, so the raw bytes are searched too.
     if hits == 0 && !secrets.stand_in(&raw) {
         return Ok(false);
     }
@@ -209,12 +211,12 @@ impl Ring {
         Ok(Self { file, cap_bytes, written: 0 })
     }
 
-    /// How many bytes were written over.
+    /// How many bytes were overwritten.
     fn left_out_bytes(&self) -> u64 {
         self.written.saturating_sub(self.cap_bytes)
     }
 
-    /// One that another process left. Its size is known only if it has gone round, and matters only then.
+    /// Opens the ring of another process. Its size is known only if it has wrapped, and matters only then.
     fn open(path: &Path) -> io::Result<Self> {
         let file = plain::open(path)?;
         let mut count = [0; 8];
@@ -239,7 +241,7 @@ impl Ring {
         self.file.write_all_at(&self.written.to_le_bytes(), 0)
     }
 
-    /// The newest bytes, at most `most`. What is written at the same time may show in them.
+    /// The newest bytes, at most `most`. Bytes that are written at the same time may be among them.
     fn end(&self, most: u64) -> io::Result<Vec<u8>> {
         let length = most.min(self.written).min(self.cap_bytes);
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
@@ -252,7 +254,7 @@ impl Ring {
         Ok(bytes)
     }
 
-    /// Gives the kept bytes, oldest first, in at most two parts.
+    /// Passes on the kept bytes, oldest first, in at most two parts.
     fn read_in_order(
         &mut self,
         mut each: impl FnMut(&mut io::Take<&mut File>) -> io::Result<()>,

@@ -1,6 +1,6 @@
 //! The step's text: the last part of a stream of bytes, as a reader sees it.
 //!
-//! Masks before escape sequences are removed and once more after it, because a sequence can split a secret.
+//! Masks before escape sequences are removed and again after it, because a sequence can split a secret.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -13,9 +13,9 @@ use crate::output::ansi::Stripper;
 /// The end of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Text {
-    /// Bad bytes are U+FFFD.
+    /// Invalid bytes are replaced by U+FFFD.
     pub(crate) content: String,
-    /// Whether something stood before it.
+    /// Whether something before it was cut off.
     pub(crate) is_cut: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct TextTail<'a> {
 }
 
 impl<'a> TextTail<'a> {
-    /// Keeps at most the last `cap_bytes`, cut at a character.
+    /// Keeps at most the last `cap_bytes`, cut at a character boundary.
     pub(crate) fn new(secrets: &'a Secrets, cap_bytes: u64) -> Self {
         let cap = usize::try_from(cap_bytes).unwrap_or(usize::MAX);
         let before = Masker::new(secrets);
@@ -49,7 +49,7 @@ impl<'a> TextTail<'a> {
         let mut plain = Vec::with_capacity(masked.len());
         self.stripper.push(masked, &mut plain);
         self.after.push(&plain, &mut self.kept);
-        // Cut seldom, so that each byte is moved about once.
+        // Cut rarely, so that each byte is moved about once.
         if self.kept.len() > self.cap.saturating_mul(2).saturating_add(pieces::CHUNK_BYTES) {
             self.cut_front();
         }
@@ -63,7 +63,7 @@ impl<'a> TextTail<'a> {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn finish(mut self) -> Text {
         let mut rest = Vec::new();
         self.before.finish(&mut rest);
@@ -78,7 +78,7 @@ impl<'a> TextTail<'a> {
     }
 }
 
-/// Without the continuation bytes of a character whose beginning was cut off.
+/// Skips the continuation bytes of a character whose beginning was cut off.
 fn skip_broken_start(bytes: &[u8]) -> &[u8] {
     let broken = bytes.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
     bytes.get(broken..).unwrap_or_default()
@@ -91,8 +91,9 @@ fn last_chars(text: String, cap: usize) -> String {
     if from == 0 { text } else { text.get(from..).unwrap_or_default().to_owned() }
 }
 
-/// The text of the file at `path`; none if there is no such regular file. Of a file over `most_bytes` only so many at its
-/// end are read: far more than `cap_bytes`, so that what begins there within a secret is not in the text.
+/// The text of the file at `path`. `None` if there is no regular file. Only the last `most_bytes` of a larger
+/// file are read. That must be much more than `cap_bytes`, so that a secret that is cut at its beginning is
+/// not in the text.
 pub(crate) fn of_file(
     path: &Path,
     secrets: &Secrets,
@@ -112,10 +113,11 @@ pub(crate) fn of_file(
     Ok(Some(text))
 }
 
-/// The last `cap_bytes` of the text of the file, without reading all that stands before. The file is masked already.
+/// The last `cap_bytes` of the text of the file, without reading everything before. The file is masked
+/// already.
 pub(crate) fn end_of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io::Result<String> {
     let Some(mut file) = open_if_there(path)? else { return Ok(String::new()) };
-    // Room for what is removed from it.
+    // Larger than the text, because masking and escape sequences shorten it.
     let window = cap_bytes.saturating_mul(16);
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(window)))?;
     let mut tail = TextTail::new(secrets, cap_bytes);
@@ -126,7 +128,7 @@ pub(crate) fn end_of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io:
     Ok(tail.finish().content)
 }
 
-/// A regular file, or none where there is none.
+/// Opens a regular file. `None` if there is none.
 pub(crate) fn open_if_there(path: &Path) -> io::Result<Option<std::fs::File>> {
     match plain::open(path) {
         Ok(file) => Ok(Some(file)),
@@ -175,7 +177,7 @@ mod tests {
     fn a_text_whose_beginning_is_not_read_is_cut() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output");
-        // Masked and without its escape sequences, what is read of it has room.
+        // After masking and the removal of escape sequences, the bytes that were read fit.
         std::fs::write(&path, "UNVERIFIED\x1b[1m\x1b[1m\x1b[1mend").unwrap();
         let none = Secrets::new(&[]);
         let read = |most_bytes| of_file(&path, &none, 10, most_bytes).unwrap().unwrap();

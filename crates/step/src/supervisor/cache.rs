@@ -1,9 +1,11 @@
-//! The cache of steps, where the order asks for it: is the result of this command known, and may this one be kept?
+//! The cache of steps, if the order uses it: is the result of this command known, and may the new result be
+//! kept?
 //!
-//! A result is looked for before the start is claimed. What is found is brought as if the command had left it, and settled in the same way;
-//! no start is claimed for it, so a supervisor that is killed meanwhile leaves nothing in doubt: the next one looks again. Trouble with the
-//! cache is a miss, and the command is started. It is not started while anything of a result stands in its own folder: that would be taken
-//! for its output.
+//! A result is looked up before the start is claimed. A found result is restored as if the command had left
+//! it, and settled in the same way. No start is claimed for it: if the supervisor is killed meanwhile,
+//! nothing was started and the next supervisor looks again. An error of the cache is a miss, and the command
+//! is started. The command is not started while files of a result are in the attempt's folder, because they
+//! would be taken for its output.
 
 mod key;
 mod outside;
@@ -31,29 +33,29 @@ use crate::output::stream::{Kept, StreamFile, ring_path};
 use crate::workspace::artifacts::Digests;
 use crate::workspace::before::Before;
 
-/// A sentence becomes part of an event. A path that it names can be longer than anyone reads.
+/// A sentence becomes part of an event. A path in it can be longer than anyone reads.
 const MOST_CHARS: usize = 1_000;
 
-/// What was found before the command.
+/// The result of the look-up before the command.
 pub(super) struct Looked<'a> {
     order: &'a CacheOrder,
-    /// Why there is none.
+    /// Or why there is no key.
     key: Result<Key, NoKey>,
-    /// What files that came have displaced.
+    /// The files that restored ones have displaced.
     pub(super) displaced: Displaced,
-    /// Files were touched after the key was made.
+    /// Whether files were changed after the key was made.
     touched: bool,
     found: Result<Hit, Miss>,
 }
 
-/// A result that stands in the workspace and in the attempt's folder now.
+/// A result that has been restored into the workspace and the attempt's folder.
 pub(super) struct Hit {
     entry: CacheEntry,
     key: String,
     pub(super) ended: Ended,
 }
 
-/// Why there is no result.
+/// Why no result was restored.
 #[derive(Debug, thiserror::Error)]
 enum Miss {
     #[error("the cache is not read here")]
@@ -81,8 +83,8 @@ enum Miss {
 }
 
 impl Attempt {
-    /// Looks for a result and brings it. `None`: the order does not ask for it. `before` is what stood there before the first supervisor
-    /// of this attempt began to bring it.
+    /// Looks a result up and restores it. `None`: the order does not use the cache. `before` is the state
+    /// before the first supervisor of this attempt began to restore.
     pub(super) fn look_in_cache<'a>(&'a self, before: &mut Before) -> Option<Looked<'a>> {
         let order = self.spec.cache.as_ref()?;
         let begun = self.dir.bringing().filter(|bringing| bringing.start == self.spec.start);
@@ -160,7 +162,7 @@ impl Attempt {
                 if stood.is_none() && !makes_room.is_empty() {
                     *stood = Some(kept.digest.to_string());
                 }
-                // What an earlier supervisor has put aside is in the snapshot that it has named. This file is not.
+                // Files that an earlier supervisor has displaced are in its snapshot. This file is not.
                 let is_new = |entry: &&Entry| {
                     let path = &*String::from_utf8_lossy(&entry.path);
                     let stood = before.files.get(path).cloned().flatten();
@@ -199,14 +201,14 @@ impl Attempt {
         if !entry.keys.iter().any(|known| known == key) {
             return Err(Miss::Entry(io::Error::other("it is of another key")));
         }
-        // An entry of the future is as good as none: a clock was set back.
+        // An entry with a time in the future does not count: a clock was set back.
         match now_ms().checked_sub(entry.at_ms).is_some_and(|age| age <= order.max_age_ms) {
             true => Ok(entry),
             false => Err(Miss::TooOld),
         }
     }
 
-    /// In what the newest result of the step differs.
+    /// How the newest result of the step differs.
     fn nearest(&self, order: &CacheOrder, key: &Key) -> Miss {
         let read = || -> Option<String> {
             let entry = CacheEntry::read(&order.folder, &order.step).ok()?;
@@ -219,18 +221,19 @@ impl Attempt {
         read().map_or(Miss::None, Miss::Differs)
     }
 
-    /// What files that came have displaced until now, as an earlier supervisor has said it.
+    /// The files displaced so far, according to the records of an earlier supervisor.
     pub(super) fn displaced_before(&self) -> Displaced {
         let coming = self.dir.bringing().filter(|bringing| bringing.start == self.spec.start);
         let coming = coming.map(|bringing| bringing.displaced).filter(|displaced| !displaced.is_nothing());
         coming.or_else(|| Some(Before::read(&self.dir).ok()?.displaced)).unwrap_or_default()
     }
 
-    /// Removes what was begun to be brought into the attempt's own folder: it is not taken for output of the command. What its files have
-    /// displaced is noted first. The announcement goes last, so that nothing can have been started as long as it stands.
+    /// Removes files that were restored into the attempt's own folder, so that they are not taken for output
+    /// of the command. The displaced files are recorded first. The announcement is removed last: as long as
+    /// it exists, nothing was started.
     ///
     /// # Errors
-    /// Some of it is still there. Nothing may be started.
+    /// Something could not be removed. The command must not start.
     pub(super) fn forget_bringing(
         &self,
         before: Option<&mut Before>,
@@ -257,7 +260,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Writes what the command had written, into the attempt's folder. The times are still to be set.
+    /// Writes the command's output of the cached result into the attempt's folder. The times are set later.
     fn replay(&self, keep: &envoi_tree::Order, tree: &Tree) -> io::Result<Ended> {
         let shelf = keep.contents.shelf()?;
         let content = |name: &str| -> io::Result<Option<Vec<u8>>> {
@@ -295,19 +298,19 @@ impl Attempt {
     }
 }
 
-/// What is known while a result comes.
+/// The state during a restore.
 struct Coming<'l> {
-    /// The artifacts as they stood when an earlier supervisor began to bring it, and their modes.
+    /// The artifacts and their modes when an earlier supervisor began to restore.
     begun: Option<(Digests, Modes)>,
     displaced: &'l mut Displaced,
     touched: &'l mut bool,
 }
 
-/// A result of which every content is there.
+/// A result whose contents are all in the store.
 struct Found {
     entry: CacheEntry,
     tree: Tree,
-    /// The artifacts, as they stand in the workspace.
+    /// The artifacts, by their path in the workspace.
     files: Tree,
 }
 
@@ -319,7 +322,7 @@ fn whole(keep: &envoi_tree::Order, entry: CacheEntry) -> Result<Found, Miss> {
 }
 
 impl Found {
-    /// Whether nothing but this result, or a part of it, has come since the artifacts were like that.
+    /// Whether restoring this result, or a part of it, explains every difference between the two states.
     fn explains(&self, before: (&Digests, &Modes), now: (&Digests, &Modes)) -> bool {
         let of = |(files, modes): (&Digests, &Modes), path: &String| {
             files.get(path).map(|digest| (digest.clone(), modes.get(path).copied()))
@@ -330,13 +333,13 @@ impl Found {
             match (of(before, path), of(now, path)) {
                 (before, now) if before == now => true,
                 (_, now @ Some(_)) => now == comes,
-                // It was put aside.
+                // The file was displaced.
                 (_, None) => comes.is_some(),
             }
         })
     }
 
-    /// What stands in the place of files and is something else.
+    /// Files of the workspace that differ from those of the result at the same path.
     fn displaced<'t>(&self, stands: &'t Tree) -> Vec<&'t Entry> {
         let other = |entry: &Entry| {
             let differs = |stands: &&Entry| stands.content() != entry.content() || stands.mode != entry.mode;
@@ -347,12 +350,12 @@ impl Found {
 }
 
 impl Looked<'_> {
-    /// What was found.
+    /// The restored result, if there is one.
     pub(super) fn hit(&self) -> Option<&Hit> {
         self.found.as_ref().ok()
     }
 
-    /// What the record of the end says of the cache.
+    /// The cache's part of `exit.json`.
     pub(super) fn record(&self, attempt: &Attempt, left: &result::Left<'_>) -> CacheUse {
         let made = || self.key.as_ref().map(|key| key.name.clone()).unwrap_or_default();
         let key = self.hit().map_or_else(made, |hit| hit.key.clone());

@@ -1,9 +1,10 @@
-//! The report that a command has left elsewhere than where the text of the command says.
+//! Finds a report that is not at the path that the text of the command names.
 //!
-//! Only the shell may know where `--output r.json` begins: in a script that is read by `.`, in a function that enters a folder, behind a link.
-//! So if nothing was found, the folder of the command is searched. A file counts if its path ends as the option says, if it was written while
-//! the attempt ran, and if it is a report by the strict reading (CONTRACTS 4). If another step works in the workspace, nothing is searched: the
-//! report could be that step's.
+//! Only the shell may know the folder to which `--output r.json` is relative: in a script that is read by
+//! `.`, in a function that changes the folder, behind a link. So if no report was found, the folder of the
+//! command is searched. A file counts if its path ends like the option's value, if it was written while the
+//! attempt ran, and if the strict reader accepts it as a report (CONTRACTS 4). If another step works in the
+//! workspace, nothing is searched, because the report could be from that step.
 
 use std::fs;
 use std::io::Read;
@@ -23,16 +24,16 @@ use crate::workspace::artifacts::Watched;
 /// A report that was found by searching.
 #[derive(Debug)]
 pub(crate) struct Misplaced {
-    /// Relative to the workspace.
+    /// Path relative to the workspace.
     pub(crate) path: String,
-    /// How many more were written while the attempt ran.
+    /// How many more reports were written while the attempt ran.
     others: usize,
-    /// What the command says.
+    /// The path after `--output` in the command.
     option: String,
 }
 
 impl Misplaced {
-    /// What a person should know of it.
+    /// A sentence about it for a person.
     pub(crate) fn notice(&self) -> String {
         let option = &self.option;
         let others = match self.others {
@@ -47,16 +48,16 @@ impl Misplaced {
     }
 }
 
-/// The report in the folder of the command, or below it, that was written while the attempt ran, at a path that ends like `option`, which is
-/// relative. `looked_at`: where that was looked for already. Of several it is not known which one is meant: one that says failure counts, else
-/// the newest.
+/// Searches, in the folder of the command and below it, for the report that was written while the attempt ran
+/// and whose path ends like `option`, a relative path. `looked_at`: paths that were checked already. If there
+/// are several, it is not known which one is meant: a report of failure counts first, then the newest.
 pub(crate) fn find(spec: &Spec, dir: &AttemptDir, looked_at: &[Candidate]) -> Option<Misplaced> {
     let option = report::named_file(spec)?;
     let tail = tail(Path::new(&option))?;
     if presence::is_beside_others(&spec.workspace) {
         return None;
     }
-    // Written just before the command, by the clock that the files of the workspace have too.
+    // `before.json` was written just before the command, with the same clock as the files of the workspace.
     let since = times(&fs::symlink_metadata(dir.before()).ok()?)?;
     let inside = spec.cwd.strip_prefix(&spec.workspace).ok()?.to_str()?;
     let folder = if inside.is_empty() { String::new() } else { format!("{}/", globset::escape(inside)) };
@@ -77,8 +78,8 @@ pub(crate) fn find(spec: &Spec, dir: &AttemptDir, looked_at: &[Candidate]) -> Op
     Some(Misplaced { path, others, option })
 }
 
-/// When it was last changed in any way, and when its content was. A file that is made executable, or copied with its times, has not been
-/// written.
+/// The time of the last change of any kind, and that of the last change of the content. Both must be late
+/// enough: a file that only gets another mode, or is copied with its times, was not written.
 fn times(metadata: &fs::Metadata) -> Option<(SystemTime, SystemTime)> {
     let (seconds, nanos) = (metadata.ctime(), metadata.ctime_nsec());
     let changed = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
@@ -91,7 +92,7 @@ fn report_at(path: &Path) -> Option<SkillReport> {
     SkillReport::decode(&bytes).ok()
 }
 
-/// The names behind the last `..`; none if the path is absolute or names no file.
+/// The components after the last `..`. `None` if the path is absolute or names no file.
 fn tail(path: &Path) -> Option<PathBuf> {
     let mut tail = PathBuf::new();
     for part in path.components() {

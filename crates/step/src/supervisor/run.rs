@@ -1,4 +1,4 @@
-//! Running the command of an attempt: started, watched, over, and nothing of it left.
+//! Runs the command of an attempt: starts it, watches it, and ends all its processes.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,10 +14,10 @@ use super::{Attempt, now_ms};
 use crate::attempt::record::Outcome;
 use crate::output::stream::{Kept, StreamFile};
 
-/// How it went; the streams are on disk.
+/// The result of the command. The streams are on disk.
 pub(super) struct Ended {
     pub(super) outcome: Outcome,
-    /// Whether there was a process at all; without one, nothing that has changed since was its doing.
+    /// Whether there was a process. If not, no later change is from it.
     pub(super) ran: bool,
     pub(super) started_at_ms: u64,
     pub(super) duration_ms: u64,
@@ -41,7 +41,7 @@ impl Ended {
 }
 
 impl Attempt {
-    /// Runs the command to its end. An error leaves the attempt in doubt.
+    /// Runs the command to its end. After an error the result of the attempt is unknown.
     pub(super) fn run_command(&self, signals: &Signals) -> io::Result<Ended> {
         let [mut stdout, mut stderr] = match self.streams() {
             Ok(streams) => streams,
@@ -86,7 +86,7 @@ impl Attempt {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A script that signals its own group (`kill 0`) must not hit its supervisor.
+            // A script that signals its own group (`kill 0`) must not signal its supervisor.
             .process_group(0)
             .spawn()
     }

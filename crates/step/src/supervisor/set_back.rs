@@ -1,7 +1,8 @@
-//! The files of the workspace are set back before the command, where the order asks for it.
+//! Restores the files of the workspace to a snapshot before the command, if the order says so.
 //!
-//! It happens before the start is claimed: a supervisor that is killed meanwhile has started nothing, and the next one does it again. What
-//! stood there first stands in `before.json` from before the first file changes. An attempt whose files cannot be set back is not started.
+//! It happens before the start is claimed: a supervisor that is killed meanwhile has started nothing, and the
+//! next one repeats the restore. `before.json` names the original state before the first file changes. If the
+//! files cannot be restored, the attempt is not started.
 
 use super::snapshot;
 use crate::attempt::dir::AttemptDir;
@@ -15,25 +16,25 @@ use core::fmt::Display;
 use envoi_tree::{Late, Order, Tree};
 use std::io;
 
-/// The most paths that a record names of those that stay as they are.
+/// The most paths of unchanged files in a record.
 const MOST_LEFT: usize = 100;
 
-/// Why files are not set back.
+/// Why files are not restored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotSetBack {
-    /// It is not known whose changes would be undone.
+    /// Another attempt works in the workspace, and its changes could be undone.
     #[error("another attempt is at work in the same folder")]
     Beside,
     #[error("the snapshot {digest} cannot be read: {source}")]
     Snapshot { digest: String, source: snapshot::Unreadable },
-    /// In words without secrets: they name files.
+    /// A text without secrets. It may name files.
     #[error("{0}")]
     Files(String),
     #[error("`before.json`: {0}")]
     Announced(io::Error),
 }
 
-/// Sets the files back. `None`: the order does not ask for it, or they are like that already.
+/// Restores the files. `None`: the order does not say so, or the files are in that state already.
 ///
 /// # Errors
 /// See [`NotSetBack`]: the attempt must not start.
@@ -56,7 +57,7 @@ pub(super) fn set_back(
     if begun.is_none() && now == *to {
         return Ok(None);
     }
-    // What an earlier supervisor had half set back is not what stood there.
+    // A state that an earlier supervisor has half restored is not the original one.
     let mut set_back = match begun.clone() {
         Some(begun) => begun,
         None => {
@@ -84,7 +85,7 @@ fn tree(order: &Order, digest: &str) -> Result<Tree, NotSetBack> {
     snapshot::read(order, digest).map_err(|source| NotSetBack::Snapshot { digest: digest.to_owned(), source })
 }
 
-/// In the words of a record.
+/// In the form of a record.
 pub(super) fn late(found: &[Late], secrets: &Secrets) -> Vec<LateFile> {
     let of = |late: &Late| LateFile {
         path: name(&late.path, secrets),

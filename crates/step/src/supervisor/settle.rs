@@ -1,4 +1,5 @@
-//! Settles an attempt of which no process lives any more: collects what it leaves, and writes `exit.json`.
+//! Settles an attempt when none of its processes lives any more: collects its files and output, and writes
+//! `exit.json`.
 //!
 //! `exit.json` comes last, when every file that it names is on disk.
 
@@ -45,18 +46,18 @@ use crate::{
     },
 };
 
-/// How much of stderr goes into the record.
+/// How much of stderr is put into the record.
 const STDERR_TAIL_BYTES: u64 = 4 * 1024;
 
-/// A larger `$ENVOI_OUTPUT` is not kept whole: as much as of a stream.
+/// A larger `$ENVOI_OUTPUT` is not kept as a whole. The bound is that of a stream.
 const MOST_OUTPUT_BYTES: u64 = Spec::STREAM_CAP_BYTES;
 
 const BYTES_OF_A_MIB: u64 = 1024 * 1024;
 
-/// More bytes than the line in a stream that reports what was left out.
+/// More than the line in a stream that reports the omitted bytes.
 const LEFT_OUT_LINE_BYTES: u64 = 100;
 
-/// Warnings become part of an event; what comes after these is counted.
+/// Warnings become part of an event, so further ones are only counted.
 const MOST_WARNINGS: usize = 20;
 
 const RESHAPED: &str = "masking a secret has changed more of the report than the content of strings: a name, a number, or a literal or sign of \
@@ -72,7 +73,7 @@ impl Attempt {
         if !self.dir.is_real() {
             return Err(io::Error::other("the attempt's folder was removed"));
         }
-        // A command may have closed it, and the record of the end stands in it.
+        // A command may have closed the folder, and `exit.json` goes into it.
         open_to_owner(self.dir.path())?;
         let exit = self.exit(ended, before.filter(|_| ended.ran), looked)?;
         let is_hit = looked.is_some_and(|looked| looked.hit().is_some());
@@ -82,8 +83,8 @@ impl Attempt {
             }
         };
         reached(CrashPoint::ArtifactsCopied);
-        // Syncs the folder last of all, and with it the names of what was written before. Should the machine die just
-        // here, the record's digests tell whether all of it has arrived.
+        // The folder is synced last, and with it the names of all files written before. If the machine
+        // crashes at this moment, the digests in the record show whether all files are complete.
         envoi_durable::replace(&self.dir.exit(), &serde_json::to_vec(&exit)?)?;
         reached(CrashPoint::ResultSettled);
         tidy::tidy(&self.dir, &self.spec, &exit);
@@ -110,7 +111,7 @@ impl Attempt {
             stdout: ended.stdout.written.clone(),
             stderr: ended.stderr.written.clone(),
         };
-        // Before the artifacts are copied: what stands in the place of the copies is not theirs.
+        // Before the artifacts are copied: anything at the path of the copies is not a copy.
         let mut notes = strays::mask(&self.dir, &self.secrets, Moment::Settling(&written));
         notes.extend(misplaced.as_ref().map(Misplaced::notice));
         let mut closed = Vec::new();
@@ -147,7 +148,7 @@ impl Attempt {
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
-            // What succeeded without one of its artifacts has not done all of its work.
+            // A command that succeeded without one of its artifacts has not done all of its work.
             outcome: match handed.is_cut_short && self.succeeded(&ended.outcome) {
                 true => Outcome::Cancelled,
                 false => ended.outcome.clone(),
@@ -181,7 +182,7 @@ impl Attempt {
         })
     }
 
-    /// Searches for the report that the command names and that is not where it names it.
+    /// Searches for the report that the command names and that is not at its path.
     fn search(&self, before: &Before) -> io::Result<(Collected, Option<Misplaced>)> {
         let Some(found) = misplaced::find(&self.spec, &self.dir, &before.candidates) else {
             return Ok((Collected::default(), None));
@@ -190,7 +191,7 @@ impl Attempt {
         Ok((report::collect_from(&path, &self.dir, &self.secrets)?, Some(found)))
     }
 
-    /// How the files were set back; also where that failed, and the command was not started.
+    /// How the files were restored, also if that failed and the command was not started.
     fn set_back(&self, before: Option<&Before>) -> Option<SetBack> {
         match before {
             Some(before) => before.set_back.clone(),
@@ -198,7 +199,7 @@ impl Attempt {
         }
     }
 
-    /// What files of a result have displaced that did not come, where no command was started either.
+    /// The files displaced by a restore that did not complete, also if no command was started.
     fn displaced(&self, before: Option<&Before>) -> Option<Displaced> {
         let displaced = match before {
             Some(before) => before.displaced.clone(),
@@ -207,7 +208,8 @@ impl Attempt {
         (!displaced.is_nothing()).then_some(displaced)
     }
 
-    /// Takes the snapshot after the command, if the order wants one. Notes why the one before it or this one is missing.
+    /// Takes the snapshot after the command, if the order wants one. Adds a note if this snapshot or the one
+    /// before the command is missing.
     fn snapshot_after(&self, before: &Before, notes: &mut Vec<String>) -> Option<(Snapshot, Tree)> {
         let after = snapshot::take(&self.spec, snapshot::stop_after(&self.dir))?;
         let note = |when: &str, why: &dyn core::fmt::Display| {
@@ -219,15 +221,16 @@ impl Attempt {
             Some(Taken { snapshot, lack, tree }) => (Some((snapshot, tree)), lack),
             None => (None, None),
         };
-        // The same folder is named once.
+        // A folder that both lack is named once.
         let lack_before = before.lack.as_ref().filter(|before| lack.as_ref() != Some(*before));
         notes.extend(lack_before.map(|lack| format!("before the attempt, {lack}")));
         notes.extend(lack);
         after
     }
 
-    /// Finds the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout. Writes it only where it is not exactly what
-    /// stands in that file. Says also whether it is only a part of what the command wrote.
+    /// Finds the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout. Writes it to a
+    /// file of its own only if it differs from that file. Also returns whether it is only a part of the
+    /// command's output.
     fn text(&self, stdout: &FileRef, kept: &Kept, warnings: &mut Vec<String>) -> io::Result<(FileRef, bool)> {
         let output = self.dir.output();
         let mut of_stdout = false;
@@ -260,7 +263,7 @@ impl Attempt {
         let own = self.dir.text();
         let file = match source.filter(|source| source.holds(text.as_bytes())) {
             Some(source) => {
-                // The command has put it there: it would be taken for the text, and it is not masked.
+                // The command has put this file there. It would be taken for the text, and is not masked.
                 if fs::symlink_metadata(&own).is_ok() {
                     cleaning::remove(&own)?;
                 }
@@ -274,7 +277,7 @@ impl Attempt {
         Ok((file, is_cut || lacks_some))
     }
 
-    /// What a person should know of a text that is a part of its source.
+    /// A warning about a text that is only part of its source.
     fn cut_text(&self, source: &str, is_too_large: bool) -> String {
         let most_bytes = self.spec.text_cap_bytes;
         let why = match (is_too_large, most_bytes % BYTES_OF_A_MIB) {
@@ -288,7 +291,8 @@ impl Attempt {
     }
 
     fn text_of(&self, path: &Path) -> io::Result<Option<Text>> {
-        // Of what is not kept whole only the end is read, with room for what is removed from the text.
+        // If the file is not kept as a whole, only its end is read: more than the text, because masking and
+        // escape sequences shorten it.
         let most_bytes = match is_larger(path, MOST_OUTPUT_BYTES) {
             true => self.spec.text_cap_bytes.saturating_mul(4),
             false => MOST_OUTPUT_BYTES,
@@ -296,8 +300,8 @@ impl Attempt {
         text::of_file(path, &self.secrets, self.spec.text_cap_bytes, most_bytes)
     }
 
-    /// What the files of stdout and stderr have now. One line says how much is left out of a stream; a file that is still larger
-    /// is an error.
+    /// The current lengths of the files of stdout and stderr. A file may exceed the cap by the line that
+    /// reports the omitted bytes; a larger file is an error.
     fn stream_lengths(&self) -> io::Result<[u64; 2]> {
         let most_bytes = self.spec.stream_cap_bytes.saturating_add(LEFT_OUT_LINE_BYTES);
         let length = |path: std::path::PathBuf| {
@@ -311,12 +315,12 @@ impl Attempt {
         Ok([length(self.dir.stdout())?, length(self.dir.stderr())?])
     }
 
-    /// Whether the command ended as one that has done its work. What its report says of that is not known here.
+    /// Whether the exit code is one of success. What the report says is not known here.
     fn succeeded(&self, outcome: &Outcome) -> bool {
         matches!(outcome, Outcome::Exited { code } if *code == 0 || self.spec.success_codes.contains(code))
     }
 
-    /// `report`: where that was found, if it was searched.
+    /// `report`: the path at which the report was found by searching.
     fn files(&self, before: Option<&Before>, report: Option<&str>, succeeded: bool) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
         let watched = before.watched_and(report).map_err(io::Error::other)?.without(&self.secrets);
@@ -331,7 +335,7 @@ impl Attempt {
         };
         let changes = artifacts::changes(&before.files, &seen, succeeded);
         if self.are_too_many(&changes, before) {
-            // Copies of them would fill the disk for nothing: none can be handed over.
+            // Copies would fill the disk for nothing, because none can be handed over.
             let too_many = Some(u64::try_from(changes.len()).unwrap_or(u64::MAX));
             return Ok(Handed { too_many, ..Handed::default() });
         }
@@ -363,14 +367,15 @@ impl Attempt {
         Ok(handed)
     }
 
-    /// Whether all that was found can be handed over, however much of it has changed.
+    /// Whether all found files can be handed over, even if all of them have changed.
     fn may_list_all(&self, found: &Found, before: &Before) -> bool {
         let gone = before.files.keys().filter(|path| !found.names.contains(*path));
         let most = found.names.iter().chain(gone).map(|path| (path.clone(), Change::Modified));
         !self.are_too_many(&most.collect::<Vec<_>>(), before)
     }
 
-    /// Looks at what a successful step hands over in any case, and copies it on the way: each file is read once.
+    /// Reads the files that a successful step hands over in any case, and copies them at the same time: each
+    /// file is read once.
     fn look_and_copy(&self, watched: &Watched<'_>, found: Found, copies: &mut Copies) -> io::Result<Seen> {
         let mut failed = None;
         let mut no_copy = Vec::new();
@@ -398,7 +403,7 @@ impl Attempt {
         if let Some(error) = failed {
             return Err(error);
         }
-        // The sentence of the copy, and not one about reading.
+        // The reason of the copy's error replaces the one of a read error.
         for (path, why) in no_copy {
             let path = watched.readable(path.as_ref());
             seen.left_out.entry(path).and_modify(|reason| *reason = why);
@@ -406,7 +411,7 @@ impl Attempt {
         Ok(seen)
     }
 
-    /// Whether the record could become larger than what is read of it.
+    /// Whether the record could become larger than a reader accepts.
     fn are_too_many(&self, changes: &[(String, Change)], before: &Before) -> bool {
         let may_hold_secret = !self.secrets.is_empty();
         let sizes = changes.iter().map(|(path, change)| {
@@ -416,7 +421,7 @@ impl Attempt {
         changes.len() > self.most_files.files || sizes.fold(0, usize::saturating_add) > self.most_files.bytes
     }
 
-    /// Copies what is not deleted.
+    /// Copies all files except the deleted ones.
     fn hand_over(
         &self,
         changes: Vec<(String, Change)>,
@@ -450,7 +455,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// The first of them, masked.
+    /// The first of the sentences, masked.
     fn no_artifacts(&self, unmatched: &[String]) -> Vec<String> {
         let mut all: Vec<_> = unmatched.iter().take(MOST_WARNINGS).cloned().collect();
         if let Some(more @ 1..) = unmatched.len().checked_sub(MOST_WARNINGS) {
@@ -459,7 +464,7 @@ impl Attempt {
         all.iter().map(|sentence| self.secrets.mask_str(sentence)).collect()
     }
 
-    /// What a person should know, masked and bounded: a command may leave any number of strange files.
+    /// Warnings for a person, masked and bounded: a command may leave any number of strange files.
     fn warnings(
         &self,
         ended: &Ended,
@@ -495,27 +500,27 @@ impl Attempt {
     }
 }
 
-/// What was copied already, by path.
+/// Files that were copied already, by path.
 type Copies = BTreeMap<String, Copied>;
 
-/// What is handed over of the workspace.
+/// The files of the workspace that are handed over.
 #[derive(Default)]
 struct Handed {
     files: Vec<FileChange>,
-    /// How many there are, if they are too many. The other fields are empty then.
+    /// The number of files, if they are too many. The other fields are empty then.
     too_many: Option<u64>,
-    /// Those in which a secret stands.
+    /// Files that contain a secret.
     with_secret: Vec<String>,
-    /// Sentences about what is not.
+    /// Sentences about files that are not handed over.
     left_out: Vec<String>,
-    /// Sentences about globs without a file, if the attempt fails for that.
+    /// Sentences about globs without a file, if the attempt fails because of them.
     unmatched: Vec<String>,
-    /// The attempt was cancelled while a large file was read, which is left out.
+    /// The attempt was cancelled while a large file was read. That file is left out.
     is_cut_short: bool,
 }
 
 impl Handed {
-    /// Why another run would lack something if it got these files instead of the command.
+    /// Why a cached result with these files would not be complete.
     fn why_incomplete(&self, report: &Collected, data: &Collected) -> Option<String> {
         if self.too_many.is_some() {
             return Some("it has left too many files".to_owned());
@@ -548,10 +553,10 @@ impl Handed {
     }
 }
 
-/// What a file takes in the record at most. Its path is written for itself, for the copy, for the old content if that was kept,
-/// and once more if a secret stands in the file.
+/// Upper bound of a file's size in the record. Its path is written for the file, for the copy, for the old
+/// content if that was kept, and once more if the file contains a secret.
 fn listed_bytes(path: &str, has_before: bool, may_hold_secret: bool) -> usize {
-    /// More than all that stands around the path, with the longest number.
+    /// More than everything around the path, with the longest numbers.
     const FILE_BYTES: usize = 170;
     const BEFORE_BYTES: usize = 140;
     let escaped = |byte: u8| match byte {
@@ -561,17 +566,17 @@ fn listed_bytes(path: &str, has_before: bool, may_hold_secret: bool) -> usize {
     };
     let path: usize = path.bytes().map(escaped).fold(0, usize::saturating_add);
     let before = if has_before { path.saturating_add(BEFORE_BYTES) } else { 0 };
-    // Quotation marks and a comma.
+    // Two quotation marks and a comma.
     let secret = if may_hold_secret { path.saturating_add(3) } else { 0 };
     [path, path, FILE_BYTES, before, secret].into_iter().fold(0, usize::saturating_add)
 }
 
-/// Refers to the file of a stream. There is none for a command that never ran.
+/// Refers to the file of a stream. It is missing if the command never ran.
 fn stream(path: &Path, kept: &Kept, bytes_before_masking: u64) -> io::Result<Stream> {
     let is_gone = fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     let name = || path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let file = if is_gone { FileRef::of_nothing(name()) } else { report::file_ref(path)? };
-    // A command that writes to the file itself has written that, too.
+    // Bytes that the command wrote to the file directly count too.
     let in_file = if kept.left_out_bytes == 0 { bytes_before_masking } else { 0 };
     Ok(Stream { total_bytes: kept.total_bytes.max(in_file), file })
 }
@@ -580,7 +585,7 @@ fn is_larger(path: &Path, bytes: u64) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.len() > bytes)
 }
 
-/// What is missing of a stream, in a sentence each.
+/// A sentence for each thing that is missing from a stream.
 fn stream_warnings(name: &str, kept: &Kept) -> impl Iterator<Item = String> {
     let cut = (kept.left_out_bytes > 0).then(|| {
         format!(
@@ -692,7 +697,7 @@ mod tests {
             (NoArtifacts::Warn, 0, &sentences, &[]),
             (NoArtifacts::Ignore, 0, &[], &[]),
             (NoArtifacts::Fail, 0, &[], &sentences),
-            // It has failed by itself.
+            // The command has failed by itself.
             (NoArtifacts::Fail, 1, &[], &[]),
         ];
         for (policy, code, warnings, fails) in rows {

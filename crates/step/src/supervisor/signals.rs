@@ -1,4 +1,4 @@
-//! The signals a supervisor listens to, as something that can be polled.
+//! The signals of a supervisor, as something that can be polled.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level::pipe;
 
-/// Becomes readable when a child ends, or when a TERM arrives. The signals of a terminal do nothing, and a write beyond the limit of file
-/// sizes (`ulimit -f`) fails instead of ending the supervisor.
+/// Becomes readable when a child ends or a TERM arrives. Signals of a terminal do nothing, and a write beyond
+/// the limit of file sizes (`ulimit -f`) fails instead of ending the supervisor.
 ///
-/// Handlers, not "ignore": those would be inherited by the command.
+/// Uses handlers instead of "ignore", because the command would inherit the latter.
 pub(crate) struct Signals {
     woken: UnixStream,
 }
@@ -25,7 +25,7 @@ impl Signals {
         Ok(Self { woken })
     }
 
-    /// Forgets the signals so far. To be called before looking at what they were about.
+    /// Clears the signals so far. Call it before you check their causes.
     pub(crate) fn clear(&self) {
         let mut bytes = [0; 64];
         while (&self.woken).read(&mut bytes).is_ok_and(|read| read > 0) {}

@@ -1,6 +1,7 @@
-//! Snapshots of the workspace, before and after the command, where the order asks for them.
+//! Snapshots of the workspace, before and after the command, if the order wants them.
 //!
-//! The supervisor takes them, because it is there when the engine is not. One that cannot be taken never stops an attempt.
+//! The supervisor takes them, because the engine may not be running. A failed snapshot never stops an
+//! attempt.
 
 use crate::attempt::dir::AttemptDir;
 use crate::attempt::record::Snapshot;
@@ -12,22 +13,23 @@ use std::io;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// How long a cancelled attempt waits for git, to say what its command has left.
+/// How long a cancelled attempt waits for git, to record the files that its command has left.
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
 
 /// A snapshot that was taken.
 pub(crate) struct Taken {
     pub(crate) snapshot: Snapshot,
-    /// What it does not have, in a sentence.
+    /// The parts that the snapshot lacks, in a sentence.
     pub(crate) lack: Option<String>,
-    /// Its list.
+    /// The list of the snapshot.
     pub(crate) tree: Tree,
 }
 
-/// Takes a snapshot, unless `stop` is requested before git has listed the files. `None`: the order asks for none.
+/// Takes a snapshot, unless `stop` is requested before git has listed the files. `None`: the order wants
+/// none.
 ///
 /// # Errors
-/// It cannot be taken.
+/// The snapshot cannot be taken.
 pub(crate) fn take(spec: &Spec, stop: Stop) -> Option<Result<Taken, NotKept>> {
     let order = Order { stop, ..spec.keep.clone()? };
     let was_moving = presence::is_beside_others(&spec.workspace);
@@ -41,13 +43,14 @@ pub(crate) fn take(spec: &Spec, stop: Stop) -> Option<Result<Taken, NotKept>> {
     }))
 }
 
-/// Before the command: nothing starts any more if the attempt is cancelled.
+/// Before the command: stops at once if the attempt is cancelled, because then nothing starts any more.
 pub(super) fn stop_before(dir: &AttemptDir) -> Stop {
     let dir = dir.clone();
     Stop::when(move || cancel::is_wanted(&dir))
 }
 
-/// After the command, which may have ended because the attempt is cancelled: what it has left is worth a moment.
+/// After the command: stops only [`AFTER_CANCEL`] after a cancel, because the files that the command has left
+/// are worth a short wait.
 pub(super) fn stop_after(dir: &AttemptDir) -> Stop {
     let dir = dir.clone();
     let seen = OnceLock::new();

@@ -1,7 +1,7 @@
-//! Watching a command: one loop that reads its pipes, reaps, and knows when to end it.
+//! Watches a command: one loop that reads its pipes, reaps its processes, and ends it when it is due.
 //!
-//! The only place that reaps. Every descendant is, or becomes, a child of this process, so "no child is left" and
-//! "no descendant is left" are the same.
+//! The only place that reaps. Every descendant is, or becomes, a child of this process, so "no child is left"
+//! and "no descendant is left" are the same.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -21,26 +21,30 @@ use crate::attempt::record::Outcome;
 use crate::disk::pieces;
 use crate::output::stream::StreamFile;
 
-/// How long the end of the pipes is awaited when the command is over: something it left behind may hold them for ever.
+/// How long to wait for the end of the pipes when the command has ended: a left-over process may hold them
+/// for ever.
 const PIPES_END: Duration = Duration::from_millis(PIPES_END_MS);
 
-/// How long after the grace a child is awaited that is in no list and so cannot be ended, before it is left.
+/// How long after the grace to wait for a child that is in no list and so cannot be ended. After that it is
+/// left.
 const UNSEEN: Duration = Duration::from_secs(5);
 
-/// How often to look for what is left while it is being ended: not all of it is ours to reap.
+/// How often to check for left-over processes while they are being ended: this process does not reap all of
+/// them.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// How often the end of a lease is looked at: a wait counts no time in which the machine sleeps, and a lease does.
+/// How often the end of a lease is checked. A wait does not count the time in which the machine sleeps, but a
+/// lease does.
 const LEASE_LOOK: Duration = Duration::from_secs(1);
 
-/// One pipe of the command and where its bytes go.
+/// One pipe of the command and the destination of its bytes.
 struct Pipe<'w, 'a> {
     from: Option<std::fs::File>,
     to: &'w mut StreamFile<'a>,
 }
 
 impl Pipe<'_, '_> {
-    /// Reads once; false if there was nothing to be had now.
+    /// Reads once. Returns 0 if nothing is available now.
     fn read(&mut self, buffer: &mut [u8]) -> usize {
         let Some(from) = &mut self.from else { return 0 };
         match from.read(buffer) {
@@ -49,7 +53,7 @@ impl Pipe<'_, '_> {
                 read
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
-            // The end, or as good as that.
+            // The end, or an error that counts as the end.
             Ok(_) | Err(_) => {
                 self.from = None;
                 0
@@ -57,7 +61,7 @@ impl Pipe<'_, '_> {
         }
     }
 
-    /// Reads what stands in the pipe at this moment.
+    /// Reads the bytes that are in the pipe at this moment.
     fn read_present(&mut self, buffer: &mut [u8]) {
         let present = self.from.as_ref().and_then(|from| rustix::io::ioctl_fionread(from).ok()).unwrap_or(0);
         let mut left = present;
@@ -68,7 +72,7 @@ impl Pipe<'_, '_> {
     }
 }
 
-/// Why and since when the command is being ended.
+/// Why the command is being ended, and when it gets KILL.
 struct Ending {
     why: Outcome,
     kill_at: Instant,
@@ -100,7 +104,7 @@ pub(super) struct Watch<'w, 'a> {
     ending: Option<Ending>,
     over: Option<(WaitStatus, Instant)>,
     any_child: bool,
-    /// The end of the lease when it was read last.
+    /// The end of the lease when it was last read.
     lease_until_ms: Option<u64>,
 }
 
@@ -136,7 +140,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         })
     }
 
-    /// Until the leader has exited, by itself or not.
+    /// Runs until the leader has exited, by itself or not.
     pub(super) fn until_over(&mut self) -> io::Result<Outcome> {
         loop {
             if let Some((status, _)) = self.over {
@@ -147,13 +151,14 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// From the start of the command to the exit of its leader.
+    /// From the start of the command to the exit of its leader, in milliseconds.
     pub(super) fn duration_ms(&self) -> u64 {
         let to = self.over.map_or_else(Instant::now, |(_, at)| at);
         u64::try_from(to.duration_since(self.started).as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Reads what the command has left in its pipes, waits for their end but not long, and closes them.
+    /// Reads what the command has left in its pipes, waits at most [`PIPES_END`] for their end, and closes
+    /// them.
     pub(super) fn drain(&mut self) -> io::Result<()> {
         for pipe in &mut self.pipes {
             pipe.read_present(&mut self.buffer);
@@ -168,11 +173,12 @@ impl<'w, 'a> Watch<'w, 'a> {
         Ok(())
     }
 
-    /// Ends every process of the attempt that is left: TERM, the grace period, then KILL. Returns how many there were.
+    /// Ends every remaining process of the attempt: TERM, the grace period, then KILL. Returns how many there
+    /// were.
     pub(super) fn end_leftovers(&mut self) -> io::Result<u32> {
         let kill_at = Instant::now() + Duration::from_millis(self.attempt.spec.grace_ms);
         let mut leftovers = Leftovers::default();
-        // Where processes cannot be listed, the leader's group is all that can be reached.
+        // If processes cannot be listed, only the leader's group can be reached.
         #[cfg(not(target_os = "linux"))]
         let _ = rustix::process::kill_process_group(self.leader, Signal::KILL);
         loop {
@@ -192,7 +198,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// TERM once, KILL as often as it takes.
+    /// Sends TERM once, or KILL at every call.
     fn signal_to_end(&self, process: &Process, kill: bool, leftovers: &mut Leftovers) -> io::Result<()> {
         let is_new = leftovers.ending.insert(process.key());
         let signal = if kill { Signal::KILL } else { Signal::TERM };
@@ -204,7 +210,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         Ok(())
     }
 
-    /// Waits for something to happen, and sees to it.
+    /// Waits for an event and handles it.
     fn turn(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         if self.wait_for_event(deadline)? {
             self.signals.clear();
@@ -219,7 +225,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     /// True if there was a signal.
     fn wait_for_event(&self, deadline: Option<Instant>) -> io::Result<bool> {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        // A moment more, so as not to wake up just before the deadline again and again.
+        // A little longer than the deadline, so as not to wake up just before it again and again.
         let timeout = left.and_then(|left| Timespec::try_from(left + Duration::from_micros(100)).ok());
         let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
         let open = self.pipes.iter().filter_map(|pipe| pipe.from.as_ref());
@@ -263,7 +269,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         Instant::now().checked_add(left.min(LEASE_LOOK))
     }
 
-    /// Whether the lease is over. It is read again only when the end that is known has come.
+    /// Whether the lease has ended. It is read again only when the known end has passed.
     fn lease_is_over(&mut self) -> bool {
         let is_past = |until: Option<u64>| until.is_some_and(|until| boot_ms() >= until);
         if is_past(self.lease_until_ms) {
@@ -303,7 +309,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     fn signal_all(&self, signal: Signal) -> io::Result<()> {
-        // Not reaped yet, so the number is still the leader's and its group's.
+        // The leader is not reaped yet, so its id still names it and its group.
         let _ = rustix::process::kill_process_group(self.leader, signal);
         for process in self.others()? {
             if processes::signal(&process, signal)? == Sent::Refused {
@@ -313,8 +319,11 @@ impl<'w, 'a> Watch<'w, 'a> {
         Ok(())
     }
 
-    /// What is left of the attempt. Where no child is left, no descendant is: then each process of the machine is checked for its
-    /// marks alone. A process that has joined another space of process ids may have lost its ancestors: it is still in the group.
+    /// The remaining processes of the attempt.
+    ///
+    /// If no child is left, no descendant is left; then only the marks of each process of the machine are
+    /// checked. A process that has joined another process namespace may have lost its ancestors, but is still
+    /// in the group.
     fn left(&self) -> io::Result<Vec<Process>> {
         match self.any_child || processes::has_members(self.leader) {
             true => self.others(),

@@ -1,4 +1,4 @@
-//! Copies of artifacts in the attempt's folder, which the engine takes into the store.
+//! Copies of artifacts in the attempt's folder. The engine takes them into the store.
 
 use super::{
     artifacts::{is_there, unreadable},
@@ -16,25 +16,25 @@ use std::{
     path::Path,
 };
 
-/// A copy of an artifact in the attempt's folder; on disk after [`envoi_durable::sync_files`].
+/// A copy of an artifact in the attempt's folder. On disk after [`envoi_durable::sync_files`].
 pub(crate) struct Copied {
     pub(crate) file: FileRef,
-    /// Whether a secret stands in it.
+    /// Whether it contains a secret.
     pub(crate) has_secret: bool,
 }
 
 /// Why there is no copy of an artifact.
 #[derive(Debug)]
 pub(crate) enum NoCopy {
-    /// It is gone, by a run that shares the workspace.
+    /// The artifact no longer exists: another run shares the workspace.
     Gone,
-    /// It cannot be handed over, and why not.
+    /// It cannot be handed over; the text says why.
     LeftOut(String),
-    /// The attempt's folder cannot take it.
+    /// It cannot be written to the attempt's folder.
     Machine(io::Error),
 }
 
-/// Copies `path` of the workspace below `files/`, as it is.
+/// Copies `path` of the workspace below `files/`, unchanged.
 pub(crate) fn copy(
     dir: &AttemptDir,
     workspace: &Path,
@@ -47,7 +47,7 @@ pub(crate) fn copy(
     copy_open(dir, from, path, secrets)
 }
 
-/// As [`copy`], of a file that is open.
+/// Like [`copy`], for a file that is open.
 pub(crate) fn copy_open(
     dir: &AttemptDir,
     from: File,
@@ -76,13 +76,13 @@ pub(crate) fn copy_open(
 
 fn create(dir: &AttemptDir, path: &str) -> Result<File, NoCopy> {
     plain::create_below(dir.path(), &Path::new("files").join(path)).map_err(|error| match error.kind() {
-        // The attempt's folder may have a longer name than the workspace.
+        // The attempt's folder may have a longer path than the workspace.
         io::ErrorKind::InvalidFilename => NoCopy::LeftOut(format!("its path is too long: {error}")),
         _ => NoCopy::Machine(error),
     })
 }
 
-/// Remembers that it was the reading that failed.
+/// A reader that records whether reading failed.
 struct Source<'a> {
     file: Cancellable<'a, File>,
     failed: bool,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Not even root can read the first page of a process.
+    /// Even root cannot read the first page of a process.
     const UNREADABLE: (&str, &str) = ("/proc/self", "mem");
 
     #[test]

@@ -1,11 +1,11 @@
-//! Which files an artifact may be by its name.
+//! Which paths an artifact may have.
 //!
-//! A pure check of one path. Which files there are, and what is in them, is [`super::artifacts`]'s.
+//! A pure check of one path. [`super::artifacts`] finds the files and reads them.
 
 use std::path::Path;
 
-/// The path of a file as hand-offs name it (CONTRACTS §2), or why none can. Hand-offs themselves, and the
-/// lists of the files of steps, lie in the same folder: no artifact may be placed over them.
+/// The path of a file as hand-offs name it (CONTRACTS §2), or why it has none. Hand-offs themselves, and the
+/// lists of the files of steps, are in the same folder: no artifact may replace them.
 pub(super) fn of(path: &Path) -> Result<&str, &'static str> {
     let name = path.to_str().ok_or("its name is not UTF-8")?;
     if name.contains('\\') {
@@ -23,15 +23,16 @@ pub(super) fn of(path: &Path) -> Result<&str, &'static str> {
     Ok(name)
 }
 
-/// Whether the path would lie in the place where the list of a step's files may lie: `[scope.]step.files.json` at the top of the
-/// flow's folder. Any step counts, because all steps of a flow share that folder, and a step may have many files at a later visit.
+/// Whether the path is one where the list of a step's files may be: `[scope.]step.files.json` at the top of
+/// the flow's folder. Any step counts, because all steps of a flow share that folder, and a step may have
+/// many files at a later visit.
 fn is_in_place_of_list(name: &str) -> bool {
     let top = name.split('/').next().unwrap_or(name);
     let in_id = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     top.strip_suffix(".files.json").is_some_and(|step| !step.is_empty() && step.bytes().all(in_id))
 }
 
-/// A name that may be anything, for a person: one line, and not a long one.
+/// An arbitrary name, for a person: one line, and not long.
 pub(super) fn readable(path: &str) -> String {
     const LONGEST: usize = 200;
     let mut text: String = path.escape_debug().take(LONGEST + 1).collect();

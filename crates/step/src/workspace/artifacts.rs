@@ -1,8 +1,8 @@
-//! The files of the workspace that match a step's globs: which they are, what they were, what changed.
+//! The files of the workspace that match a step's globs: which they are, what they contained, what changed.
 //!
-//! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is handed
-//! over. A file whose path could not stand in a hand-off is no artifact either; it is left out with a warning. How many
-//! there may be: `attempt/record.rs`; how they are copied: `artifact_copy.rs`.
+//! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is
+//! handed over. A file whose path is not allowed in a hand-off is not an artifact either; it is left out with
+//! a warning. `attempt/record.rs` bounds their number, and `artifact_copy.rs` copies them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -18,24 +18,24 @@ use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::workspace::artifact_name;
 
-/// Digest by path; none for a file that is there and cannot be read.
+/// Digest by path. `None` for an existing file that cannot be read.
 pub(crate) type Digests = BTreeMap<String, Option<String>>;
 
-/// What matches at one moment.
+/// The matching files at one moment.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) digests: Digests,
-    /// What matches too and cannot be handed over: the path, readable, and why not.
+    /// Matching files that cannot be handed over: the path in readable form, and why not.
     pub(crate) left_out: BTreeMap<String, String>,
-    /// Folders that cannot be read: what is in them is not known.
+    /// Folders that cannot be read, so their content is not known.
     closed: Vec<PathBuf>,
-    /// What matches and is neither a file nor a link: the path, and what it is.
+    /// Matching paths that are neither a file nor a link, each with its kind.
     no_files: BTreeMap<String, &'static str>,
-    /// The links that match.
+    /// Matching links.
     links: BTreeSet<String>,
 }
 
-/// What matches, before any of it is read.
+/// The matching paths, before any file is read.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) names: BTreeSet<String>,
@@ -43,36 +43,38 @@ pub(crate) struct Found {
 }
 
 impl Seen {
-    /// The links that match. `None`: there are more than are remembered.
+    /// Matching links. `None`: there are more than are recorded.
     pub(crate) fn links(&self) -> Option<impl Iterator<Item = &str>> {
         (self.links.len() < MOST_NO_FILES).then(|| self.links.iter().map(String::as_str))
     }
 
-    /// Whether it is not known if this file is there.
+    /// Whether the file is in an unreadable folder, so that its existence is not known.
     fn is_closed(&self, path: &str) -> bool {
         self.closed.iter().any(|folder| Path::new(path).starts_with(folder))
     }
 }
 
-/// The most paths that are remembered of what is no file: one for a pattern is enough.
+/// The most paths that are recorded of links, and of other things that are not files: one for a pattern is
+/// enough.
 const MOST_NO_FILES: usize = 1_000;
 
-/// Folders whose contents are never artifacts: our own and git's.
+/// Folders whose content is never an artifact: Envoi's own and git's.
 const NEVER: [&str; 2] = [".envoi", ".git"];
 
 /// Globs over a workspace.
 pub(crate) struct Watched<'a> {
     workspace: &'a Path,
     globs: GlobSet,
-    /// Where a match can be at all, relative to the workspace, and how many parts it has at most.
+    /// The folders where a match is possible, relative to the workspace, and the most components that a match
+    /// has.
     roots: Vec<(PathBuf, Option<usize>)>,
-    /// Folders in which nothing matches, whatever they are called.
+    /// Folders in which nothing matches, by identity.
     never: BTreeSet<FolderId>,
-    /// What no name may hold. None: the caller masks names.
+    /// Secrets that no name may contain. `None`: the caller masks names.
     secrets: Option<&'a Secrets>,
 }
 
-/// What a folder is known by: device and inode, however its path is spelt.
+/// Identity of a folder: device and inode. It does not depend on the spelling of the path.
 type FolderId = (u64, u64);
 
 fn folder_id(path: &Path) -> Option<FolderId> {
@@ -80,7 +82,7 @@ fn folder_id(path: &Path) -> Option<FolderId> {
     fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// A glob that cannot be used.
+/// An invalid glob.
 #[derive(Debug, thiserror::Error)]
 #[error("the artifact pattern `{pattern}` cannot be used: {why}")]
 pub(crate) struct PatternError {
@@ -88,15 +90,15 @@ pub(crate) struct PatternError {
     why: String,
 }
 
-/// Whether a path of the workspace is among those that a step with these patterns may hand over. A pattern that cannot be
-/// used matches nothing.
+/// Whether a step with these patterns may hand over this path of the workspace. An invalid pattern matches
+/// nothing.
 #[must_use]
 pub fn is_artifact(patterns: &[String], path: &str) -> bool {
     Watched::new(Path::new(""), patterns, &[]).is_ok_and(|watched| watched.globs.is_match(path))
 }
 
 impl<'a> Watched<'a> {
-    /// `never` names folders in which nothing matches; one that is not there counts for nothing.
+    /// `never` names folders in which nothing matches. A missing one is ignored.
     pub(crate) fn new(
         workspace: &'a Path,
         patterns: &[String],
@@ -122,29 +124,30 @@ impl<'a> Watched<'a> {
         Ok(Self { workspace, globs, roots, never, secrets: None })
     }
 
-    /// From now on a file whose path holds one of these is left out: a path is written down as it is, in many places.
+    /// From now on a file whose path contains one of the secrets is left out: a path is written to many
+    /// places unmasked.
     pub(crate) fn without(mut self, secrets: &'a Secrets) -> Self {
         self.secrets = Some(secrets);
         self
     }
 
-    /// Looks at all that matches now.
+    /// Reads all files that match now.
     pub(crate) fn look(&self) -> Seen {
         self.look_with(|_, mut file| pieces::read_through(&mut file, |_| Ok(())))
     }
 
-    /// As [`Watched::look`]; `measure` is given each file, once, to read it.
+    /// Like [`Watched::look`]; `measure` gets each file once and reads it.
     pub(crate) fn look_with(&self, measure: impl FnMut(&str, File) -> io::Result<Measure>) -> Seen {
         self.measured(self.find(), measure)
     }
 
-    /// What matches now; no file is read.
+    /// Lists the paths that match now, without reading a file.
     pub(crate) fn find(&self) -> Found {
         let mut found = Found::default();
         for (root, _) in self.roots.iter().filter(|(root, _)| self.reaches(root)) {
             for path in self.below(root, &mut found.seen) {
                 match self.name(&path) {
-                    // Two patterns may have one root below the other's.
+                    // Two patterns may have one root below the other's, so a path can come twice.
                     Ok(name) => drop(found.names.insert(name.to_owned())),
                     Err(why) => drop(found.seen.left_out.insert(self.readable(&path), why.to_owned())),
                 }
@@ -153,7 +156,7 @@ impl<'a> Watched<'a> {
         found
     }
 
-    /// Reads what was found: `measure` is given each file, once.
+    /// Reads the found files: `measure` gets each file once.
     pub(crate) fn measured(
         &self,
         Found { names, mut seen }: Found,
@@ -163,7 +166,7 @@ impl<'a> Watched<'a> {
         seen
     }
 
-    /// The bytes of what was found, as far as that is known.
+    /// The size of the found files in bytes, as far as it is known.
     pub(crate) fn size_of(&self, found: &Found) -> u64 {
         let sizes = found.names.iter().filter_map(|name| self.workspace.join(name).symlink_metadata().ok());
         sizes.fold(0, |sum, file| sum.saturating_add(file.len()))
@@ -177,7 +180,7 @@ impl<'a> Watched<'a> {
     ) {
         match plain::open_below(self.workspace, Path::new(path)).and_then(|file| measure(path, file)) {
             Ok(measure) => drop(seen.digests.insert(path.to_owned(), Some(measure.sha256))),
-            // Gone since it was listed.
+            // The file was removed since it was listed.
             Err(_) if !is_there(&self.workspace.join(path)) => {}
             Err(error) => {
                 seen.digests.insert(path.to_owned(), None);
@@ -186,7 +189,7 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// The path of an artifact, or why it is none.
+    /// The path of an artifact, or why it is not one.
     fn name<'p>(&self, path: &'p Path) -> Result<&'p str, &'static str> {
         let name = artifact_name::of(path)?;
         match self.secrets {
@@ -195,8 +198,8 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// A path that may be anything, for a person: one line, and not a long one. Masked before it is shortened, as a part of
-    /// a secret cannot be found.
+    /// An arbitrary path, for a person: one line, and not long. Masked before it is shortened, because a part
+    /// of a secret is not found.
     pub(crate) fn readable(&self, path: &Path) -> String {
         let text = path.to_string_lossy();
         artifact_name::readable(
@@ -204,7 +207,7 @@ impl<'a> Watched<'a> {
         )
     }
 
-    /// The patterns, as they were given, that none of these paths matches.
+    /// The patterns, as given, that match none of these paths.
     pub(crate) fn unmatched<'p>(
         &self,
         patterns: &'p [String],
@@ -224,12 +227,13 @@ impl<'a> Watched<'a> {
             .collect()
     }
 
-    /// Whether a path of the workspace is among those that match.
+    /// Whether a path of the workspace matches.
     pub(crate) fn names(&self, path: &str) -> bool {
         self.globs.is_match(path)
     }
 
-    /// Whether the way to `root` is made of folders, not of links, and of none in which nothing matches.
+    /// Whether all components of `root` are folders, not links, and none is a folder in which nothing
+    /// matches.
     fn reaches(&self, root: &Path) -> bool {
         root.ancestors().map(|part| self.workspace.join(part)).all(|part| {
             let no_link = || fs::symlink_metadata(&part).is_ok_and(|metadata| !metadata.is_symlink());
@@ -245,7 +249,8 @@ impl<'a> Watched<'a> {
         !entry.file_type().is_dir() || !(is_private(entry) || self.is_never(entry.path()))
     }
 
-    /// Matching files at or below `root`. Folders that cannot be read, and what is no file, are noted.
+    /// Matching files at or below `root`. Records folders that cannot be read, and matches that are not
+    /// files.
     fn below(&self, root: &Path, seen: &mut Seen) -> Vec<PathBuf> {
         let walk = WalkDir::new(self.workspace.join(root)).sort_by_file_name();
         let mut files = Vec::new();
@@ -282,7 +287,7 @@ impl<'a> Watched<'a> {
         self.globs.is_match(path) && !path.iter().any(|part| NEVER.iter().any(|never| part == *never))
     }
 
-    /// Notes a folder in which something may match, unless it is gone.
+    /// Records an unreadable folder in which something may match, unless it was removed.
     fn closed(&self, error: &walkdir::Error, seen: &mut Seen) {
         let Some(why) = error.io_error().filter(|error| error.kind() != io::ErrorKind::NotFound) else {
             return;
@@ -298,7 +303,7 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// What a pattern without a file matches all the same, for a person.
+    /// For a pattern without a file: what it matches instead, for a person.
     pub(crate) fn no_file(&self, pattern: &str, seen: &Seen) -> Option<String> {
         let tidy = pattern.strip_prefix("./").unwrap_or(pattern);
         let glob = GlobBuilder::new(tidy).literal_separator(true).build().ok()?.compile_matcher();
@@ -311,7 +316,7 @@ impl<'a> Watched<'a> {
 /// The word for a symbolic link.
 const LINK: &str = "a link";
 
-/// What this is, unless it is a regular file or a folder.
+/// The kind, unless it is a regular file or a folder.
 fn kind(file_type: fs::FileType) -> Option<&'static str> {
     use std::os::unix::fs::FileTypeExt;
     match file_type {
@@ -335,7 +340,7 @@ fn stays_inside(pattern: &str) -> bool {
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// The leading folders of a glob that have no special characters; the whole path if it has none at all.
+/// The leading components of a glob without special characters; the whole path if it has none.
 fn fixed_part(pattern: &str) -> PathBuf {
     pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])).collect()
 }
@@ -344,8 +349,8 @@ pub(super) fn unreadable(error: &io::Error) -> String {
     format!("it cannot be read: {error}")
 }
 
-/// What is not as it was, in the order of the paths; with `unchanged`, also what is. A file that cannot be read now is none
-/// of it, nor is one in a folder that cannot be.
+/// The changed files, in the order of the paths; with `unchanged`, also the unchanged ones. A file that
+/// cannot be read now, or is in an unreadable folder, is left out.
 pub(crate) fn changes(before: &Digests, after: &Seen, unchanged: bool) -> Vec<(String, Change)> {
     let is_gone = |path: &&String| !after.digests.contains_key(*path) && !after.is_closed(path);
     let gone = before.keys().filter(is_gone).map(|path| (path.clone(), Change::Deleted));
@@ -360,7 +365,7 @@ pub(crate) fn changes(before: &Digests, after: &Seen, unchanged: bool) -> Vec<(S
     all
 }
 
-/// Whether there is a regular file: nothing else is an artifact.
+/// Whether there is a regular file: only such a file can be an artifact.
 pub(super) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }

@@ -1,6 +1,8 @@
-//! `before.json`: what the watched files were just before the command. Where none are watched there is no such file.
+//! `before.json`: the state of the watched files just before the command. The file is missing if no files are
+//! watched.
 //!
-//! Evidence for the comparison afterwards, by the supervisor or, if that did not live so long, by the engine.
+//! The supervisor compares it with the state afterwards. If the supervisor did not live so long, the engine
+//! does.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ use crate::workspace::artifacts::{self, Digests, PatternError, Watched};
 use crate::workspace::kept::{Keeper, Kept};
 use crate::workspace::slow::{self, Doing};
 
-/// The state of the workspace before the command, and how to look at it again.
+/// The state of the workspace before the command, and what is needed to read it again.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Before {
     version: u32,
@@ -29,61 +31,62 @@ pub(crate) struct Before {
     artifacts: Vec<String>,
     #[serde(default)]
     never: Vec<PathBuf>,
-    /// The file that the command names by `--output`, relative to the workspace: an artifact beside those that match.
+    /// The file that the command names by `--output`, relative to the workspace: an artifact in addition to
+    /// the matching ones.
     #[serde(default)]
     named: Option<String>,
-    /// Where else that file may be.
+    /// Other paths where that file may be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     also_named: Vec<String>,
     pub(crate) files: Digests,
     /// The state of the file that the command names by `--output`, at the first of the candidates.
     output_option: Option<Stamp>,
-    /// Where the report may be that the command names by `--output`.
+    /// The paths where the report that the command names by `--output` may be.
     #[serde(skip)]
     pub(crate) candidates: Vec<Candidate>,
-    /// The snapshot of the workspace, if it was to be taken and could be.
+    /// The snapshot of the workspace, if one was wanted and could be taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot: Option<Snapshot>,
-    /// The files were set back before that, or were to be.
+    /// Set if the files were restored before that snapshot, or should have been.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) set_back: Option<SetBack>,
-    /// What files of a result of the cache have displaced that has not come in the end.
+    /// The files that a cached result has displaced, if its restore did not complete.
     #[serde(default, skip_serializing_if = "Displaced::is_nothing")]
     pub(crate) displaced: Displaced,
-    /// Its list.
+    /// The list of the snapshot.
     #[serde(skip)]
     pub(crate) tree: Option<Tree>,
-    /// What the snapshot does not have, in a sentence.
+    /// The parts that the snapshot lacks, in a sentence.
     #[serde(skip)]
     pub(crate) lack: Option<String>,
-    /// Why it could not be taken.
+    /// Why the snapshot could not be taken.
     #[serde(skip)]
     pub(crate) no_snapshot: Option<String>,
     /// There was an earlier attempt, and the state of the files before it is not known.
     #[serde(skip)]
     pub(crate) earlier_is_unknown: bool,
-    /// What the files held; the supervisor alone knows it.
+    /// The old contents of the files. Only the supervisor has them.
     #[serde(skip)]
     pub(crate) kept: Kept,
-    /// What was written to `before.json`.
+    /// Length and digest of `before.json` as it was written.
     #[serde(skip)]
     pub(crate) written: Option<Measure>,
 }
 
 impl Before {
-    /// Whether these bytes are such a record as it is written, with nothing else in it.
+    /// Whether these bytes are such a record in its written form, with nothing else in it.
     pub(crate) fn has_form(bytes: &[u8]) -> bool {
         strays::is_form_of::<Self>(bytes)
     }
 
-    /// Looks at the workspace, and keeps what it can.
+    /// Reads the workspace, and keeps the contents of files as far as possible.
     ///
     /// # Errors
-    /// The patterns of artifacts cannot be used: a reason not to start.
+    /// A pattern of artifacts is invalid: the command must not start.
     pub(crate) fn take(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Self, PatternError> {
         let earlier = spec.since.as_ref().map(|folder| Self::of_earlier(spec, folder));
         let candidates = report::candidates(spec);
-        // A verification hands over what the command that it verifies has left.
+        // A verification hands over the files of the command that it verifies.
         let named = match &earlier {
             Some(earlier) => earlier.iter().flat_map(Self::named).map(str::to_owned).collect(),
             None => report::named_artifacts(spec, &candidates),
@@ -106,7 +109,8 @@ impl Before {
             earlier_is_unknown: is_watched && matches!(earlier, Some(None)),
             named: named.next(),
             also_named: named.collect(),
-            // Of what was kept only that is handed over which is what these digests say: it has not changed since.
+            // A kept content is handed over only if it has the digest recorded here, that is, if it is the
+            // file's content before the earlier attempt.
             files: earlier.flatten().map_or(files, |earlier| earlier.files),
             output_option: candidates.first().and_then(|first| first.stamp.clone()),
             candidates,
@@ -121,14 +125,14 @@ impl Before {
         })
     }
 
-    /// Says, durably, that the files are about to be set back. Nothing is watched yet.
+    /// Records durably that the files are about to be restored. No files are watched yet.
     pub(crate) fn announce(spec: &Spec, dir: &AttemptDir, set_back: &SetBack) -> io::Result<()> {
         let displaced = Self::read(dir).map(|earlier| earlier.displaced).unwrap_or_default();
         let announced = Self { set_back: Some(set_back.clone()), displaced, ..Self::nothing(spec) };
         envoi_durable::replace(&dir.before(), &serde_json::to_vec(&announced)?)
     }
 
-    /// Says, durably, what files of a result have displaced. `before`: what else is known.
+    /// Records durably which files a cached result has displaced. `before`: the other data that are known.
     pub(crate) fn note_displaced(
         before: Option<&mut Self>,
         spec: &Spec,
@@ -141,7 +145,7 @@ impl Before {
         before.write(dir)
     }
 
-    /// A record of nothing.
+    /// An empty record.
     fn nothing(spec: &Spec) -> Self {
         Self {
             version: VERSION,
@@ -165,30 +169,30 @@ impl Before {
         }
     }
 
-    /// What there was before an earlier attempt that watched the same files.
+    /// The state before an earlier attempt that watched the same files.
     fn of_earlier(spec: &Spec, folder: &Path) -> Option<Self> {
         let earlier = Self::read(&AttemptDir::new(folder)).ok()?;
         let is_same = earlier.workspace == spec.workspace && earlier.artifacts == spec.artifacts;
         is_same.then_some(earlier)
     }
 
-    /// Where the file may be that the command names by `--output`.
+    /// The paths where the file that the command names by `--output` may be.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.named.iter().chain(&self.also_named).map(String::as_str)
     }
 
-    /// What is looked at before and after.
+    /// The files that are compared before and after.
     pub(crate) fn watched(&self) -> Result<Watched<'_>, PatternError> {
         self.watched_and(None)
     }
 
-    /// That, and a file that has turned out to belong to it.
+    /// The same files, and one more that turned out to belong to them.
     pub(crate) fn watched_and(&self, also: Option<&str>) -> Result<Watched<'_>, PatternError> {
         let patterns = patterns(&self.artifacts, self.named().chain(also));
         Watched::new(&self.workspace, &patterns, &self.never)
     }
 
-    /// Whether it says anything that [`Before::read`] needs, or its time is needed: see `supervisor/misplaced.rs`.
+    /// Whether it has data that [`Before::read`] needs, or its time is needed: see `supervisor/misplaced.rs`.
     pub(crate) fn is_of_use(&self) -> bool {
         !self.artifacts.is_empty()
             || self.named.is_some()
@@ -198,11 +202,11 @@ impl Before {
             || !self.displaced.is_nothing()
     }
 
-    /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.
+    /// Not synced in general: after a crash of the machine the workspace is no evidence anyway.
     pub(crate) fn write(&mut self, dir: &AttemptDir) -> io::Result<()> {
         let record = serde_json::to_vec(self)?;
         self.written = Some(pieces::read_through(&mut record.as_slice(), |_| Ok(()))?);
-        // What can be taken back must not be lost.
+        // The record of files that can be restored must not be lost, so it is synced.
         match self.set_back.is_some() || !self.displaced.is_nothing() {
             true => envoi_durable::replace(&dir.before(), &record),
             false => plain::write(&dir.before(), &record),
@@ -213,7 +217,7 @@ impl Before {
         Ok(serde_json::from_slice(&plain::read(&dir.before(), LARGEST_RECORD_BYTES)?)?)
     }
 
-    /// How the workspace differs now.
+    /// The current differences of the workspace.
     pub(crate) fn changes_since(
         &self,
         each: &mut impl FnMut(&[u8]) -> io::Result<()>,

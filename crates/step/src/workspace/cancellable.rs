@@ -1,17 +1,17 @@
-//! Reading that ends when the attempt is cancelled, however large the file is.
+//! Reads files, however large, and stops when the attempt is cancelled.
 
 use std::fs;
 use std::io::{self, Read};
 
 use crate::attempt::dir::AttemptDir;
 
-/// A wish to cancel is looked for each time that so much has been read.
+/// Checks for a cancel each time so many bytes have been read.
 pub(crate) const LOOK_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why what is read ends early.
+/// The message of an early end.
 pub(crate) const CANCELLED: &str = "the attempt is cancelled";
 
-/// A reader whose error, once the attempt is cancelled, says that.
+/// A reader that fails with [`CANCELLED`] once the attempt is cancelled.
 pub(crate) struct Cancellable<'a, R> {
     dir: &'a AttemptDir,
     from: R,
@@ -19,12 +19,12 @@ pub(crate) struct Cancellable<'a, R> {
 }
 
 impl<'a, R: Read> Cancellable<'a, R> {
-    /// Looks first after so many bytes that a file of usual size is read to its end.
+    /// Checks first after [`LOOK_BYTES`], so that a file of usual size is read to its end.
     pub(crate) fn large(dir: &'a AttemptDir, from: R) -> Self {
         Self { dir, from, until_look: LOOK_BYTES }
     }
 
-    /// Looks before the first byte too.
+    /// Checks before the first byte too.
     pub(crate) fn any(dir: &'a AttemptDir, from: R) -> Self {
         Self { dir, from, until_look: 0 }
     }

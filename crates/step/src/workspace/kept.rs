@@ -1,7 +1,8 @@
-//! What the watched files held before the command, for as long as the command runs.
+//! The contents of the watched files before the command, kept as long as the command runs.
 //!
-//! One packed file that has no name: the system takes it back with the supervisor, however that ends, so nothing ever
-//! finds it. Nothing here is worth a warning, let alone an attempt: what cannot be kept is as good as too large.
+//! One packed file without a name: the system frees it when the supervisor ends in any way, so no other
+//! process finds it. No problem here is worth a warning or fails an attempt: a content that cannot be kept is
+//! treated like one that is too large.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,28 +18,29 @@ use crate::mask::Secrets;
 use crate::workspace::artifacts::Digests;
 use crate::workspace::cancellable::Cancellable;
 
-/// Of a larger file nothing is kept: a person reads the difference, and a difference of so many lines is not readable.
+/// Larger files are not kept: a person reads the difference, and a difference of so many lines is not
+/// readable.
 const LARGEST_FILE_BYTES: usize = 256 * 1024;
 
-/// What is kept of one attempt: some thousand sources of usual size, and still nothing to the disk, however many attempts
-/// run at once.
+/// The most that is kept for one attempt: some thousand sources of usual size. Little disk space, however
+/// many attempts run at the same time.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The old contents, by path.
 #[derive(Default)]
 pub(crate) struct Kept {
-    /// Made for the first file that has a byte.
+    /// Made for the first file that is not empty.
     pack: Option<File>,
     places: BTreeMap<String, PackRange>,
 }
 
-/// Where a content lies in the pack.
+/// The place of a content in the pack.
 struct PackRange {
     from: u64,
     bytes: usize,
 }
 
-/// Reads files for their digests, and packs their contents on the way.
+/// Reads files for their digests, and packs their contents at the same time.
 pub(crate) struct Keeper<'a> {
     dir: &'a AttemptDir,
     pack: Option<BufWriter<File>>,
@@ -46,7 +48,7 @@ pub(crate) struct Keeper<'a> {
     packed_bytes: u64,
     /// The file that is being read, as far as it can be kept.
     content: Vec<u8>,
-    /// The disk refused something: where the next content would begin is not known.
+    /// A write failed, so the place of the next content is not known.
     failed: bool,
 }
 
@@ -58,7 +60,11 @@ impl<'a> Keeper<'a> {
         Self { dir, pack, places, packed_bytes: 0, content, failed: false }
     }
 
-    /// Measures `file`. An error is one of reading it, or the attempt is cancelled: then nothing is read any more, however large it is.
+    /// Measures `file`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the attempt is cancelled: then nothing more is read, however large the
+    /// file is.
     pub(crate) fn measure(&mut self, path: &str, file: impl Read) -> io::Result<Measure> {
         self.content.clear();
         let mut fits = !self.failed;
@@ -89,7 +95,7 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// All that was kept; nothing if the disk does not take its end.
+    /// Everything that was kept; nothing if the last write fails.
     pub(crate) fn finish(self) -> Kept {
         let Some(pack) = self.pack else { return Kept { pack: None, places: self.places } };
         match pack.into_inner() {
@@ -99,7 +105,8 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// A file that only this process knows. One that an earlier supervisor left, which was killed just here, is taken over.
+/// Makes a file that only this process can reach. If an earlier supervisor was killed here and left one, it
+/// is replaced.
 fn nameless(dir: &AttemptDir) -> io::Result<File> {
     let path = dir.path().join("before.pack");
     let file = plain::create_private(&path)?;
@@ -108,8 +115,9 @@ fn nameless(dir: &AttemptDir) -> io::Result<File> {
 }
 
 impl Kept {
-    /// Hands over what `path` held, as a file (on disk after [`envoi_durable::sync_files`]) below `before/`: none if it was not kept, is not what `known` says
-    /// it was, or has a secret in it.
+    /// Writes the old content of `path` to a file below `before/` (on disk after
+    /// [`envoi_durable::sync_files`]). `None` if it was not kept, differs from its digest in `known`, or
+    /// contains a secret.
     pub(crate) fn hand_over(
         &self,
         dir: &AttemptDir,
@@ -124,14 +132,14 @@ impl Kept {
         }
         let target = dir.before_files().join(path);
         if write(dir, path, &content).is_err() {
-            // Nothing refers to what came of it.
+            // Nothing refers to this file.
             drop(fs::remove_file(&target));
             return None;
         }
         Some(FileRef { path: format!("before/{path}"), bytes: measure.bytes, sha256: measure.sha256 })
     }
 
-    /// Whether something was kept of `path`.
+    /// Whether a content of `path` was kept.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.places.contains_key(path)
     }
@@ -155,7 +163,7 @@ mod tests {
     use super::*;
     use crate::workspace::cancellable::LOOK_BYTES;
 
-    /// The attempt's folder, with what `Keeper` made of these files there.
+    /// The attempt's folder, and what `Keeper` kept of these files.
     fn keep(folder: &Path, files: &[(&str, &[u8])]) -> (AttemptDir, Kept, Digests) {
         let dir = AttemptDir::new(folder.join("a.1.1"));
         dir.create().unwrap();
@@ -208,7 +216,7 @@ mod tests {
         let full = vec![b'x'; LARGEST_FILE_BYTES];
         let names: Vec<String> = (10..41).map(|number| number.to_string()).collect();
         let mut files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &full[..])).collect();
-        // One byte of room is left, then none.
+        // The pack has room for one more byte, then for none.
         files.extend([("almost", &full[1..]), ("two", b"xx"), ("one", b"x"), ("none", b"x"), ("empty", b"")]);
         let (_, kept, _) = keep(folder.path(), &files);
         assert!(names.iter().all(|name| kept.places.contains_key(name)), "31 of 32 times 256 KiB");
@@ -262,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_attempt_reads_no_file_to_its_end() {
-        /// Zeros, of which the first are the moment at which the wish comes.
+        /// Zeros. The first read writes the request to cancel.
         struct Zeros(AttemptDir, usize);
         impl Read for Zeros {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

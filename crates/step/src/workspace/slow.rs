@@ -1,54 +1,56 @@
-//! What a supervisor does with files while nothing else shows that it is at work: reading and copying many bytes takes long.
+//! Tells people what a supervisor does with files while nothing else shows that it is at work: reading and
+//! copying many bytes takes long.
 //!
-//! A file in the attempt's folder says it, for the people who watch. Nothing is decided by it: a command can write anything there.
+//! The message is a file in the attempt's folder. Nothing is decided by it, because a command can write
+//! anything there.
 
 use crate::attempt::dir::AttemptDir;
 use crate::disk::plain;
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// Shorter work needs no message.
+/// Work on fewer bytes needs no message.
 const MANY_BYTES: u64 = 32 * 1024 * 1024;
 
-/// As [`MANY_BYTES`], of files.
+/// Work on fewer files needs no message.
 const MANY_FILES: usize = 5_000;
 
-/// No such file is larger.
+/// Upper bound of the message's size.
 const LARGEST_BYTES: u64 = 1_024;
 
-/// What is done with the files.
+/// The supervisor's work on the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
-    /// They are read before the command begins, so that its changes can be listed.
+    /// It reads them before the command starts, so that changes can be listed.
     Reading,
-    /// The command is over, and what it hands over is copied.
+    /// The command has ended, and the files that it hands over are copied.
     Keeping,
 }
 
-/// What a supervisor is doing with the files of a step.
+/// The work of a supervisor on the files of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileWork {
-    /// What.
+    /// The kind of work.
     pub doing: Doing,
-    /// With how many of them.
+    /// The number of files.
     pub files: u64,
-    /// How many bytes they have.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
-/// What the supervisor of an attempt does with its files now, if that takes long.
+/// The supervisor's current work on files. `None` if it does not take long.
 #[must_use]
 pub fn file_work(dir: &AttemptDir) -> Option<FileWork> {
     let bytes = plain::read(&dir.file_work(), LARGEST_BYTES).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Says what is done until this is dropped.
+/// The message exists until this is dropped.
 #[must_use]
 pub struct Announced<'a>(Option<&'a AttemptDir>);
 
-/// Says it, if it takes long. Where that cannot be written, it is done without a word.
+/// Writes the message if the work takes long. If it cannot be written, the work goes on without one.
 pub fn announce(dir: &AttemptDir, doing: Doing, files: usize, bytes: impl FnOnce() -> u64) -> Announced<'_> {
     let bytes = if files == 0 { 0 } else { bytes() };
     if bytes < MANY_BYTES && files < MANY_FILES {

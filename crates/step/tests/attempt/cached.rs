@@ -1,4 +1,4 @@
-//! A result comes from the cache instead of a command, or the command is started: never something between.
+//! A result is restored from the cache, or the command is started: never a mixture of both.
 
 use super::stage::{START, Stage, exec, launcher, read, shell, start_in};
 use envoi_contract::digest::Digest;
@@ -12,23 +12,23 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A store, and runs beside it, each with a workspace of its own.
+/// A store, and runs beside it, each with its own workspace.
 struct Place {
     root: tempfile::TempDir,
 }
 
-/// Builds `out/app` of `src`, and counts its starts outside of every workspace.
+/// Builds `out/app` from `src`, and counts its starts outside of every workspace.
 const BUILD: &str = r#"echo started >>"$COUNT"; mkdir -p out/deep; cat src/* >out/app; chmod 755 out/app; echo lib >out/deep/lib
 echo built; echo careful >&2; echo '{"size": 12}' >"$ENVOI_DATA""#;
 
-/// In the folder of a run: where its supervisors are killed.
+/// File in the folder of a run: names the point where its supervisors are killed.
 const KILL_AT: &str = "kill-at";
-/// Where a person edits an artifact meanwhile.
+/// File in the folder of a run: names the point where a person edits an artifact.
 const EDIT_AT: &str = "edit-at";
 
-/// Does to this supervisor, or beside it, what its run says.
+/// At the points that the run names, kills the supervisor or edits an artifact.
 pub(crate) fn reached(point: CrashPoint) {
-    // Standard output is the lock of the attempt.
+    // Standard output is the lock of the attempt, so it leads to the run's folder.
     let lock = fs::read_link("/proc/self/fd/1").unwrap();
     let run = lock.ancestors().nth(3).unwrap();
     let is_wanted =
@@ -37,7 +37,7 @@ pub(crate) fn reached(point: CrashPoint) {
         fs::write(run.with_file_name("workspace").join("out/app"), EDIT).unwrap();
     }
     if is_wanted(KILL_AT) {
-        // As a kill: nothing is undone on the way.
+        // Like a kill: no cleanup runs.
         std::process::abort();
     }
 }
@@ -73,7 +73,7 @@ impl Place {
         }
     }
 
-    /// A run whose workspace is as everyone begins.
+    /// A run with the initial workspace.
     fn run(&self, name: &str) -> Run<'_> {
         let run = Run { place: self, name: name.to_owned() };
         run.write(".gitignore", "out/\ntmp/\n");
@@ -83,7 +83,7 @@ impl Place {
         run
     }
 
-    /// The newest result is also that of the state in which these artifacts stand there.
+    /// Enters the newest result also under the key of the state with these artifacts.
     fn known_beside(&self, name: &str, artifacts: &[(&str, &str)]) {
         let entry = CacheEntry::read(&self.path("store/cache/tenant"), NEWEST).unwrap();
         let asks = self.run(&format!("{name}-asks"));
@@ -167,7 +167,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs to the end, and keeps the result as the engine does after its commit.
+    /// Runs to the end, and keeps the result like the engine after its commit.
     fn run(&self, spec: &Spec) -> Exit {
         self.dir().create().unwrap();
         self.again(spec)
@@ -239,7 +239,7 @@ pub(crate) fn a_known_result_is_brought_and_the_command_is_not_started() {
         assert_eq!(read(&one.dir().path().join(&made.path)), read(&other.dir().path().join(&brought.path)));
     }
     assert_eq!(second.stderr_tail, "careful\n");
-    // In the state that the command has left, nothing is to be done.
+    // In the state after the command there is nothing to do.
     let third = {
         fs::remove_dir_all(one.dir().path()).unwrap();
         one.run(&one.spec(BUILD))
@@ -256,7 +256,7 @@ pub(crate) fn whatever_the_command_depends_on_makes_another_key_and_is_named() {
         let run = place.run(name);
         let mut spec = run.spec(BUILD);
         change(&run, &mut spec);
-        // What is kept of this one is not the newest of the step for the others.
+        // The result of this run must not be the newest of the step for the others.
         let newest = fs::read(place.path("store/cache/tenant/newest-of-build.json")).unwrap();
         let exit = run.run(&spec);
         fs::write(place.path("store/cache/tenant/newest-of-build.json"), newest).unwrap();
@@ -309,14 +309,14 @@ pub(crate) fn inputs_that_are_named_count_and_others_do_not() {
     with("one", &|_| {});
     assert!(cache(&with("two", &|run| run.write("README", "other\n"))).from.is_some());
     assert!(missed(&with("three", &|run| run.write("src/new", ""))).contains("`src/new`"));
-    // The command names it.
+    // The command names the file.
     assert!(missed(&with("four", &|run| run.write("build.sh", "false\n"))).contains("file `./build.sh`"));
     assert_eq!(place.starts(), 3);
 }
 
 pub(crate) fn a_link_that_is_ignored_counts_and_a_pattern_without_a_file_gives_no_key() {
     let place = Place::new();
-    // It is as it was, whatever its times say.
+    // The content stays the same; only the times change.
     let script = format!("{BUILD}; touch tmp/a");
     let with = |name: &str, leads: &str, globs: &[&str]| {
         let run = place.run(name);
@@ -428,7 +428,7 @@ pub(crate) fn a_result_in_the_state_that_another_has_left_displaces_none_that_wa
         }
         run.run(&spec)
     };
-    // Three states, of which the later two have results of their own; then the first one is made again.
+    // Makes three states, the later two of which have results of their own; then makes the first one again.
     (0..3).for_each(|_| drop(again(false)));
     run.write("out/count", "x\n");
     let second = again(true);
@@ -450,7 +450,7 @@ pub(crate) fn an_entry_of_the_state_that_was_left_is_renewed_with_the_result() {
     write(["before", "after"], "old");
     write(["before", "after"], "new");
     assert_eq!(["before", "after"].map(found), ["new", "new"]);
-    // But not one that a command has made in that state.
+    // But an entry that a command has made in that state is kept.
     write(["after", "later"], "made-there");
     write(["before", "after"], "newest");
     assert_eq!(["before", "after"].map(found), ["newest", "made-there"]);
@@ -470,7 +470,7 @@ pub(crate) fn the_mode_of_an_artifact_is_a_part_of_the_key() {
     let why = "what stands in the place of its artifacts";
     assert!(missed(&other).ends_with(why), "{}", missed(&other));
     assert_eq!(place.starts(), 2);
-    // The result of this state comes over a file of another mode, which can be had back.
+    // The result of this state displaces a file of another mode, which can be restored.
     let exit = again(0o600);
     assert!(cache(&exit).from.is_some(), "{:?}", exit.cache);
     let stood = place.tree(cache(&exit).displaced.stood.as_deref().unwrap());
@@ -478,7 +478,8 @@ pub(crate) fn the_mode_of_an_artifact_is_a_part_of_the_key() {
     assert_eq!(fs::metadata(run.path("out/app")).unwrap().permissions().mode() & 0o777, 0o755);
 }
 
-/// A supervisor is killed when the files have come. One of them has displaced an ignored file of a person.
+/// A supervisor is killed after the files were restored. One of them has displaced an ignored file of a
+/// person.
 fn killed_with_files<'p>(place: &'p Place, name: &str) -> Run<'p> {
     let run = place.run(name);
     run.write("out/deep/lib", EDIT);
@@ -507,10 +508,10 @@ pub(crate) fn what_was_displaced_is_known_also_where_no_result_comes_in_the_end(
     let exit = cancelled.again(&cancelled.spec(BUILD));
     assert_eq!(exit.outcome, Outcome::Cancelled);
     lib_of(&cache(&exit).displaced.stood, "cancelled");
-    // An engine that can start no supervisor any more reads it from the folder.
+    // An engine that cannot start a supervisor any more reads it from the folder.
     let given_up = killed_with_files(&place, "given up");
     lib_of(&envoi_step::displaced(&given_up.dir()).stood, "given up");
-    // The result is gone, the command is started after all, and its supervisor is killed.
+    // The result is gone, so the command is started, and its supervisor is killed.
     let doubtful = killed_with_files(&place, "doubtful");
     let dir = doubtful.dir();
     let gone = doubtful.spec("kill -9 $PPID");
@@ -547,7 +548,7 @@ pub(crate) fn what_was_written_to_a_file_aside_is_named_by_the_result_that_finds
 pub(crate) fn what_a_command_names_is_found_by_where_it_lies() {
     let place = Place::new();
     let run = place.run("one");
-    // All folders above the workspace match the artifacts too, as patterns; they are no part of it.
+    // The patterns also match files in the folders above the workspace, but those are not artifacts.
     let script = r#"echo started >>"$COUNT"; mkdir -p out; cat ../beside src/../out/app >/dev/null 2>&1; echo built >out/app"#;
     let spec = || Spec { artifacts: vec!["out/**".to_owned(), "**/beside".to_owned()], ..run.spec(script) };
     let again = |beside: &str| {
@@ -633,7 +634,7 @@ pub(crate) fn what_a_person_has_put_in_the_place_of_a_file_is_kept_first() {
     let entry = |name: &str| place.path("store/cache/tenant").join(name);
     let two = place.run("two");
     two.write("out/app", EDIT);
-    // Another key, unless the state of the artifacts is taken out of it: the entry is moved to where it is looked for.
+    // The state of the artifacts makes another key. The entry is copied to that key, so that it is found.
     let key = cache(&two.run(&two.spec(script))).key.clone();
     let stored: CacheEntry = CacheEntry::read(&place.path("store/cache/tenant"), &key).unwrap();
     assert!(entry(&format!("{key}.json")).exists() && stored.keys.contains(&key));
@@ -663,7 +664,7 @@ pub(crate) fn killed_wherever_it_is_a_supervisor_that_brings_a_result_leaves_not
         let dir = run.dir();
         dir.create().unwrap();
         fs::write(&kill_at, format!("{point:?}")).unwrap();
-        // So often it is killed, and each finds what the one before has left.
+        // It is killed several times, and each supervisor finds what the one before has left.
         for _ in 0..2 {
             let lock = dir.try_lock().unwrap().expect("the lock is free");
             launcher().spawn(&dir, &run.spec(BUILD), lock).unwrap().wait().unwrap();
@@ -699,17 +700,17 @@ pub(crate) fn killed_wherever_it_is_a_supervisor_that_brings_a_result_leaves_not
     }
 }
 
-/// The announcement of a result that comes into a folder without artifacts.
+/// The announcement of a restore into a folder without artifacts.
 fn announced() -> String {
     format!(r#"{{"attempt":"build.1.1","start":"{START}"}}"#)
 }
 
-/// A folder of an attempt whose supervisor was killed while it brought a result.
+/// The folder of an attempt whose supervisor was killed while it restored a result.
 fn half_brought(run: &Run<'_>, left: &[&str]) -> AttemptDir {
     let dir = run.dir();
     dir.create().unwrap();
     fs::write(dir.cached(), announced()).unwrap();
-    // As the supervisor that was killed had it.
+    // The lock file, as the killed supervisor left it.
     drop(dir.try_lock().unwrap());
     left.iter().for_each(|name| fs::write(dir.path().join(name), "half of it").unwrap());
     dir
@@ -759,14 +760,14 @@ pub(crate) fn an_edit_after_a_kill_is_never_displaced_without_being_kept() {
     let lock = dir.try_lock().unwrap().expect("the lock is free");
     launcher().spawn(&dir, &two.spec(BUILD), lock).unwrap().wait().unwrap();
     fs::remove_file(at(KILL_AT)).unwrap();
-    // The next supervisor has seen what its predecessor has brought, and this comes then.
+    // The next supervisor has read what the first one restored; then the edit happens.
     fs::write(at(EDIT_AT), format!("{:?}", CrashPoint::ResultAnnounced)).unwrap();
     let exit = two.again(&two.spec(BUILD));
     match &cache(&exit).displaced.stood {
         Some(stood) => assert_eq!(place.content(&place.tree(stood), "out/app"), EDIT.as_bytes()),
         None => panic!("the edit is nowhere: {:?}", exit.cache),
     }
-    // Where the snapshot of the predecessor counts already, it is a miss.
+    // If the snapshot of the first supervisor already counts, it is a miss.
     let three = place.run("three");
     three.write("out/deep/lib", EDIT);
     let dir = three.dir();
@@ -796,8 +797,8 @@ pub(crate) fn nothing_of_a_result_that_is_gone_is_taken_for_output_of_the_comman
     let exit = run.again(&run.spec(BUILD));
     assert_eq!((place.starts(), exit.report.is_none(), read(&dir.stdout()).as_str()), (1, true, "built\n"));
     assert!(names[2..].iter().all(|name| !dir.path().join(name).exists()));
-    // What cannot be removed would stand beside the output of the command. And were the announcement still there, a claim of the start
-    // that the command removes would not be missed.
+    // A file that cannot be removed would be mixed with the output of the command. And if the announcement
+    // still existed, a claim that the command removes would not be noticed.
     let run = place.run("two");
     let dir = half_brought(&run, &["stdout"]);
     fs::create_dir(dir.report()).unwrap();
@@ -812,7 +813,7 @@ pub(crate) fn nothing_of_a_result_that_is_gone_is_taken_for_output_of_the_comman
     assert!(matches!(probe(&dir, Given::Maybe, start_in(&boot), &boot).unwrap(), Probe::NotStarted(_)));
 }
 
-/// The order is sent by a process that may write files of this size at most, as on a disk that is full.
+/// The order is sent by a process with a limit on file sizes, which acts like a full disk.
 pub(crate) fn a_result_whose_output_cannot_be_written_is_a_miss_and_is_not_kept_again() {
     let place = Place::new();
     let one = place.run("one");
@@ -842,7 +843,7 @@ pub(crate) fn a_result_that_cannot_be_settled_is_an_error_that_starts_nothing() 
     let two = place.run("two");
     let dir = two.dir();
     dir.create().unwrap();
-    // In the place of the copies of the artifacts.
+    // A file in the place of the folder for copies of artifacts.
     fs::write(dir.files(), "").unwrap();
     for nth in 1..=3 {
         let lock = dir.try_lock().unwrap().expect("the lock is free");

@@ -1,4 +1,4 @@
-//! Commands that do not end by themselves, or not all of them.
+//! Commands that do not end by themselves, or leave processes behind.
 
 use std::fs::File;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -10,7 +10,7 @@ use envoi_tree::{Bounds, Contents, Order, Stop};
 use crate::stage::{ATTEMPT, Stage, assert_gone, exec, kill, lives, wait_for};
 
 pub(crate) fn a_leader_that_ignores_term_is_killed_after_the_grace() {
-    // On a busy machine a short time may be over before the command is up.
+    // On a busy machine a short limit may be reached before the command has started.
     for timeout_ms in [500, 4_000, 32_000, 256_000] {
         let stage = Stage::new();
         let mut spec = stage.shell("trap 'echo not yet' TERM; echo $$; while true; do sleep 60; done");
@@ -27,7 +27,7 @@ pub(crate) fn a_leader_that_ignores_term_is_killed_after_the_grace() {
     panic!("the command was never up before its time was over");
 }
 
-/// Leaves its session and its parents, clears its environment, and cannot be asked to end.
+/// Leaves its session and its parents, clears its environment, and ignores TERM.
 const DAEMON: &str = "import os, signal, sys, time\n\
     if os.fork() == 0:\n\
     \x20   os.setsid()\n\
@@ -77,7 +77,8 @@ pub(crate) fn a_cancel_ends_a_running_command() {
     let supervisor = stage.spawn(&stage.shell("sleep 600 & echo $! > child; echo $$ > leader; wait"));
     let (leader, child) = (stage.told("leader"), stage.told("child"));
     assert!(lives(&leader) && lives(&child));
-    // The supervisor looks for the wish whenever it wakes up: it may have settled before the signal is sent.
+    // The supervisor checks for the request whenever it wakes up, so it may have settled before the signal is
+    // sent.
     let asked = cancel(&stage.dir).unwrap();
     assert!(matches!(asked, Cancelled::Signalled | Cancelled::AlreadyOver), "{asked:?}");
     supervisor.wait().unwrap();
@@ -119,14 +120,14 @@ pub(crate) fn a_cancel_ends_the_copying_of_an_artifact_that_has_no_end() {
 pub(crate) fn a_cancel_before_the_start_runs_nothing() {
     let stage = Stage::new();
     assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Noted);
-    // Had it been tried, it would be known that there is no such program.
+    // If it had been started, the outcome would be that there is no such program.
     let exit = stage.run(&stage.spec(exec(&["no-such-program-here"])));
     assert_eq!(exit.outcome, Outcome::Cancelled);
     assert!(stage.dir.exit().exists(), "and nobody else can start it");
 }
 
 pub(crate) fn a_command_whose_lease_is_not_renewed_is_ended() {
-    // On a busy machine the end of a short one may come before the command is up.
+    // On a busy machine a short lease may end before the command has started.
     for lease_ms in [500, 4_000, 32_000, 256_000] {
         let stage = Stage::new();
         let mut spec = stage.shell("trap '' TERM; echo $$; while true; do sleep 60; done");
@@ -149,7 +150,7 @@ pub(crate) fn a_renewed_lease_lets_the_command_go_on() {
     Lease { boot_id: spec.boot_id.clone(), until_ms: first + 3_600_000 }.renew(&stage.dir).unwrap();
     let supervisor = stage.spawn(&spec);
     stage.told("up");
-    // The supervisor looks at the lease when the first end has come, and finds another one.
+    // The supervisor reads the lease again when the first end has passed, and finds the later one.
     wait_for("the first end of the lease", || (boot_ms() > first + 300).then_some(()));
     File::create(stage.workspace().join("go")).unwrap();
     supervisor.wait().unwrap();
@@ -158,14 +159,14 @@ pub(crate) fn a_renewed_lease_lets_the_command_go_on() {
 
 pub(crate) fn nothing_is_started_after_the_end_of_the_lease() {
     let stage = Stage::new();
-    // Had it been tried, it would be known that there is no such program.
+    // If it had been started, the outcome would be that there is no such program.
     let mut spec = stage.spec(exec(&["no-such-program-here"]));
     spec.lease_until_ms = Some(boot_ms());
     assert_eq!(stage.run(&spec).outcome, Outcome::LeaseOver);
     assert!(stage.dir.exit().exists(), "and nobody else can start it");
 }
 
-/// A configuration that includes a pipe: git waits for it, whatever it is asked.
+/// A configuration that includes a pipe: every git command blocks on it.
 const HANGING_GIT: &str = "mkfifo behind && git config include.path ../behind";
 
 /// A repository in the workspace, and the order to take snapshots of it.
@@ -190,7 +191,7 @@ fn prepare(stage: &Stage, script: &str) {
     assert!(shell.args(["-c", script]).current_dir(stage.workspace()).status().unwrap().success());
 }
 
-/// The pipe that git waits for, from when it does.
+/// Opens the pipe as soon as git waits for it.
 fn awaited(stage: &Stage) -> File {
     let pipe = stage.workspace().join("behind");
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
@@ -204,14 +205,14 @@ pub(crate) fn a_cancel_ends_a_git_that_waits_before_the_command() {
     let supervisor = stage.spawn(&spec);
     let _pipe = awaited(&stage);
     cancel(&stage.dir).unwrap();
-    // Long before git has had its time.
+    // Long before git's own time limit.
     wait_for("the end", || stage.dir.exit().exists().then_some(()));
     supervisor.wait().unwrap();
     assert_eq!(stage.settled().outcome, Outcome::Cancelled);
     assert!(!stage.workspace().join("ran").exists());
 }
 
-/// Not that it has taken too long.
+/// Not the message that git has taken too long.
 const ENDED: &str = "git was ended before it had answered";
 
 pub(crate) fn a_cancel_ends_a_git_that_waits_after_the_command() {
@@ -225,15 +226,16 @@ pub(crate) fn a_cancel_ends_a_git_that_waits_after_the_command() {
     assert!(warnings.contains("after the attempt are not kept: ") && warnings.contains(ENDED), "{warnings}");
 }
 
-/// An administrator may read everything: only an ordinary user shows what such permissions do.
+/// Root may read everything, so the test runs as an ordinary user, for whom such permissions count.
 pub(crate) fn a_folder_that_no_snapshot_has_is_named_in_a_warning() {
     const NAME: &str = "started::ending::a_folder_that_no_snapshot_has_is_named_in_a_warning";
     if rustix::process::geteuid().is_root() {
-        // A copy, because another user may not come to where this program lies.
+        // A copy, because another user may have no access to this program's folder.
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let program = folder.path().join("tests");
-        // Made by another process: a program that this one writes may be busy while a thread of it starts a child.
+        // Another process copies it: if this process wrote the program, a child between fork and exec could
+        // keep it open for writing ("text file busy").
         let copied = std::process::Command::new("cp")
             .arg(std::env::current_exe().unwrap())
             .arg(&program)
@@ -253,7 +255,7 @@ pub(crate) fn a_folder_that_no_snapshot_has_is_named_in_a_warning() {
     prepare(&stage, "chmod 755 shut");
     assert!(exit.snapshot_after.is_some());
     assert_eq!(exit.warnings, ["the folder `shut` cannot be read, so nothing of it is kept"]);
-    // The snapshot before the command lacks it, too.
+    // The snapshot before the command lacks it too.
     let stage = Stage::new();
     prepare(&stage, "mkdir shut && chmod 000 shut");
     let exit = stage.run(&keeps_files(&stage, stage.shell("chmod 755 shut")));

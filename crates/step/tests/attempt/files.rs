@@ -1,4 +1,4 @@
-//! What commands leave besides their output.
+//! The files that commands leave besides their output.
 
 use std::fs;
 
@@ -102,13 +102,13 @@ pub(crate) fn a_report_is_found_by_variable_and_by_option() {
     let by_variable = "import os, sys\nopen(os.environ['ENVOI_REPORT'], 'w').write('{\"ok\": true}')";
     let shell = |script: &str| Command::Shell { script: script.to_owned() };
     let quoted = "python3 -c \"$WRITE\" --output 'a folder/../out.json'";
-    // (command, whether the report stood at the assigned path, the artifact), or none where no report is found
+    // (command, whether the report was at the assigned path, the artifacts); `None` if no report is found
     type Row<'a> = (Command, Option<(bool, &'a [&'a str])>);
     let rows: [Row<'_>; 9] = [
         (exec(&["python3", "-c", by_variable]), Some((true, &[]))),
         (exec(&["python3", "-c", write, "--output", "out.json"]), Some((false, &["out.json"]))),
         (exec(&["python3", "-c", write, "--output=sub/./out.json"]), Some((false, &["sub/out.json"]))),
-        // An artifact is named by its place in the workspace: this one is kept as the report alone.
+        // An artifact is named by its path in the workspace, so this file is kept only as the report.
         (exec(&["python3", "-c", write, "--output", "../outside.json"]), Some((false, &[]))),
         (shell("python3 -c \"$WRITE\" --output out.json"), Some((false, &["out.json"]))),
         (shell(quoted), Some((false, &["out.json"]))),
@@ -173,20 +173,20 @@ pub(crate) fn only_a_regular_file_that_this_attempt_wrote_is_a_report_behind_the
     assert_eq!(exit.report_unreadable.as_deref(), Some("a file of 17825792 bytes"));
 }
 
-/// Writes a report that says failure to the path behind `--output`.
+/// Writes a report of failure to the path behind `--output`.
 const TOOL: &str = "#!/bin/sh
 for path; do :; done
 mkdir -p \"$(dirname \"${path#--output=}\")\"
 printf '{\"ok\":false,\"generatedAt\":\"t\",\"skillName\":\"t\"}' > \"${path#--output=}\"
 ";
 
-/// A report in the folder that a command enters first is found, or something is said.
+/// A report in a folder that the command enters is found, or there is a warning.
 pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_aloud() {
     let elsewhere = "import subprocess; subprocess.run(['../t', '--output', 'r.json'], cwd='sub')";
     let shell = |script: &str| Command::Shell { script: script.to_owned() };
     let by_hand = "def main(): subprocess.run([\"../t\", \"--output\", \"r.json\"], cwd=\"sub\")";
     let python = format!("python3 - <<'E'\nimport subprocess\n{by_hand}\nmain()\nE\n");
-    // The command, the artifacts of a report that is found, and what is said.
+    // The command, the artifacts if a report is found, and the warning.
     type Row<'a> = (Command, Option<&'a [&'a str]>, Option<&'a str>);
     let missed = "no report was found at `r.json` (`--output r.json`)";
     let searched = "the report at `sub/r.json` counts (`--output r.json`)";
@@ -210,10 +210,10 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
         (shell("x=$(cd sub; ../t --output r.json)"), Some(&["sub/r.json"]), None),
         (shell("if true; then cd sub; fi; ../t --output r.json"), Some(&["sub/r.json"]), None),
         (shell("cd nowhere 2>/dev/null || true; ./t --output r.json"), Some(&["r.json"]), None),
-        // It counts, and what is behind a link is no artifact.
+        // It counts, but a file behind a link is not an artifact.
         (shell("cd link; ../t --output r.json"), Some(&[]), None),
         (shell("(cd sub; true); ./t --output r.json"), Some(&["r.json"]), None),
-        // The folder is not known, or the text says less than happens: the workspace is searched.
+        // The folder is not known, or the text does not show all that happens: the workspace is searched.
         (shell("D=sub; cd \"$D\"; ../t --output r.json"), Some(&["sub/r.json"]), Some(searched)),
         (
             shell("for d in sub; do (cd $d && ../t --output o/r.json); done"),
@@ -254,7 +254,7 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
             Some(&["a/r.json"]),
             Some("the report at `a/r.json` counts (`--output r.json`), and one more does not"),
         ),
-        // A file of before is no report because its mode changes.
+        // An earlier file does not become a report because its mode changes.
         (
             shell("chmod 600 sub/old.json; D=sub; cd $D; true --output old.json"),
             None,
@@ -269,7 +269,7 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
         (exec(&["python3", "-c", elsewhere]), None, Some(hidden)),
         (shell(&python), None, Some(hidden)),
         (shell("echo 'cd sub; ../t --output r.json' > go; sh go"), None, Some(hidden)),
-        // Nothing is to be said.
+        // No warning is needed.
         (shell("true --output json"), None, None),
         (shell("true --output /dev/null"), None, None),
         (shell("cd sub; ../t --output \"$ENVOI_REPORT\""), Some(&[]), None),
@@ -300,7 +300,8 @@ pub(crate) fn a_report_in_a_folder_that_the_command_enters_is_found_or_missed_al
     }
 }
 
-/// A report of before the command does not count in that folder either, and that is said. One that failed says why itself.
+/// A report from before the command does not count in that folder either, and there is a warning. A failed
+/// command needs none: it reports its own reason.
 pub(crate) fn a_report_of_before_the_command_and_one_of_a_failed_command_are_no_surprise() {
     let stage = Stage::new();
     fs::create_dir(stage.workspace().join("sub")).unwrap();
@@ -352,7 +353,7 @@ pub(crate) fn a_report_that_is_too_large_is_cut_and_stays_too_large() {
         ));
         spec.secrets = vec!["hunter2".to_owned()];
         let exit = stage.run(&spec);
-        // What is not cut is four bytes shorter, by its mask.
+        // If it is not cut, the mask makes it four bytes shorter.
         assert_eq!(exit.report.unwrap().bytes, if cut { kept } else { kept - 4 }, "{written}");
         assert_eq!(
             exit.warnings.concat(),
@@ -388,7 +389,7 @@ pub(crate) fn artifacts_that_no_handoff_can_name_are_left_out_with_a_warning() {
 pub(crate) fn an_artifact_that_cannot_be_read_is_left_out_with_a_warning() {
     let stage = Stage::new();
     let mut spec = stage.shell("echo text");
-    // Not even root can read the first page of a process.
+    // Even root cannot read the first page of a process.
     (spec.workspace, spec.artifacts) = ("/proc/self".into(), vec!["mem".to_owned()]);
     let exit = stage.run(&spec);
     assert_eq!((exit.outcome, exit.files.len()), (Outcome::Exited { code: 0 }, 0));
@@ -409,7 +410,7 @@ pub(crate) fn many_strange_artifacts_are_few_warnings() {
     assert_eq!(exit.warnings[20], "980 more warnings about artifacts");
 }
 
-/// Runs another attempt of the same step, which looks back beyond the stage's own.
+/// Runs another attempt of the same step, which compares with the state before the stage's own attempt.
 fn run_looking_back(stage: &Stage, script: &str, artifacts: &[&str]) -> Exit {
     let dir = AttemptDir::new(stage.run_base().join("attempts/work.1.2"));
     dir.create().unwrap();
@@ -434,7 +435,7 @@ pub(crate) fn an_attempt_that_looks_back_hands_over_what_both_have_changed() {
     let mut spec = stage.shell("for name in first both undone new; do echo x > $name; done");
     spec.artifacts = vec!["*".to_owned()];
     stage.run(&spec);
-    // All that is left of one whose supervisor was killed.
+    // All that is left of an attempt whose supervisor was killed.
     fs::remove_file(stage.dir.exit()).unwrap();
     let exit =
         run_looking_back(&stage, "echo y > second; echo y > both; echo undone before > undone", &["*"]);

@@ -1,5 +1,5 @@
-//! Attempts with real processes. This program is also the supervisor: it is started again with `__attempt`, or copied by a zygote.
-//! Where the two could differ, each test is run both ways.
+//! Attempts with real processes. This program is also the supervisor: it is started again with `__attempt`,
+//! or forked by a zygote. If the two could differ, each test runs in both ways.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -32,14 +32,15 @@ macro_rules! trials {
     };
 }
 
-/// One test, with its name for each way in which a supervisor is made.
+/// One test, with its name for each way of making a supervisor.
 struct Trials {
     forked: &'static str,
     started: &'static str,
     test: fn(),
 }
 
-/// What a supervisor does with files is the same, however it was made; these tests are many, or long.
+/// These tests depend only on what a supervisor does with files, which is the same in both ways. They are
+/// many or long, so they run in one way.
 const ONE_WAY: [&str; 4] =
     ["started::cached::", "started::files::", "started::secrets::", "started::table::"];
 

@@ -1,4 +1,4 @@
-//! How commands end by themselves, and what they are given.
+//! How commands end by themselves, and what environment they get.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ pub(crate) fn a_command_settles_with_its_exit_code() {
     }
 }
 
-/// Rows: what the command does, and what is left in the attempt's folder.
+/// Rows: the script, and the files left in the attempt's folder.
 pub(crate) fn an_attempt_leaves_the_record_of_its_end_and_what_it_wrote() {
     let rows = [
         ("true", &["exit.json"][..]),
@@ -31,7 +31,7 @@ pub(crate) fn an_attempt_leaves_the_record_of_its_end_and_what_it_wrote() {
         ("echo err >&2", &["exit.json", "stderr"]),
         ("echo text > $ENVOI_OUTPUT", &["exit.json", "output"]),
         ("printf '\\033[31mred\\033[0m'", &["exit.json", "stdout", "text"]),
-        // The lock of this attempt is gone, and the other one is somebody else's.
+        // The lock of this attempt was removed, and the new file is not this attempt's lock.
         ("cd $(dirname $ENVOI_REPORT); rm lock; : > lock", &["exit.json", "lock"]),
         ("cd $(dirname $ENVOI_REPORT); rm stdout started.json", &["exit.json"]),
         ("cd $(dirname $ENVOI_REPORT); echo of the command > text", &["exit.json"]),
@@ -116,8 +116,8 @@ pub(crate) fn a_supervisor_settles_though_its_engine_is_killed() {
 pub(crate) fn a_program_that_was_replaced_still_starts_supervisors() {
     let stage = Stage::new();
     let program = stage.run_base().join("engine");
-    // By another process: a program that this one has open for writing, even in a child that is about to become
-    // something else, cannot be started.
+    // Another process copies it: a program that this process has open for writing, even in a child between
+    // fork and exec, cannot be started.
     shell(&format!("cp {} {}", std::env::current_exe().unwrap().display(), program.display()));
     start_by_an_engine_that_dies(&program, &stage, &stage.shell("echo done"));
     assert!(!program.exists(), "it removes itself before it starts anything");

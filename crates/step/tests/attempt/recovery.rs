@@ -1,4 +1,4 @@
-//! Attempts as an engine finds them that has started after a crash.
+//! Attempts as an engine finds them after a crash.
 
 use std::fs;
 use std::io::Write;
@@ -53,7 +53,7 @@ pub(crate) fn a_supervisor_without_the_lock_runs_nothing() {
     assert!(stage.workspace().join("ran").exists());
 }
 
-/// Starts a supervisor by hand, with these bytes as its order.
+/// Starts a supervisor directly, with these bytes as its order.
 fn send(stage: &Stage, order: &[u8]) {
     let lock = fs::OpenOptions::new().create(true).append(true).open(stage.dir.lock()).unwrap();
     let log = fs::OpenOptions::new().create(true).append(true).open(stage.dir.supervisor_log()).unwrap();
@@ -86,7 +86,7 @@ pub(crate) fn what_never_started_is_started_with_the_very_lock_of_the_probe() {
     assert!(matches!(lost, Probe::Lost(found) if found == Doubt::Rebooted));
 }
 
-/// A backup was unpacked over the store: the journal is older than what lies in the folder.
+/// A backup was unpacked over the store, so the journal is older than the content of the folder.
 pub(crate) fn what_another_start_of_an_attempt_has_left_is_not_the_result_of_this_one() {
     let boot = boot_id().unwrap();
     let stage = Stage::new();
@@ -96,9 +96,10 @@ pub(crate) fn what_another_start_of_an_attempt_has_left_is_not_the_result_of_thi
     assert!(matches!(probed(Given::Maybe, start_in(&boot)), Probe::Settled(found) if *found == exit));
     let doubt = probed(Given::Maybe, other);
     assert!(matches!(doubt, Probe::Lost(found) if found == Doubt::OtherStart));
-    // An engine that was stopped for long before it looked: another one has had it started.
+    // This engine was stopped for long before it probed, and another engine has started the attempt
+    // meanwhile.
     assert!(matches!(probed(Given::Never, start_in(&boot)), Probe::Settled(found) if *found == exit));
-    // Nobody was given this start: the other one makes room, and its files stay.
+    // This start was given to no supervisor: the other one's folder is moved away, and its files stay.
     let Probe::NotStarted(lock) = probed(Given::Never, other) else { panic!("nothing was started") };
     let replaced = stage.run_base().join("_replaced/work.1.1.1");
     assert_eq!(read(&replaced.join("stdout")), "old\n");
@@ -107,7 +108,7 @@ pub(crate) fn what_another_start_of_an_attempt_has_left_is_not_the_result_of_thi
     launcher().spawn(&stage.dir, &spec, lock).unwrap().wait().unwrap();
     assert!(matches!(probed(Given::Maybe, other), Probe::Settled(_)));
     assert_eq!(read(&stage.dir.stdout()), "new\n");
-    // An older supervisor does not say which start it was.
+    // An older supervisor does not record which start it was.
     let record = read(&stage.dir.exit()).replace(",\"start\":\"another start\"", "");
     fs::write(stage.dir.exit(), &record).unwrap();
     assert!(!record.contains("start\":\"") && matches!(stage.probe(), Probe::Settled(_)), "{record}");
@@ -127,7 +128,7 @@ pub(crate) fn a_live_attempt_of_another_start_is_waited_for() {
     assert!(matches!(probe(&stage.dir, Given::Never, other, &boot).unwrap(), Probe::NotStarted(_)));
 }
 
-/// An earlier step of the run can foresee the name of the folder.
+/// An earlier step of the run can predict the name of the folder.
 pub(crate) fn an_attempt_does_not_begin_in_a_folder_that_is_a_link() {
     let boot = boot_id().unwrap();
     let stage = Stage::new();
@@ -169,7 +170,7 @@ pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
     let changed: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.change)).collect();
     assert_eq!(changed, [("kept.txt", Change::Modified)]);
     assert!(files.iter().all(|file| file.before.is_none()));
-    // Of a run that is cancelled a small file is read, and a large one is not.
+    // For a cancelled run a small file is read, and a large one is not.
     assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Lost);
     assert_eq!(envoi_step::living_supervisor(&stage.dir), None);
     let looked = || envoi_step::evidence(&stage.dir, Doubt::SupervisorGone).files_changed;

@@ -1,4 +1,4 @@
-//! Secrets that a command writes, in every way out and in every spelling.
+//! Secrets that a command writes, to every output and in every spelling.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -44,7 +44,7 @@ pub(crate) fn a_secret_is_never_on_disk() {
     }
 }
 
-/// Writes every spelling into every way out. The report holds it in names, too, and as a number.
+/// Writes every spelling to every output. The report also has it in names and as a number.
 const LEAK: &str = r#"
 import base64, json, os, sys, urllib.parse
 secret = os.environ['TOKEN']
@@ -96,10 +96,10 @@ pub(crate) fn no_spelling_of_a_secret_is_on_disk() {
     }
 }
 
-/// Looks for what is left of a secret when an encoding is undone, without asking the code that masks.
+/// Searches for remains of a secret after decoding, without using the code that masks.
 fn assert_holds_none(path: &Path, secret: &str) {
     let text = read(path);
-    // Whatever is between two words of the secret, the words themselves would be there.
+    // Whatever is between two words of the secret, the words themselves would be visible.
     let words = secret.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() >= 4);
     for word in words.chain([secret]) {
         assert!(!text.contains(word), "{word:?} in {path:?}: {text}");

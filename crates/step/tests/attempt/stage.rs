@@ -1,4 +1,4 @@
-//! A place for one attempt: a run's folder, a workspace, and the usual spec.
+//! A run's folder, a workspace, and the usual spec for one attempt.
 
 use std::cell::Cell;
 use std::fs;
@@ -92,13 +92,13 @@ impl Stage {
         launcher().spawn(&self.dir, spec, lock).unwrap()
     }
 
-    /// Runs to the end and returns what is settled.
+    /// Runs to the end and returns the settled record.
     pub(crate) fn run(&self, spec: &Spec) -> Exit {
         self.spawn(spec).wait().unwrap();
         self.settled()
     }
 
-    /// The step's text, wherever it stands.
+    /// The step's text, from the file that has it.
     pub(crate) fn text(&self) -> String {
         let place = self.dir.path().join(self.settled().text.path);
         assert_eq!(self.dir.place_of_text().as_ref(), Some(&place));
@@ -114,7 +114,8 @@ impl Stage {
         names
     }
 
-    /// The record of the end. What another test's thread has just forked has the lock too, for a moment.
+    /// The record of the end. A child that another test's thread has just forked may hold the lock for a
+    /// moment too, so it waits.
     pub(crate) fn settled(&self) -> Exit {
         let found =
             wait_for("the lock", || Some(self.probe()).filter(|found| !matches!(found, Probe::Running)));
@@ -129,7 +130,7 @@ impl Stage {
         probe(&self.dir, Given::Maybe, start_in(&boot), &boot).unwrap()
     }
 
-    /// Waits until the command has written `name` into the workspace, and returns what it says.
+    /// Waits until the command has written `name` into the workspace, and returns its content.
     pub(crate) fn told(&self, name: &str) -> String {
         let path = self.workspace().join(name);
         wait_for(name, || fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n')))
@@ -145,7 +146,7 @@ pub(crate) fn exec(argv: &[&str]) -> Command {
 pub(crate) enum Making {
     /// This program is started again.
     Start,
-    /// A zygote makes a copy of itself.
+    /// A zygote forks itself.
     Fork,
 }
 
@@ -156,7 +157,7 @@ thread_local! {
     static MAKING: Cell<Making> = const { Cell::new(Making::Start) };
 }
 
-/// Its copies are supervisors.
+/// Starts the zygote. Its copies are supervisors.
 pub(crate) fn start_zygote() {
     let supervise = || {
         envoi_step::run_supervisor(crate::cached::reached);
@@ -165,7 +166,7 @@ pub(crate) fn start_zygote() {
     assert!(ZYGOTE.set(Arc::new(Zygote::start(&program).unwrap())).is_ok());
 }
 
-/// To be called by the thread of a test.
+/// Sets how this thread makes supervisors. The thread of a test calls it.
 pub(crate) fn make_supervisors(making: Making) {
     MAKING.set(making);
 }
@@ -179,12 +180,12 @@ pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// Does something in another process.
+/// Runs a script in another process.
 pub(crate) fn shell(script: &str) {
     assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
 }
 
-/// Looks again and again until there is an answer; gives up after three minutes.
+/// Polls until there is a result; gives up after three minutes.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -213,8 +214,8 @@ pub(crate) fn kill(id: u32, signal: &str) {
     assert!(status.success());
 }
 
-/// Starts a supervisor as its own program would, and is killed at once: `__engine <attempt dir> <spec as JSON> <fork|start>`. A copy
-/// of this program removes itself first.
+/// Starts a supervisor like a program that embeds the engine, and is killed at once: `__engine <attempt dir>
+/// <spec as JSON> <fork|start>`. A copy of this program removes itself first.
 pub(crate) fn short_lived_engine() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
     let program = std::env::current_exe().unwrap();

@@ -1,4 +1,4 @@
-//! What commands write, and what is kept of it.
+//! The output of commands, and how much of it is kept.
 
 use std::fs;
 use std::path::Path;
@@ -97,7 +97,7 @@ pub(crate) fn a_text_that_is_a_part_says_so() {
         assert_eq!(told.map(|told| told.strip_suffix(after).unwrap()), cut.as_deref(), "{script}");
         assert_eq!(exit.text_cut, cut.is_some(), "{script}");
     }
-    // The text is small, and the stream that it is made of is not kept in full.
+    // The text is small, but its stream is not kept in full.
     let stage = Stage::new();
     let mut spec = stage.shell("seq 2000");
     spec.stream_cap_bytes = 4096;

@@ -1,6 +1,6 @@
-//! Whatever stands in the place of a file that is read of an attempt: the attempt comes to an end that is known or in doubt,
-//! and is never started again. Every place, with every kind of thing in it, with a supervisor that lives, one that was
-//! killed, and a machine that was started again.
+//! Replaces each file that is read of an attempt by each kind of thing: the attempt always ends with a known
+//! or unknown result, and is never started again. Each row is tried with a live supervisor, with a killed
+//! one, and after a reboot.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ const SECRET: &str = "hunter22hunter22";
 /// The folder of the attempt itself, or of its workspace.
 const ITSELF: &str = ".";
 
-/// Places in the attempt's folder: what the command is told of, and what its supervisor and the engine have there.
+/// Paths in the attempt's folder: those that the command gets, and those of its supervisor and the engine.
 const OF_ATTEMPT: &[&str] = &[
     ITSELF,
     "output",
@@ -47,7 +47,8 @@ const OF_ATTEMPT: &[&str] = &[
     "cancel",
     "lease",
     "supervisor.log",
-    // What the engine puts there for its own processes: agent programs, models, other agents, merges; and what they keep.
+    // Files that the engine writes for its own processes (agent programs, models, other agents, merges), and
+    // files that these keep.
     "agent.json",
     "events.jsonl",
     "session",
@@ -65,10 +66,10 @@ const OF_ATTEMPT: &[&str] = &[
     "failed-command.txt",
 ];
 
-/// Places in the workspace: artifacts, and a folder on the way to one.
+/// Paths in the workspace: artifacts, and a folder on the way to one.
 const OF_WORKSPACE: &[&str] = &[ITSELF, "out", "out/made.txt", "kept.txt"];
 
-/// What can stand there.
+/// The kind of thing in the place of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Folder,
@@ -80,12 +81,12 @@ enum Kind {
     Loop,
     /// For a user who is not root ([`an_attempt_of_an_ordinary_user_ends_whatever_that_user_may_not_read`]).
     Unreadable,
-    /// A folder that its owner may not look into; root may.
+    /// A folder that its owner may not read; root may.
     Closed,
-    /// 5 GB, and nothing in them. Artifacts are read to their end, so that one has less here.
+    /// 5 GB without data. Artifacts are read to their end, so theirs are smaller.
     Sparse,
     Vanished,
-    /// Another content, another file or none, again and again.
+    /// Another content, another file or no file, again and again.
     Changing,
 }
 
@@ -104,7 +105,7 @@ const KINDS: [Kind; 12] = [
     Kind::Changing,
 ];
 
-/// One place with one kind of thing.
+/// One path with one kind of thing.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     in_workspace: bool,
@@ -125,7 +126,8 @@ impl Row {
         if self.place == ITSELF { folder } else { folder.join(self.place) }
     }
 
-    /// Puts the thing there, in the place of what was. A live supervisor may write there at the same moment: then once more.
+    /// Replaces the path by the thing. A live supervisor may write there at the same moment, so it may take
+    /// several tries.
     fn put(self, stage: &Stage) {
         let path = self.path(stage);
         let outside = stage.run_base().with_file_name("outside");
@@ -145,7 +147,7 @@ impl Row {
             Kind::Folder => fs::create_dir_all(path.join("in/it")),
             Kind::Pipe => Ok(mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0)?),
             Kind::Socket => UnixListener::bind(path).map(drop),
-            // Where only a link to a device can be made, that is what a command can do.
+            // If only a link to a device can be made, a command cannot make more either.
             Kind::Device => mknodat(CWD, path, FileType::CharacterDevice, Mode::RWXU, makedev(1, 5))
                 .map_err(io::Error::from)
                 .or_else(|_| symlink("/dev/zero", path)),
@@ -169,7 +171,7 @@ impl Row {
         }
     }
 
-    /// Does something while the thing stands there, or changes.
+    /// Runs `then` while the thing is there, or keeps changing.
     fn with<T>(self, stage: &Stage, then: impl FnOnce() -> T) -> T {
         self.put(stage);
         if self.kind != Kind::Changing {
@@ -182,18 +184,18 @@ impl Row {
                     if over.load(Ordering::Relaxed) {
                         return;
                     }
-                    // What cannot be changed just now can be at the next turn.
+                    // A change that fails now may succeed in the next round.
                     drop(File::create(&path).and_then(|mut file| file.write_all(content.as_bytes())));
                     drop(fs::remove_file(&path));
                 }
             });
-            // Also where an assertion fails.
+            // Stops the thread even if an assertion fails.
             let _stop = Stop(&over);
             then()
         })
     }
 
-    /// Nothing outside was touched, and nothing has filled the disk.
+    /// Nothing outside was changed, and nothing has filled the disk.
     fn check(self, stage: &Stage) {
         let outside = stage.run_base().with_file_name("outside");
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 1, "{self:?}");
@@ -222,7 +224,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// What a folder takes of the disk.
+/// The disk space that a folder takes.
 fn used_bytes(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let of = |entry: fs::DirEntry| match entry.metadata() {
@@ -233,7 +235,7 @@ fn used_bytes(folder: &Path) -> u64 {
     entries.flatten().map(of).sum()
 }
 
-/// An attempt that does everything that leaves a file, and waits for `go` then.
+/// An attempt that does everything that leaves a file, and then waits for `go`.
 fn stage() -> (Stage, envoi_step::Spec) {
     let stage = Stage::new();
     fs::write(stage.workspace().join("kept.txt"), "before").unwrap();
@@ -254,7 +256,7 @@ fn ran(stage: &Stage) -> PathBuf {
     stage.run_base().with_file_name("ran")
 }
 
-/// Several rows at a time: most of each is waiting for processes.
+/// Runs several rows at the same time: most of each is waiting for processes.
 fn each(rows: Vec<Row>, test: impl Fn(Row) + Sync) {
     let rows = Mutex::new(rows.into_iter());
     thread::scope(|scope| {
@@ -270,17 +272,17 @@ fn each(rows: Vec<Row>, test: impl Fn(Row) + Sync) {
     });
 }
 
-/// Looks as an engine does; the attempt is over, and certainly not one that was never started.
+/// Probes like an engine. The attempt has ended, and never counts as not started.
 fn look(stage: &Stage, row: Row, current_boot: &str) {
     let started_in = boot_id().unwrap();
-    // What another row's thread has just forked has the lock too, for a moment.
+    // A child that another row's thread has just forked may hold the lock for a moment too.
     let found = wait_for(&format!("the lock: {row:?}"), || {
         let found = probe(&stage.dir, Given::Maybe, start_in(&started_in), current_boot);
         (!matches!(found, Ok(Probe::Running))).then_some(found)
     });
     match found {
         Ok(Probe::Settled(exit)) => {
-            // What others have left is nothing that the engine reads.
+            // The engine reads nothing that others have left.
             assert!(!matches!(exit.outcome, Outcome::CannotStart { .. }), "{row:?}");
         }
         Ok(Probe::Lost(found)) => {
@@ -329,7 +331,7 @@ fn supervised(row: Row) {
         end_leftovers(ATTEMPT, &stage.run_base()).unwrap();
         look(&stage, row, &boot_id().unwrap());
     });
-    // And once more, found so after the machine was started again.
+    // And once more, as if the machine had been rebooted.
     row.with(&stage, || look(&stage, row, "a later boot"));
     row.check(&stage);
     assert_eq!(read(&ran(&stage)), "ran\n", "{row:?}");
@@ -352,8 +354,8 @@ fn lost(row: Row) {
     assert_eq!(read(&ran(&stage)), "ran\n", "{row:?}");
 }
 
-/// Root may read everything, so that only another user shows what a file does that cannot be read. Where these tests run as root, this
-/// program is started again as that user.
+/// Root may read everything, so only another user shows the effect of an unreadable file. If these tests run
+/// as root, this program is started again as that user.
 pub(crate) fn an_attempt_of_an_ordinary_user_ends_whatever_that_user_may_not_read() {
     const ORDINARY: u32 = 65534;
     if rustix::process::geteuid().is_root() {
@@ -378,7 +380,8 @@ pub(crate) fn an_attempt_of_an_ordinary_user_ends_whatever_that_user_may_not_rea
     each(closed(), lost);
 }
 
-/// A cancel must end the command even if its folder takes no wish: the engine then ends what lives by its marks.
+/// A cancel must end the command even if the request cannot be written to its folder: the engine then ends
+/// its processes by their marks.
 pub(crate) fn an_attempt_can_be_cancelled_whatever_stands_in_its_files() {
     let kinds = [Kind::Folder, Kind::Pipe, Kind::LinkToFolder, Kind::Vanished];
     let some = rows().into_iter().filter(|row| !row.in_workspace && kinds.contains(&row.kind));
@@ -398,7 +401,7 @@ pub(crate) fn an_attempt_can_be_cancelled_whatever_stands_in_its_files() {
     });
 }
 
-/// Any process may lock the file of an attempt that is over: its record counts.
+/// Any process may lock the file of a finished attempt: its record counts.
 pub(crate) fn a_settled_attempt_is_settled_though_another_process_holds_its_lock() {
     let stage = Stage::new();
     let exit = stage.run(&stage.shell("true"));

@@ -214,7 +214,7 @@ fn a_file_of_the_supervisors_that_a_command_made_longer_is_cut() {
 fn what_the_supervisor_wrote_is_not_looked_through_again() {
     let folder = tempfile::tempdir().unwrap();
     let dir = attempt(folder.path());
-    // As if the masker of the stream had passed it: then nothing else finds it either.
+    // The file has the digest that the stream's masker recorded, so nothing else looks into it.
     fs::write(dir.stdout(), "hunter22").unwrap();
     fs::write(dir.stderr(), "hunter22").unwrap();
     let written = Some(pieces::measure(&dir.stdout()).unwrap());
@@ -230,10 +230,10 @@ fn the_end_of_a_stream_that_its_command_has_written_to_is_masked() {
     for (bytes, end) in [
         (ring(4, "fine"), "fine"),
         (ring(12, "a hunter22 b"), "a *** b"),
-        // It has gone round in the middle of the value.
+        // The ring has wrapped in the middle of the value.
         (ring(12 + 4, "er22 b hunt a"), " b hunt a"),
         (ring(13 + 6, "er22 bb a hunt"), "bb a hunter22"),
-        // The count is the command's, too.
+        // The command can also change the count.
         (ring(0, "a hunter22 b"), ""),
         (b"hunter22".to_vec(), ""),
     ] {

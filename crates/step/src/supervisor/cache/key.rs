@@ -16,37 +16,37 @@ use crate::disk::pieces;
 use crate::workspace::artifacts::{Digests, PatternError, Watched, is_artifact};
 use crate::workspace::before::Before;
 
-/// The part that says which artifacts stand there.
+/// Name of the part for the current artifacts.
 const ARTIFACTS: &str = "what stands in the place of its artifacts";
-/// The part that says which files it reads.
+/// Name of the part for the files that the command reads.
 const INPUTS: &str = "an input";
 /// The most files that a sentence names.
 const MOST_NAMED: usize = 3;
-/// The most words of a command that are looked at.
+/// The most words of a command that are checked.
 const MOST_WORDS: usize = 1_000;
 
-/// See the module.
+/// The key of one state.
 #[derive(Debug)]
 pub(super) struct Key {
     /// In hexadecimal.
     pub(super) name: String,
-    /// Each part, with the one for the artifacts as the last.
+    /// All parts. The one for the artifacts is the last.
     pub(super) parts: Vec<CachePart>,
-    /// What it reads.
+    /// The files that the command reads.
     pub(super) inputs: Inputs,
-    /// Of its artifacts.
+    /// The modes of the artifacts.
     pub(super) modes: Modes,
 }
 
-/// The nine bits of files. Of one that was removed meanwhile there are none.
+/// The nine permission bits of files, by path. A file that was removed meanwhile has no entry.
 pub(super) type Modes = BTreeMap<String, u32>;
 
-/// What a command reads.
+/// The files that a command reads.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Inputs {
-    /// A line a file: its mode, its digest and its path.
+    /// A line per file: mode, digest and path.
     pub(super) lines: String,
-    /// Those of them that no snapshot has.
+    /// The files among them that no snapshot has.
     pub(super) ignored: BTreeSet<String>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn of(spec: &Spec, order: &CacheOrder, before: &Before) -> Result<Key
     if before.snapshot.as_ref().is_none_or(|snapshot| snapshot.moving) {
         return Err(NoKey::Moving);
     }
-    // Where inputs are named, a folder among them that cannot be read is noticed below.
+    // If inputs are named, an unreadable folder among them is found below.
     if let Some(lack) = before.lack.clone().filter(|_| order.inputs.is_none()) {
         return Err(NoKey::Lack(lack));
     }
@@ -95,7 +95,7 @@ pub(super) fn of(spec: &Spec, order: &CacheOrder, before: &Before) -> Result<Key
     Ok(Key { name: name(&parts), parts, inputs, modes })
 }
 
-/// The modes of these files as they are now.
+/// The current modes of these files.
 pub(super) fn modes(spec: &Spec, files: &Digests) -> Modes {
     let mode = |path: &String| {
         let found = fs::symlink_metadata(spec.workspace.join(path)).ok()?;
@@ -121,12 +121,12 @@ fn listed(files: &Digests, modes: &Modes) -> String {
     files.iter().map(line).collect()
 }
 
-/// Looks at what the command reads.
+/// Reads the files that the command reads.
 pub(super) fn inputs(spec: &Spec, order: &CacheOrder, tree: &Tree) -> Result<Inputs, NoKey> {
     let mut lines = BTreeMap::new();
     let mut ignored = BTreeSet::new();
     let mut found = BTreeSet::new();
-    // Its own artifacts are a part of their own.
+    // Its own artifacts have a separate part.
     let own = Watched::new(&spec.workspace, &spec.artifacts, &spec.never)?;
     let globs = order.inputs.as_ref().unwrap_or(&order.also);
     let watched = Watched::new(&spec.workspace, globs, &spec.never)?;
@@ -146,14 +146,14 @@ pub(super) fn inputs(spec: &Spec, order: &CacheOrder, tree: &Tree) -> Result<Inp
             What::LeftOut { why: LeftOut::Large, .. } => return Err(NoKey::TooLarge(entry.shown())),
             What::LeftOut { .. } => return Err(NoKey::Unreadable(entry.shown())),
         };
-        // Two names that are no text must not become one.
+        // Two names that are not UTF-8 must not get the same text.
         let name = match std::str::from_utf8(&entry.path) {
             Ok(path) => format!("{path:?}"),
             Err(_) => format!("\"{}\"", entry.path.escape_ascii()),
         };
         lines.insert(name, format!("{:03o} {what}", entry.mode));
     }
-    // Ignored files, which no snapshot has.
+    // Ignored files, which are in no snapshot.
     let seen = watched.look();
     if let Some(path) = seen.left_out.keys().next() {
         return Err(NoKey::Unreadable(path.clone()));
@@ -174,7 +174,8 @@ pub(super) fn inputs(spec: &Spec, order: &CacheOrder, tree: &Tree) -> Result<Inp
     found.extend(seen.digests.into_keys());
     let named = order.inputs.as_deref().unwrap_or_default();
     match watched.unmatched(named, found.iter().map(String::as_str)).first() {
-        // It may be misspelt, or behind a link: a change of what is meant would be missed.
+        // The pattern may be misspelt, or match behind a link: then a change of the intended file would be
+        // missed.
         Some(pattern) => Err(NoKey::Unmatched((*pattern).to_owned())),
         None => {
             let lines = lines.into_iter().map(|(path, what)| format!("{what} {path}\n")).collect();
@@ -196,7 +197,8 @@ fn named(spec: &Spec, order: &CacheOrder) -> Result<Vec<CachePart>, NoKey> {
         }
         let place = spec.cwd.join(word);
         let inside = inside(&spec.workspace, &place);
-        // A file beside the workspace counts by its content too: nothing else would tell that it has changed.
+        // The content of a file outside the workspace counts too, because nothing else shows that it has
+        // changed.
         let is_near = inside.is_some() || Path::new(word).is_relative() && word.contains('/');
         if is_near && fs::metadata(&place).is_ok_and(|found| found.is_file()) {
             let path = inside.as_ref().map(|path| path.to_string_lossy());
@@ -214,7 +216,7 @@ fn named(spec: &Spec, order: &CacheOrder) -> Result<Vec<CachePart>, NoKey> {
     Ok(parts.into_iter().map(|(name, digest)| CachePart { name, digest }).collect())
 }
 
-/// The path within the workspace, by its words alone: `..` is the folder above, also behind a link.
+/// The path within the workspace, by its components only: `..` removes the last one, even behind a link.
 fn inside(workspace: &Path, place: &Path) -> Option<PathBuf> {
     let mut path = PathBuf::new();
     for component in place.components() {
@@ -226,7 +228,7 @@ fn inside(workspace: &Path, place: &Path) -> Option<PathBuf> {
     path.strip_prefix(workspace).ok().map(Path::to_owned)
 }
 
-/// The program that is started for this word, as the system looks for it.
+/// The program that is started for this word, by the system's own search.
 fn program(spec: &Spec, word: &str) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
@@ -239,7 +241,7 @@ fn program(spec: &Spec, word: &str) -> Option<PathBuf> {
 }
 
 impl Key {
-    /// The key of the state in which these artifacts stand there, and nothing else is another one.
+    /// The key of the state that has these artifacts and is otherwise the same.
     pub(super) fn with_artifacts(&self, files: &Digests, modes: &Modes) -> String {
         let mut parts = self.parts.clone();
         parts.pop();
@@ -247,7 +249,7 @@ impl Key {
         name(&parts)
     }
 
-    /// In which part this differs from the key of another result, in words.
+    /// The part in which this key differs from that of another result, in words.
     pub(super) fn difference(&self, parts: &[u8], inputs: &[u8]) -> Option<String> {
         let others: Vec<CachePart> = serde_json::from_slice(parts).ok()?;
         let of = |parts: &[CachePart]| -> BTreeMap<String, String> {

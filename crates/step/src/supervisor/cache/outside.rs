@@ -1,4 +1,5 @@
-//! Files that the command has written and that are no artifacts: a result that is brought later would lack them.
+//! Finds files that the command has written and that are not artifacts: a later restore of the result would
+//! not have them.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,13 +11,13 @@ use walkdir::WalkDir;
 use crate::attempt::spec::Spec;
 use crate::workspace::artifacts::is_artifact;
 
-/// What is looked at in a folder that is larger than any that can be kept.
+/// The most entries that are visited: more than any folder that can be kept.
 const MOST_ENTRIES: usize = 1_000_000;
 
-/// The clock of a file system lags behind that of the system by a tick or two.
+/// File times lag behind the system clock by a tick or two.
 const TICK_MS: i64 = 20;
 
-/// Why it is not known, or which file it is.
+/// Which file it is, or why that is not known.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Outside {
     #[error("the command has changed `{0}`, which no pattern of `artifacts` names")]
@@ -31,7 +32,8 @@ pub(super) enum Outside {
     Unreadable(#[from] walkdir::Error),
 }
 
-/// Finds one such file. `is_known`: what became of it is known, though it is no artifact.
+/// Fails if there is such a file. `is_known`: whether the file's changes are known although it is not an
+/// artifact.
 pub(super) fn look(
     spec: &Spec,
     is_known: impl Fn(&str) -> bool,
@@ -44,7 +46,7 @@ pub(super) fn look(
         let path = String::from_utf8_lossy(difference.path()).into_owned();
         let is_folder = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.what == What::EmptyFolder);
         let is_known = match (difference.before, difference.after) {
-            // A folder is empty now, or no more, because of a file in it.
+            // The folder became empty, or stopped being empty, because of a file in it.
             (None, after) if is_folder(after) => before.has_below(difference.path()),
             (before, None) if is_folder(before) => after.has_below(difference.path()),
             _ if is_left(&path) => true,
@@ -57,7 +59,7 @@ pub(super) fn look(
     ignored(spec, is_left, after, since_ms)
 }
 
-/// The system sets the time of the last change of a file's metadata, and no program can set it back.
+/// Uses the time of the last change of metadata (ctime), which the system sets and no program can set back.
 fn ignored(spec: &Spec, is_left: impl Fn(&str) -> bool, after: &Tree, since_ms: u64) -> Result<(), Outside> {
     let since_ms = i64::try_from(since_ms).unwrap_or(i64::MAX).saturating_sub(TICK_MS);
     let identity = |path: &std::path::Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
@@ -80,10 +82,10 @@ fn ignored(spec: &Spec, is_left: impl Fn(&str) -> bool, after: &Tree, since_ms: 
         if after.get(path.as_os_str().as_bytes()).is_some() {
             continue;
         }
-        // One that is gone since was none that the command left.
+        // A file that no longer exists is not left by the command.
         let Ok(found) = fs::symlink_metadata(entry.path()) else { continue };
         let changed_ms = found.ctime().saturating_mul(1_000).saturating_add(found.ctime_nsec() / 1_000_000);
-        // Some file systems know whole seconds only.
+        // Some file systems store whole seconds only.
         let most_ms = if found.ctime_nsec() == 0 { changed_ms.saturating_add(999) } else { changed_ms };
         let path = path.to_string_lossy();
         if most_ms >= since_ms && !is_left(&path) {

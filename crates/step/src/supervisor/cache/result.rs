@@ -1,4 +1,4 @@
-//! A result: what a command has left, as a list in the store, and the rules by which it is kept.
+//! A result: the files and output of a command, as a list in the store, and the rules for keeping it.
 
 use std::io;
 
@@ -16,31 +16,31 @@ use crate::supervisor::{Attempt, run::Ended};
 use crate::workspace::artifacts::{Digests, Watched};
 use crate::workspace::before::Before;
 
-/// Where the artifacts stand in the list.
+/// Prefix of the artifacts in the list.
 const FILES: &[u8] = b"files/";
-/// What the command has written.
+/// Names of the command's output in the list.
 pub(super) const STDOUT: &str = "stdout";
 pub(super) const STDERR: &str = "stderr";
 pub(super) const OUTPUT: &str = "output";
 pub(super) const REPORT: &str = "report.json";
 pub(super) const DATA: &str = "data.json";
-/// Of what its key was made.
+/// Names of the key's parts in the list.
 pub(super) const PARTS: &str = "parts.json";
 pub(super) const INPUTS: &str = "inputs";
 
-/// What a command has left.
+/// The files and output of a command.
 pub(in crate::supervisor) struct Left<'a> {
     pub(in crate::supervisor) ended: &'a Ended,
     pub(in crate::supervisor) before: &'a Before,
-    /// The snapshot after it; `None`: there is none, or the folder was in motion.
+    /// The snapshot after the command. `None`: there is none, or another attempt was working in the folder.
     pub(in crate::supervisor) after: Option<&'a Tree>,
     pub(in crate::supervisor) files: &'a [FileChange],
-    /// Whether a file could not be handed over, or holds a secret.
+    /// Why the files are not complete: one could not be handed over, or contains a secret.
     pub(in crate::supervisor) incomplete: Option<String>,
     pub(in crate::supervisor) stdout: &'a FileRef,
     pub(in crate::supervisor) stderr: &'a FileRef,
     pub(in crate::supervisor) report: Option<&'a FileRef>,
-    /// Whether the report stood in the place that Envoi names. Otherwise it is a copy of the file behind `--output`.
+    /// Whether the report was at `$ENVOI_REPORT`. Otherwise it is a copy of the file behind `--output`.
     pub(in crate::supervisor) report_assigned: bool,
     pub(in crate::supervisor) data: Option<&'a FileRef>,
 }
@@ -78,7 +78,7 @@ pub(super) enum NotKept {
     Store(#[from] io::Error),
 }
 
-/// The files of a result as they stand in the workspace.
+/// The artifacts of a result, by their path in the workspace.
 pub(super) fn files(tree: &Tree) -> Result<Tree, io::Error> {
     let below = |entry: &Entry| {
         let path = entry.path.strip_prefix(FILES)?.to_vec();
@@ -87,7 +87,7 @@ pub(super) fn files(tree: &Tree) -> Result<Tree, io::Error> {
     Tree::new(tree.entries().iter().filter_map(below).collect()).map_err(io::Error::other)
 }
 
-/// Every content is there and whole, before anything is begun.
+/// Checks that every content is in the store and undamaged, before the restore begins.
 pub(super) fn check(order: &Order, tree: &Tree) -> Result<(), Miss> {
     let shelf = order.contents.shelf()?;
     for (digest, _) in tree.entries().iter().filter_map(Entry::content) {
@@ -96,7 +96,8 @@ pub(super) fn check(order: &Order, tree: &Tree) -> Result<(), Miss> {
     Ok(())
 }
 
-/// Keeps what the command has left. Returns the digest of its list, and the key of the state that the command has left.
+/// Keeps the files and output of the command. Returns the digest of their list, and the key of the state
+/// after the command.
 pub(super) fn keep(
     attempt: &Attempt,
     order: &CacheOrder,
@@ -147,7 +148,7 @@ pub(super) fn keep(
     if let Some(path) = watched.look().links().ok_or(NotKept::TooManyLinks)?.next() {
         return Err(NotKept::Link(path.to_owned()));
     }
-    // Any file may stand behind `--output`. One that is no report is not taken for one when it comes back.
+    // Any file may be behind `--output`. One that is not a report is not restored as a report.
     let report = match left.report {
         Some(copy) if !left.report_assigned => match SkillReport::decode(&read(copy)?) {
             Ok(_) => return Err(NotKept::ReportBehindOption),

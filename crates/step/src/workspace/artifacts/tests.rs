@@ -5,7 +5,7 @@ use crate::attempt::record::Change;
 use rustix::{fs::Mode, process::Uid};
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-/// As a user who is not root: permissions count.
+/// Runs `work` as a user who is not root, for whom permissions count.
 fn as_an_ordinary_user<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -168,7 +168,7 @@ fn artifacts_are_the_regular_files_of_the_workspace_that_match() {
     }
 }
 
-/// Not even root can read the first page of a process.
+/// Even root cannot read the first page of a process.
 const UNREADABLE: (&str, &str) = ("/proc/self", "mem");
 
 #[test]
@@ -205,7 +205,7 @@ fn nothing_matches_in_a_folder_that_is_shut_whatever_it_is_called() {
         let seen = Watched::new(folder.path(), &patterns, &never).unwrap().look();
         assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), *expected, "{never:?} {pattern}");
     }
-    // The workspace of a run that has its own lies in the store itself.
+    // A run's own copy of the workspace is inside the store.
     let own = folder.path().join("store/runs/r");
     let never = [folder.path().join("store")];
     let patterns = ["**/*".to_owned()];
@@ -224,7 +224,7 @@ fn a_pattern_that_leads_out_is_refused() {
 #[test]
 fn changes_tell_created_modified_and_deleted() {
     let digests = |rows: &[(&str, &str)]| {
-        // `-` cannot be read.
+        // `-` means that the file cannot be read.
         rows.iter().map(|(a, b)| ((*a).to_owned(), (*b != "-").then(|| (*b).to_owned()))).collect()
     };
     let seen = |rows: &[(&str, &str)], closed: &[&str]| Seen {
