@@ -1,4 +1,4 @@
-//! What every POST has in common: the configuration of the HTTP client, and the meaning of its errors.
+//! The configuration of the HTTP client that every POST uses, and the meaning of its errors.
 //!
 //! Only the head of an answer is read, at most 64 KiB of it.
 

@@ -1,7 +1,8 @@
 //! A command that receives a notice: the CloudEvent on its stdin, the essentials in its environment.
 //!
-//! Runs in a process group of its own, which is ended with it. Only a process that has begun a session of its own can outlive
-//! the try. The command is no step: it has no supervisor, and goes on alone if the engine dies.
+//! Runs in a process group of its own, which is ended with it. Only a process that has begun a session of its
+//! own can outlive the try. The command is not a step: it has no supervisor, and continues if the engine
+//! dies.
 
 use crate::{CloudEvent, Outcome};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -20,11 +21,12 @@ use std::{
 
 /// How much of a command's output is shown when it fails.
 const TAIL_BYTES: usize = 512;
-/// How long the end of its output is awaited after its group has ended. A process outside the group may keep it open.
+/// How long to wait for the end of the output after the group has ended. A process outside the group may keep
+/// it open.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Between two checks whether the command has ended.
+/// Pause between two checks whether the command has ended.
 const CHECK_EVERY: Duration = Duration::from_millis(5);
-/// Stack of the threads that copy what goes in and out.
+/// Stack size of the threads that copy stdin and the output.
 const STACK_BYTES: usize = 128 * 1024;
 
 /// A command that receives notices.
@@ -32,16 +34,17 @@ const STACK_BYTES: usize = 128 * 1024;
 pub struct Command {
     /// The program, then its arguments; no shell.
     pub argv: Vec<String>,
-    /// Its folder.
+    /// The working folder.
     pub folder: PathBuf,
-    /// Its whole environment.
+    /// The whole environment; nothing is inherited.
     pub env: Vec<(String, String)>,
-    /// Longest duration.
+    /// Time limit of one try.
     pub limit: Duration,
 }
 
 impl Command {
-    /// Runs it once with this event on its stdin. Exit code 0 is delivered. It is ended when `stop` is set.
+    /// Runs the command once with this event on its stdin. Exit code 0 means delivered. The command is ended
+    /// when `stop` is set.
     #[must_use]
     pub fn run(&self, event: &CloudEvent, stop: &AtomicBool) -> Outcome {
         match self.try_run(event, stop) {
@@ -56,7 +59,7 @@ impl Command {
         let stdin = child.stdin.take();
         // A line, so that `cat >> log` makes a file of lines.
         let body = event.to_json() + "\n";
-        // The command may ignore its stdin, so an error of writing is no failure.
+        // The command may ignore its stdin, so an error of writing is not a failure.
         spawn_copier(move || {
             if let Some(mut stdin) = stdin {
                 let _not_read = stdin.write_all(body.as_bytes());

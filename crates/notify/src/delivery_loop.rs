@@ -1,11 +1,13 @@
-//! The loop that delivers: takes what is due, has each tried on a thread of its own, and has its outcome recorded.
+//! The loop that delivers: takes due deliveries, runs each try on its own thread, and has its outcome
+//! recorded.
 //!
-//! It stands once, for the notices of the engine and for the push notifications of A2A. Owns the waiting, the threads, the bounds
-//! ([`Turns`]) and how it ends. What is due, what one try is and how its outcome lasts is for [`Deliveries`] to say. A delivery is under way until
-//! its outcome is recorded: it is not tried a second time meanwhile, and the outcome is what the next look finds.
+//! The engine's notices and A2A's push notifications both use it. It owns the waiting, the threads, the
+//! bounds ([`Turns`]) and the shutdown. [`Deliveries`] decides what is due, what one try does and how its
+//! outcome is stored. A delivery is under way until its outcome is recorded. It is not tried a second time
+//! meanwhile, and the next look finds the outcome.
 //!
-//! It keeps nothing that has to last. What it does not get done is due again for the loop of the next process, so each receiver gets a
-//! delivery at least once.
+//! It stores nothing. An unfinished delivery is due again for the loop of the next process, so each receiver
+//! gets a delivery at least once.
 
 use crate::{retry, turns::Turns};
 use envoi_contract::time::Timestamp;
@@ -21,69 +23,71 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long tries that are being ended may take to be over, and then the last outcomes to be recorded.
+/// How long the loop waits at its end for interrupted tries, and then again for the last outcomes to be
+/// recorded.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// What a loop delivers. The loop calls it from one thread.
+/// The source of a loop's deliveries. The loop calls it from one thread.
 pub trait Deliveries: Send + 'static {
-    /// Tells deliveries apart.
+    /// Identifies a delivery.
     type Key: Clone + Ord + Send + 'static;
     /// A delivery that is due.
     type Item: Clone + Send + 'static;
-    /// What a try came to.
+    /// The outcome of a try.
     type Outcome: Send + 'static;
 
     /// The key of this delivery.
     fn key(item: &Self::Item) -> Self::Key;
 
-    /// The time by which deliveries are due.
+    /// The current time, with which due times are compared.
     fn now(&self) -> Timestamp;
 
-    /// Those that are due and for which [`Turns::try_begin`] has a turn, in the order in which they begin.
+    /// The due deliveries that [`Turns::try_begin`] lets begin, in the order in which they begin.
     ///
     /// # Errors
-    /// [`Unreadable`]: it is read again after [`retry::UNREADABLE`].
+    /// [`Unreadable`]: the loop reads again after [`retry::UNREADABLE`].
     fn take_due(
         &mut self,
         now: Timestamp,
         turns: &mut Turns<Self::Key>,
     ) -> Result<Vec<Self::Item>, Unreadable>;
 
-    /// When the first one becomes due that is not due at `now`.
+    /// The earliest due time after `now`. `None`: nothing is due later.
     ///
     /// # Errors
-    /// As [`Deliveries::take_due`].
+    /// Like [`Deliveries::take_due`].
     fn next_after(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Unreadable>;
 
-    /// Makes a try ready. It holds up the loop, so what takes long belongs into the try.
+    /// Prepares a try. It blocks the loop, so slow work belongs in the try.
     ///
     /// # Errors
     /// The outcome, if there is nothing to try.
     fn prepare(&mut self, item: &Self::Item) -> Result<Try<Self::Outcome>, Self::Outcome>;
 
-    /// The outcome of one that was not tried to its end.
+    /// The outcome of a delivery whose try did not finish.
     fn unfinished(&mut self, item: &Self::Item, why: Unfinished) -> Self::Outcome;
 
-    /// Makes the outcome last, and then calls `recorded`, from any thread.
+    /// Stores the outcome durably, and then calls `recorded`, from any thread.
     fn record(&mut self, item: Self::Item, outcome: Self::Outcome, recorded: Recorded);
 }
 
-/// What is due cannot be read now.
+/// The due deliveries cannot be read now.
 #[derive(Debug)]
 pub struct Unreadable;
 
-/// No outcome can be recorded any more. The loop ends: further tries would deliver the same again and again.
+/// Outcomes can no longer be recorded. The loop ends, because further tries would deliver the same things
+/// again and again.
 #[derive(Debug)]
 pub struct NotRecorded;
 
-/// Receives whether an outcome is recorded.
+/// Gets the result of recording an outcome.
 pub type Recorded = Box<dyn FnOnce(Result<(), NotRecorded>) + Send>;
 
-/// A try that is ready. It is called on a thread of its own; the flag is raised when it has to end.
+/// A prepared try. It runs on its own thread. The flag is set when it has to end.
 pub struct Try<T> {
-    /// Makes the try.
+    /// Runs the try.
     pub run: Box<dyn FnOnce(&AtomicBool) -> T + Send>,
-    /// Whether it ends soon once the flag is raised. The loop then waits for it, and for no other.
+    /// Whether it ends soon after the flag is set. At its end the loop waits only for such tries.
     pub heeds_flag: bool,
 }
 
@@ -93,42 +97,42 @@ impl<T> fmt::Debug for Try<T> {
     }
 }
 
-/// Why a delivery was not tried to its end.
+/// Why the try of a delivery did not finish.
 #[derive(Debug)]
 pub enum Unfinished {
-    /// The machine has no thread for it.
+    /// The system could not create a thread.
     NoThread(io::Error),
-    /// The loop ended before it was over.
+    /// The loop ended before the try.
     CutShort,
 }
 
-/// The bounds of a loop, and the names of its threads.
+/// The bounds of a loop, and its thread names.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// The thread of the loop.
+    /// Name of the loop's thread.
     pub name: &'static str,
-    /// The threads of tries.
+    /// Name of the tries' threads.
     pub try_name: &'static str,
-    /// Stack of a try.
+    /// Stack size of a try's thread, in bytes.
     pub stack_bytes: usize,
-    /// Most tries together. A tenant that is alone has half of them.
+    /// The most tries at the same time. If only one tenant has deliveries, it gets half of them.
     pub most: usize,
-    /// Most tries together for one receiver.
+    /// The most tries of a tenant to one receiver at the same time.
     pub most_a_receiver: usize,
 }
 
 enum Request {
-    /// Something may be due that was not.
+    /// Something may have become due.
     Look,
-    /// Try what is due now, until then, and end.
+    /// Try what is due now, until that time, and then end.
     Close { until: Instant },
-    /// Once it is to be closed, wait for nothing.
+    /// Wait for nothing when the loop is closed.
     Hurry,
-    /// Call back when nothing that is due is left to do, or at that time.
+    /// Call back when no due delivery is left, or at that time.
     CallBack { until: Instant, callback: Callback },
 }
 
-/// Is called on drop, so that no caller waits for a loop that has ended.
+/// Runs on drop, so that no caller waits for a loop that has ended.
 struct Callback(Option<Box<dyn FnOnce() + Send>>);
 
 impl Drop for Callback {
@@ -144,17 +148,18 @@ impl Drop for Callback {
 pub struct Waker(Arc<dyn Fn(Request) + Send + Sync>);
 
 impl Waker {
-    /// There may be something new.
+    /// Something may have become due.
     pub fn wake(&self) {
         (self.0)(Request::Look);
     }
 
-    /// When the loop is closed, or is just being closed, it waits for nothing.
+    /// Makes the loop wait for nothing when it is closed, or is being closed now.
     pub fn hurry(&self) {
         (self.0)(Request::Hurry);
     }
 
-    /// Calls `callback` once nothing that is due is left to do, after `patience` at the latest, and at once if the loop has ended. The loop goes on.
+    /// Calls `callback` once no due delivery is left, after `patience` at the latest, and at once if the loop
+    /// has ended. The loop continues.
     pub fn call_when_done(&self, patience: Duration, callback: impl FnOnce() + Send + 'static) {
         let callback = Callback(Some(Box::new(callback)));
         (self.0)(Request::CallBack { until: Instant::now() + patience, callback });
@@ -167,7 +172,7 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// A loop that runs. Dropping it leaves the loop to itself.
+/// A running loop. Dropping it does not stop the loop.
 #[derive(Debug)]
 pub struct DeliveryLoop {
     waker: Waker,
@@ -175,10 +180,10 @@ pub struct DeliveryLoop {
 }
 
 impl DeliveryLoop {
-    /// Delivers what is due, until it is closed.
+    /// Starts a loop that delivers until it is closed.
     ///
     /// # Errors
-    /// The machine has no thread for it.
+    /// The system cannot create a thread.
     pub fn start<D: Deliveries>(deliveries: D, bounds: Bounds) -> io::Result<Self> {
         let (signals, inbox) = mpsc::channel();
         let requests = signals.clone();
@@ -191,28 +196,28 @@ impl DeliveryLoop {
             flag: Arc::default(),
         };
         let thread = thread::Builder::new().name(bounds.name.to_owned()).spawn(move || state.go(&inbox))?;
-        // A loop that has ended leaves it to the next one.
+        // If the loop has ended, the request is left to the next process.
         let ask = move |request| {
             let _ = requests.send(Signal::Request(request));
         };
         Ok(Self { waker: Waker(Arc::new(ask)), thread })
     }
 
-    /// For those who know of something new.
+    /// A handle to tell the loop that something may have become due.
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Tries what is due now, for no longer than `patience`. What takes longer is cut short, and what was not begun is left to the
-    /// next process.
+    /// Tries what is due now, for at most `patience`, and ends the loop. Longer tries are interrupted, and
+    /// deliveries that were not begun are left to the next process.
     pub fn close(self, patience: Duration) {
         (self.waker.0)(Request::Close { until: Instant::now() + patience });
-        // A panic of it has been reported, and nothing is lost by one.
+        // A panic of the thread has been reported already, and loses nothing.
         self.thread.join().ok();
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the loop has ended by itself.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
@@ -221,19 +226,19 @@ impl DeliveryLoop {
 
 enum Signal<D: Deliveries> {
     Request(Request),
-    /// A try is over.
+    /// A try has finished.
     Tried {
         item: D::Item,
         outcome: D::Outcome,
     },
-    /// Its outcome is recorded, or cannot be.
+    /// The outcome is recorded, or cannot be.
     Recorded {
         key: D::Key,
         result: Result<(), NotRecorded>,
     },
 }
 
-/// When the loop ends, and what it still tries until then: what was due when the close began.
+/// When the loop ends. Until then it tries what was due at `now`, when the close began.
 struct Closing {
     until: Instant,
     now: Timestamp,
@@ -243,9 +248,9 @@ struct LoopState<D: Deliveries> {
     deliveries: D,
     bounds: Bounds,
     signals: Sender<Signal<D>>,
-    /// Tries under way, and those whose outcome is not recorded yet.
+    /// Deliveries under way, including those whose outcome is not recorded yet.
     turns: Turns<D::Key>,
-    /// Those of them whose outcome is not known yet.
+    /// The tries that have not finished.
     under_way: BTreeMap<D::Key, UnderWay<D::Item>>,
     flag: Arc<AtomicBool>,
 }
@@ -298,7 +303,7 @@ impl<D: Deliveries> LoopState<D> {
         self.cut_short(inbox);
     }
 
-    /// Begins what is due, as many as have a turn; returns how long nothing else will be due.
+    /// Begins as many due deliveries as the bounds allow. Returns how long nothing else will be due.
     fn begin_due(&mut self, now: Timestamp) -> Result<Duration, Unreadable> {
         if !self.turns.is_full() {
             for item in self.deliveries.take_due(now, &mut self.turns)? {
@@ -308,7 +313,7 @@ impl<D: Deliveries> LoopState<D> {
         Ok(retry::until(self.deliveries.next_after(now)?, now))
     }
 
-    /// Makes one try, on a thread of its own.
+    /// Starts one try on its own thread.
     fn begin(&mut self, item: D::Item) {
         let Try { run, heeds_flag } = match self.deliveries.prepare(&item) {
             Ok(prepared) => prepared,
@@ -320,7 +325,7 @@ impl<D: Deliveries> LoopState<D> {
         let tried = item.clone();
         let try_once = move || {
             let outcome = run(&flag);
-            // A loop that has ended has recorded for itself what it had to.
+            // If the loop has ended, it has already recorded an outcome for this try.
             let _ = signals.send(Signal::Tried { item: tried, outcome });
         };
         let thread = thread::Builder::new()
@@ -333,7 +338,7 @@ impl<D: Deliveries> LoopState<D> {
         }
     }
 
-    /// Has an outcome recorded. Until it is, the delivery keeps its turn.
+    /// Records an outcome. The delivery keeps its turn until then.
     fn tried(&mut self, item: D::Item, outcome: D::Outcome) {
         let key = D::key(&item);
         self.under_way.remove(&key);
@@ -344,8 +349,9 @@ impl<D: Deliveries> LoopState<D> {
         self.deliveries.record(item, outcome, Box::new(recorded));
     }
 
-    /// Ends tries that can be ended, so that none outlives the process that would record it. Whatever is cut short has been
-    /// tried: else each process would try again what takes longer than processes live.
+    /// Interrupts the tries that can be interrupted, so that none outlives the process that would record it.
+    /// The outcomes of interrupted tries are recorded: otherwise every process would repeat a try that takes
+    /// longer than a process lives.
     fn cut_short(mut self, inbox: &Receiver<Signal<D>>) {
         self.flag.store(true, Ordering::Relaxed);
         self.wait_while(inbox, |state| state.under_way.values().any(|under_way| under_way.heeds_flag));
@@ -356,7 +362,8 @@ impl<D: Deliveries> LoopState<D> {
         self.wait_while(inbox, |state| !state.turns.is_empty());
     }
 
-    /// Begins nothing, and gives up after [`ENDING`]: what is not recorded by then is tried again.
+    /// Handles signals while the condition holds, without beginning a try. Gives up after [`ENDING`]:
+    /// deliveries that are not recorded by then are tried again.
     fn wait_while(&mut self, inbox: &Receiver<Signal<D>>, unfinished: impl Fn(&Self) -> bool) {
         let until = Instant::now() + ENDING;
         while unfinished(self) {
@@ -365,7 +372,7 @@ impl<D: Deliveries> LoopState<D> {
                     self.tried(item, outcome);
                 }
                 Ok(Signal::Recorded { key, .. }) => self.turns.end(&key),
-                // Its outcome was recorded as one that was cut short.
+                // The outcome of this try was recorded as interrupted.
                 Ok(Signal::Tried { .. } | Signal::Request(_)) => {}
                 Err(_) => return,
             }

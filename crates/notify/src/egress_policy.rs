@@ -1,8 +1,8 @@
-//! Which addresses a POST may go to if a client has named the address: public ones, and those that the configuration allows.
+//! Which addresses named by a client a POST may go to: public ones, and those that the configuration allows.
 //!
-//! Owns the check of an address before its name is resolved ([`EgressPolicy::check_url`]) and after
-//! ([`EgressPolicy::check_address`]). Which IP addresses are public is known by `ip_ranges`; [`crate::HttpPost`] connects only to
-//! addresses that were checked.
+//! Checks an address before its name is resolved ([`EgressPolicy::check_url`]) and after
+//! ([`EgressPolicy::check_address`]). `ip_ranges` knows which IP addresses are public. [`crate::HttpPost`]
+//! connects only to checked addresses.
 
 use crate::ip_ranges::{covers_v4, covers_v6, non_public};
 use std::{
@@ -18,7 +18,7 @@ pub struct EgressPolicy {
     ranges: Vec<(IpAddr, u8)>,
 }
 
-/// A URL that was checked. The name of its host is not resolved yet.
+/// A checked URL. The name of its host is not resolved yet.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub(crate) uri: Uri,
@@ -27,7 +27,7 @@ pub struct Target {
     pub(crate) receiver: String,
 }
 
-/// An address is not allowed. The text gives the reason, and repeats no more of the address than its host.
+/// The address is not allowed. The text gives the reason, and repeats only the host of the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAllowed(String);
 
@@ -40,7 +40,7 @@ impl fmt::Display for NotAllowed {
 impl error::Error for NotAllowed {}
 
 impl Target {
-    /// Host and port.
+    /// Host and port, as `host:port`.
     #[must_use]
     pub fn receiver(&self) -> &str {
         &self.receiver
@@ -55,10 +55,10 @@ impl EgressPolicy {
         Self { hosts: hosts.iter().map(|host| normalized(host)).collect(), ranges }
     }
 
-    /// Checks a URL without a look-up of its host.
+    /// Checks a URL without resolving its host.
     ///
     /// # Errors
-    /// [`NotAllowed`]: it is no URL, is without TLS, or names a non-public address.
+    /// [`NotAllowed`]: it is not a URL, has no TLS, or names a non-public address.
     pub fn check_url(&self, url: &str) -> Result<Target, NotAllowed> {
         let refused = |reason: &str| Err(NotAllowed(reason.to_owned()));
         let Ok(uri) = url.parse::<Uri>() else { return refused("it is not an address") };
@@ -76,7 +76,7 @@ impl EgressPolicy {
             (None, _) => return refused("it has to begin with `https://`"),
         };
         let host = normalized(authority.host());
-        // A colon without a port, or a port that is no number.
+        // A colon without a port, or a port that is not a number.
         let has_bad_port =
             authority.port_u16().is_none() && authority.as_str().len() != authority.host().len();
         if host.is_empty() || has_bad_port {
@@ -98,7 +98,7 @@ impl EgressPolicy {
     /// Checks the IP address of a host.
     ///
     /// # Errors
-    /// [`NotAllowed`]: it is not public, and in no range that is allowed.
+    /// [`NotAllowed`]: it is not public, and in no allowed range.
     pub fn check_address(&self, address: IpAddr) -> Result<(), NotAllowed> {
         match non_public(address) {
             Some(what) if !self.is_in_range(address) => {
@@ -174,7 +174,7 @@ mod tests {
             ("https://10.1.255.255/", "10.1.255.255:443"),
             ("https://[::ffff:10.1.0.9]/", "[::ffff:10.1.0.9]:443"),
             ("https://[fd00:1::9]/", "[fd00:1::9]:443"),
-            // Its name is resolved at the POST.
+            // Its name is resolved only at the POST.
             ("https://internal.example/", "internal.example:443"),
         ] {
             assert_eq!(policy().check_url(url).unwrap().receiver(), receiver, "{url}");

@@ -1,25 +1,25 @@
 //! The body of a notice: a CloudEvent 1.0 in structured mode, JSON.
 //!
-//! Owns the attributes and their order. What `data` holds is the caller's.
+//! Owns the attributes and their order. The caller provides `data`.
 
 use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
 };
 
-/// A CloudEvent (CloudEvents 1.0.2 §3). The same values always give the same bytes, so that a second try sends what the
-/// first one sent.
+/// A CloudEvent (CloudEvents 1.0.2 §3). The same values always give the same bytes, so a second try sends the
+/// same as the first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CloudEvent {
-    /// The same for every try of the same notice; `source` and `id` together are unique.
+    /// The same for every try of a notice. `source` and `id` together are unique.
     pub id: String,
     /// A URI reference.
     pub source: String,
     /// Reverse-DNS name of the kind of event.
     pub kind: &'static str,
-    /// The part of `source` that it is about.
+    /// The part of `source` that the event is about.
     pub subject: String,
-    /// When it happened, not when it is sent.
+    /// Time of the event, not of sending it.
     pub time: Timestamp,
     /// The payload.
     pub data: Object,

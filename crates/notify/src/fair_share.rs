@@ -1,4 +1,4 @@
-//! How many of the slots that all clients share one client may hold.
+//! How many of the shared slots one client may hold.
 
 /// Whether a client that holds `own` slots may take one more, if `taken` of all `slots` are taken.
 ///

@@ -1,7 +1,8 @@
 //! One POST to an address that a client has named, and the meaning of the answer.
 //!
-//! The name of the host is resolved once for each POST. Every address in the result is checked, and the connection goes to one
-//! of these. A name that resolves to another address afterwards changes nothing. The caller decides what is sent.
+//! The name of the host is resolved once for each POST. Every resulting address is checked, and the
+//! connection goes to one of these. If the name resolves to another address afterwards, that changes nothing.
+//! The caller decides what is sent.
 
 use crate::{
     EgressPolicy, NotAllowed, Outcome, Target,
@@ -19,20 +20,20 @@ use ureq::{
     },
 };
 
-/// What is posted, and how the sender identifies itself.
+/// The content of a POST, and the sender's identification.
 #[derive(Clone)]
 pub struct HttpPost {
-    /// For `Content-Type`.
+    /// The header `Content-Type`.
     pub media_type: &'static str,
-    /// The receiver recognizes a repeated POST by it; sent as `Idempotency-Key`.
+    /// Sent as `Idempotency-Key`. The receiver recognizes a repeated POST by it.
     pub id: String,
-    /// The value of `Authorization`.
+    /// The header `Authorization`.
     pub authorization: Option<String>,
-    /// Another header by which the receiver recognizes the sender: its name in lower case, and its value.
+    /// Another header that identifies the sender: its name in lower case, and its value.
     pub token: Option<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// Longest duration of a try, from the look-up of the name to the head of the answer.
+    /// Time limit of a try, from the look-up of the name to the head of the answer.
     pub timeout: Duration,
 }
 
@@ -47,7 +48,7 @@ impl fmt::Debug for HttpPost {
 }
 
 impl HttpPost {
-    /// Posts it once, if the policy allows the address.
+    /// Sends the POST once, if the policy allows the address.
     #[must_use]
     pub fn post(&self, url: &str, policy: &EgressPolicy) -> Outcome {
         match policy.check_url(url) {
@@ -111,7 +112,7 @@ impl<R: Resolver> Resolver for CheckedResolver<R> {
     ) -> Result<ResolvedSocketAddrs, Error> {
         let found = self.names.resolve(uri, config, timeout)?;
         let Some(policy) = &self.policy else { return Ok(found) };
-        // A name with one address that is not allowed among others is likely an attack, so all of them are refused.
+        // A name that has a forbidden address among others is likely an attack, so it is refused as a whole.
         let refused = found.iter().find_map(|address| policy.check_address(address.ip()).err());
         match refused {
             Some(reason) => Err(Error::Other(Box::new(reason))),
@@ -134,7 +135,7 @@ mod tests {
         thread,
     };
 
-    /// Longer than anything on loopback takes.
+    /// Longer than any operation on loopback takes.
     const AMPLE: Duration = Duration::from_secs(60);
 
     fn http_post() -> HttpPost {

@@ -1,20 +1,20 @@
 //! Which IP addresses are public: not of this machine, its network or its cloud.
 //!
-//! Pure. An address that is not known to be public counts as non-public. In IPv6 only global unicast can be public, and an
-//! address that contains one of IPv4 counts as that one. Which non-public addresses are allowed is decided by
-//! [`crate::EgressPolicy`].
+//! Pure. An address that is not known to be public counts as non-public. In IPv6 only global unicast can be
+//! public, and an address that contains an IPv4 address is judged by that. [`crate::EgressPolicy`] decides
+//! which non-public addresses are allowed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Ranges of IPv4 that are not public, or belong to no single machine.
+/// IPv4 ranges that are not public, or belong to no single machine.
 const IPV4: &[([u8; 4], u8, &str)] = &[
     ([0, 0, 0, 0], 8, "of this network"),
     ([10, 0, 0, 0], 8, "private"),
     ([100, 64, 0, 0], 10, "shared behind a provider's NAT"),
     ([127, 0, 0, 0], 8, "of this machine"),
-    // Metadata of most clouds are at 169.254.169.254.
+    // The metadata service of most clouds is at 169.254.169.254.
     ([169, 254, 0, 0], 16, "link-local"),
-    // Looks public; machines of Azure have the platform's own services there.
+    // Looks public, but machines of Azure reach the platform's own services there.
     ([168, 63, 129, 16], 32, "of a cloud's own services"),
     ([172, 16, 0, 0], 12, "private"),
     ([192, 0, 0, 0], 24, "reserved"),
@@ -28,10 +28,10 @@ const IPV4: &[([u8; 4], u8, &str)] = &[
     ([240, 0, 0, 0], 4, "reserved"),
 ];
 
-/// The range of global unicast in IPv6.
+/// The range of IPv6 global unicast.
 const GLOBAL: ([u16; 8], u8) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Non-public ranges of IPv6: some with a name of their own, and those within [`GLOBAL`].
+/// Non-public IPv6 ranges: those with a name of their own, and those within [`GLOBAL`].
 const IPV6: &[([u16; 8], u8, &str)] = &[
     ([0, 0, 0, 0, 0, 0, 0, 1], 128, "of this machine"),
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, "for protocols and tunnels"),
@@ -42,17 +42,18 @@ const IPV6: &[([u16; 8], u8, &str)] = &[
     ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "multicast"),
 ];
 
-/// Ranges of IPv6 that contain a whole address of IPv4, and the bit at which it begins.
+/// IPv6 ranges that contain an IPv4 address: the range, its prefix length, and the bit at which the address
+/// begins.
 const CARRIERS: &[([u16; 8], u8, u8)] = &[
-    // Mapped.
+    // IPv4-mapped.
     ([0, 0, 0, 0, 0, 0xffff, 0, 0], 96, 96),
-    // NAT64; its local variant is not public.
+    // NAT64. Its local-use prefix is not public.
     ([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96, 96),
     // 6to4.
     ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, 16),
 ];
 
-/// What a non-public address is, as an attribute; `None` for a public one.
+/// The kind of a non-public address, as an attribute. `None` for a public one.
 pub(crate) fn non_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => non_public_v4(address),
@@ -132,7 +133,7 @@ mod tests {
             ("255.255.255.255", "reserved"),
             ("::", "reserved"),
             ("::1", "of this machine"),
-            // Compatible, which nothing routes, whatever it carries.
+            // IPv4-compatible addresses are not routed, whatever address they contain.
             ("::127.0.0.1", "reserved"),
             ("::8.8.8.8", "reserved"),
             ("::ffff:127.0.0.1", "of this machine"),

@@ -1,11 +1,11 @@
-//! Notifies others: one try of one notice, as a CloudEvent, to a command or a webhook; or one POST to an address that a client
-//! of the server has named.
+//! Sends notifications: one try of one notice, as a CloudEvent, to a command or a webhook; or one POST to an
+//! address that a client of the server has named.
 //!
-//! Owns what is sent ([`CloudEvent`]), how a try is made ([`Webhook`], [`Command`], [`HttpPost`]), what its outcome means
-//! ([`Outcome`]), when the next try is due ([`retry`]), how many are under way at the same time
-//! ([`turns`]), the loop that has them tried ([`delivery_loop`]), and which of a client's addresses are allowed ([`EgressPolicy`]). It
-//! keeps nothing that lasts, and reads no environment and no clock of the day. The engine decides which
-//! recipients get a notice; the journal keeps each notice until it is delivered.
+//! Owns what is sent ([`CloudEvent`]), how a try is made ([`Webhook`], [`Command`], [`HttpPost`]), what its
+//! outcome means ([`Outcome`]), when the next try is due ([`retry`]), how many are under way at the same time
+//! ([`turns`]), the loop that runs the tries ([`delivery_loop`]), and which of a client's addresses are
+//! allowed ([`EgressPolicy`]). It stores nothing, and reads neither the environment nor the wall clock. The
+//! engine decides which recipients get a notice; the journal keeps each notice until it is delivered.
 //!
 //! ```
 //! use envoi_notify::EgressPolicy;
@@ -36,5 +36,6 @@ pub use http_post::HttpPost;
 pub use outcome::Outcome;
 pub use webhook::Webhook;
 
-/// The variable with the id of a notice. A receiver recognizes a repeated notice by it, or by the header `Idempotency-Key`.
+/// The environment variable with the id of a notice. A receiver recognizes a repeated notice by it, or by the
+/// header `Idempotency-Key`.
 pub const ID_VARIABLE: &str = "ENVOI_NOTICE_ID";

@@ -7,14 +7,14 @@ use std::time::Duration;
 pub enum Outcome {
     /// The receiver has confirmed that it has the notice.
     Delivered,
-    /// The receiver may or may not have it. Another try may succeed.
+    /// The receiver may or may not have the notice. Another try may succeed.
     Failed {
         /// Why, on one line, without secrets.
         error: String,
-        /// The wait that the receiver wants before the next try.
+        /// How long the receiver wants the sender to wait before the next try.
         wait: Option<Duration>,
     },
-    /// The receiver refuses it for good: another try would not change that.
+    /// The receiver refuses the notice for good: another try would not help.
     Refused {
         /// Why, on one line.
         error: String,
@@ -22,7 +22,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// A failure after which the ordinary wait is right.
+    /// A failure with the usual wait.
     #[must_use]
     pub fn failed(error: impl Into<String>) -> Self {
         Self::Failed { error: error.into(), wait: None }

@@ -1,62 +1,65 @@
-//! When something that was not delivered is tried again, and when it is given up: for notices, and for push notifications of A2A.
+//! When a failed delivery is tried again, and when it is given up: for notices, and for push notifications of
+//! A2A.
 //!
-//! Pure: the dispatchers of `engine` and `server` do the waiting, and the journal keeps the number of tries. All follows from
-//! that number and the outcome, so that it is the same after a restart. Time without a dispatcher does not count.
+//! Pure: the dispatchers of `engine` and `server` do the waiting, and the journal stores the number of tries.
+//! Everything follows from that number and the outcome, so it is the same after a restart. Time without a
+//! dispatcher does not count.
 
 use crate::Outcome;
 use envoi_contract::{digest::Digest, time::Timestamp};
 use std::time::Duration;
 
-/// The rules for one kind of deliveries.
+/// The retry rules for one kind of delivery.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy<'d> {
-    /// The longest wait after the first try; it doubles with each further one.
+    /// The wait after the first try. It doubles with each further try.
     pub first: Duration,
-    /// No wait is longer, whatever a receiver wants.
+    /// Upper bound of every wait, even if a receiver wants a longer one.
     pub longest: Duration,
-    /// When it is given up.
+    /// When to give up.
     pub give_up: GiveUp,
-    /// The name of what is delivered, if many of them may fail together and must not come back together: each wait is then
-    /// between half and all of what it may be. It follows from the name, not from chance.
+    /// The name of the delivery, if many deliveries may fail together and must not be repeated at the same
+    /// moment: then each wait is between half and all of its usual length. The length follows from the name,
+    /// not from chance.
     pub spread_by: Option<&'d str>,
 }
 
-/// When a delivery that keeps failing is given up.
+/// When to give up a delivery that keeps failing.
 #[derive(Debug, Clone, Copy)]
 pub enum GiveUp {
-    /// With the try of this number.
+    /// At the try with this number.
     AtTry(u32),
-    /// With the first try after all waits together were as long.
+    /// At the first try after the sum of the waits has reached this.
     AfterWaiting(Duration),
 }
 
-/// What comes after a try.
+/// The next step after a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: it is delivered.
+    /// Nothing: the delivery is complete.
     Nothing,
-    /// Try again, not before this has passed.
+    /// Try again, not before this wait.
     Wait {
-        /// How long.
+        /// The wait.
         wait: Duration,
-        /// Why it was not delivered.
+        /// Why the try failed.
         error: String,
     },
     /// Do not try again.
     GiveUp {
-        /// Why.
+        /// Why the last try failed.
         error: String,
     },
 }
 
-/// The last try of a notice.
+/// The number of the last try of a notice.
 pub const MOST_TRIES: u32 = 84;
 
 /// The rules for notices.
 ///
-/// After more than an hour a notice would seem to be lost, so no wait is longer. Twelve tries reach the longest wait within 70
-/// minutes, the others come hourly: about three days of an engine that is up, so that a receiver which is down over a weekend
-/// misses nothing.
+/// The longest wait is one hour, because after a longer one a notice would seem to be lost. Twelve tries
+/// reach the longest wait within 70 minutes, and the others are hourly. Together they take about three days
+/// of a running engine, so a receiver that is down over a weekend misses nothing.
 pub const NOTICES: Policy<'static> = Policy {
     first: Duration::from_secs(1),
     longest: Duration::from_secs(60 * 60),
@@ -65,7 +68,7 @@ pub const NOTICES: Policy<'static> = Policy {
 };
 
 impl Policy<'_> {
-    /// What follows from the outcome of the try with this number, from 1.
+    /// The next step after the try with this number, from 1, and this outcome.
     ///
     /// ```
     /// use envoi_notify::{Outcome, retry::{NOTICES, Next}};
@@ -103,7 +106,7 @@ impl Policy<'_> {
         }
     }
 
-    /// The wait after this try, if it fails.
+    /// The wait after this try if it fails.
     #[must_use]
     pub fn wait(&self, tries: u32) -> Duration {
         let factor = 1_u32.checked_shl(tries.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -116,13 +119,13 @@ impl Policy<'_> {
     }
 }
 
-/// Until a dispatcher looks again at a store that it cannot read.
+/// How long a dispatcher waits before it reads an unreadable store again.
 pub const UNREADABLE: Duration = Duration::from_secs(10);
 
-/// The longest wait of a dispatcher between two looks at the clock, which may be set or have been suspended.
+/// The longest time between two readings of the clock. The clock may be set, or the machine suspended.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
-/// How long a dispatcher waits for what is due next; `None`: nothing is.
+/// How long a dispatcher waits for the next due time. `None`: nothing is due later.
 ///
 /// ```
 /// use envoi_contract::time::Timestamp;
@@ -140,7 +143,7 @@ pub fn until(due: Option<Timestamp>, now: Timestamp) -> Duration {
     due.map_or(LONGEST_LOOK, |due| Duration::from_millis(wait(due)).min(LONGEST_LOOK))
 }
 
-/// The time when this wait is over.
+/// The time after this wait.
 #[must_use]
 pub fn after(now: Timestamp, wait: Duration) -> Timestamp {
     let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
@@ -171,7 +174,7 @@ mod tests {
             (83, failed(None), wait(3_600)),
             (84, failed(None), give_up("e; it was tried 84 times")),
             (85, failed(Some(1)), give_up("e; it was tried 85 times")),
-            // A receiver may ask for more, within bounds, and not for less.
+            // A receiver may ask for a longer wait, within bounds, but not for a shorter one.
             (1, failed(Some(30)), wait(30)),
             (6, failed(Some(3)), wait(32)),
             (1, failed(Some(86_400)), wait(3_600)),

@@ -1,22 +1,22 @@
-//! The deliveries that are under way, and whether one more may begin.
+//! Tracks the deliveries under way and decides whether one more may begin.
 //!
-//! Owns the bounds that notices and push notifications share: so many together, each delivery once, of each tenant no more than leaves room
-//! for the others, and of each tenant to one receiver no more than it can take. A [`Deliveries`](crate::delivery_loop::Deliveries) takes turns here, and the loop
-//! gives them back.
+//! Owns the bounds that notices and push notifications share: a total, each delivery once, for each tenant no
+//! more than leaves slots for the others, and for each tenant and receiver a fixed number. A
+//! [`Deliveries`](crate::delivery_loop::Deliveries) takes turns here, and the loop returns them.
 
 use crate::fair_share;
 use std::collections::BTreeMap;
 
-/// Whose a delivery is, and where it goes.
+/// The tenant of a delivery, and its receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     /// The tenant.
     pub tenant: String,
-    /// The receiver, by host and port; `None`: one that has no bound of its own.
+    /// The receiver, by host and port. `None`: no bound per receiver applies.
     pub receiver: Option<String>,
 }
 
-/// See the module.
+/// The deliveries under way, and their bounds.
 ///
 /// ```
 /// use envoi_notify::turns::{Owner, Turns};
@@ -35,19 +35,20 @@ pub struct Owner {
 pub struct Turns<K> {
     most: usize,
     most_a_receiver: usize,
-    /// Each with its owner as it was at the beginning.
+    /// Each delivery with its owner at the time it began.
     under_way: BTreeMap<K, Owner>,
 }
 
 impl<K: Ord> Turns<K> {
-    /// At most `most` together, of which a tenant that is alone has half; at most `most_a_receiver` of one tenant to one receiver. A
-    /// receiver that hangs for one tenant, which may well have made it so, holds up no other one that has the same host.
+    /// At most `most` together, half of which a single tenant can have, and at most `most_a_receiver` of one
+    /// tenant to one receiver. The bound is per tenant because a tenant may make its receiver hang: that must
+    /// not delay another tenant's deliveries to the same host.
     #[must_use]
     pub const fn new(most: usize, most_a_receiver: usize) -> Self {
         Self { most, most_a_receiver, under_way: BTreeMap::new() }
     }
 
-    /// Whether this delivery may begin now; if so, it is under way.
+    /// Whether this delivery may begin now. If so, it is under way.
     #[must_use]
     pub fn try_begin(&mut self, key: K, owner: &Owner) -> bool {
         let may = self.may_begin(&key, owner);
@@ -65,7 +66,7 @@ impl<K: Ord> Turns<K> {
             && !self.under_way.contains_key(key)
     }
 
-    /// Notes that it is over.
+    /// Records that the delivery has ended.
     pub fn end(&mut self, key: &K) {
         self.under_way.remove(key);
     }
@@ -82,13 +83,13 @@ impl<K: Ord> Turns<K> {
         self.under_way.is_empty()
     }
 
-    /// Whether none may begin, whosever it is.
+    /// Whether no further delivery may begin, whoever owns it.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.under_way.len() >= self.most
     }
 
-    /// Those under way, each with its owner.
+    /// The deliveries under way, each with its owner.
     pub fn under_way(&self) -> impl Iterator<Item = (&K, &Owner)> {
         self.under_way.iter()
     }
@@ -106,7 +107,7 @@ mod tests {
         Owner { tenant: tenant.to_owned(), receiver: receiver.map(str::to_owned) }
     }
 
-    /// How many of this owner begin until one may not.
+    /// How many deliveries of this owner begin until one is refused.
     fn begin_all(turns: &mut Turns<usize>, owner: &Owner) -> usize {
         let before = turns.len();
         while turns.try_begin(turns.len(), owner) {}
@@ -126,7 +127,7 @@ mod tests {
     fn a_receiver_has_a_bound_of_its_own_for_each_tenant_and_one_without_a_name_has_none() {
         let mut turns = Turns::new(16, 2);
         assert_eq!(begin_all(&mut turns, &owner("a", Some("slow:443"))), 2);
-        // Those of a may hang for as long as a likes.
+        // The deliveries of tenant a may hang for any time.
         assert_eq!(begin_all(&mut turns, &owner("b", Some("slow:443"))), 2);
         assert_eq!(begin_all(&mut turns, &owner("b", Some("fast:443"))), 2);
         assert_eq!(begin_all(&mut turns, &owner("c", None)), 5, "half of what is left");

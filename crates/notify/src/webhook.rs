@@ -1,4 +1,5 @@
-//! A webhook: one POST of a CloudEvent, and the meaning of the answer. The flow file names its address, so any is allowed.
+//! A webhook: one POST of a CloudEvent, and the meaning of the answer. The flow file names its address, so
+//! every address is allowed.
 
 use crate::{
     CloudEvent, Outcome,
@@ -11,13 +12,13 @@ use ureq::http::{HeaderMap, StatusCode};
 /// A receiver of CloudEvents.
 #[derive(Clone)]
 pub struct Webhook {
-    /// `http:` or `https:`; certificates are checked against those that the machine trusts.
+    /// `http:` or `https:`. Certificates are checked against those that the machine trusts.
     pub url: String,
-    /// For `Authorization: Bearer`.
+    /// The token for `Authorization: Bearer`.
     pub token: Option<String>,
-    /// For `traceparent` (W3C Trace Context): the trace and the span to which the event belongs.
+    /// The header `traceparent` (W3C Trace Context): the trace and the span to which the event belongs.
     pub trace: Option<String>,
-    /// Longest duration of a try, from the look-up of the name to the head of the answer.
+    /// Time limit of a try, from the look-up of the name to the head of the answer.
     pub timeout: Duration,
 }
 

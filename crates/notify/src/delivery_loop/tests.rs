@@ -1,10 +1,10 @@
-//! The loop alone, over deliveries in memory whose tries end when the test lets them.
+//! The loop alone, with deliveries in memory. The test decides when a try ends.
 
 use super::*;
 use crate::turns::Owner;
 use std::sync::{Condvar, Mutex};
 
-/// Longer than anything takes here.
+/// Longer than any operation here takes.
 const AMPLE: Duration = Duration::from_secs(60);
 
 const BOUNDS: Bounds =
@@ -17,7 +17,7 @@ struct Books {
     /// Tries that may end.
     let_go: Vec<u32>,
     recorded: Vec<(u32, String)>,
-    /// Outcomes that are not recorded yet, because the test holds them.
+    /// Outcomes that the test has not recorded yet.
     held: Vec<Recorded>,
     holds: bool,
     refuses: bool,
@@ -68,7 +68,7 @@ impl Deliveries for Desk {
     }
 
     fn take_due(&mut self, _: Timestamp, turns: &mut Turns<u32>) -> Result<Vec<u32>, Unreadable> {
-        // What is under way is due all the same, as in the journal.
+        // Deliveries under way stay due, as in the journal.
         let owner = |item: u32| Owner { tenant: item.to_string(), receiver: None };
         Ok(self.with(|books| {
             books.due.iter().copied().filter(|item| turns.try_begin(*item, &owner(*item))).collect()
@@ -86,7 +86,7 @@ impl Deliveries for Desk {
             desk.with(|books| books.begun.push(item));
             let flagged = || heeds_flag && flag.load(Ordering::Relaxed);
             let mut books = desk.0.0.lock().unwrap();
-            // The flag has no bell: it is looked at now and then.
+            // The flag cannot wake the thread, so it is polled.
             while !books.let_go.contains(&item) && !flagged() {
                 books = desk.0.1.wait_timeout(books, Duration::from_millis(2)).unwrap().0;
             }
@@ -128,7 +128,7 @@ fn a_delivery_keeps_its_turn_until_its_outcome_is_recorded() {
     desk.with(|books| (books.due, books.let_go, books.holds) = (vec![1], vec![1, 2], true));
     let delivering = desk.start();
     desk.wait("the outcome", |books| books.held.len() == 1);
-    // It is due again before the record of its first try is complete.
+    // The delivery is due again before the outcome of its first try is recorded.
     desk.with(|books| books.due = vec![1, 2]);
     delivering.waker().wake();
     desk.begun(&[1, 2]);

@@ -1,4 +1,4 @@
-//! Commands: what they are given, what their end means, and that nothing of them is left.
+//! Commands: what they get, how their exit is judged, and that no process of them is left.
 
 use crate::event;
 use envoi_notify::{Command, Outcome};
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than any command here takes that is not to be ended.
+/// Longer than any command here takes that is not ended early.
 const AMPLE: Duration = Duration::from_secs(60);
 
 fn script(folder: &Path, script: &str) -> Command {
@@ -94,7 +94,8 @@ fn a_command_that_does_not_read_its_event_is_delivered_too() {
     assert_eq!(run(&script(place.path(), "exec 0<&-; exit 0")), Outcome::Delivered);
 }
 
-/// Waits until the process whose number is in `child` is gone, or is left to be reaped by whoever adopted it.
+/// Waits until the process whose id is in `child` is gone, or only waits to be reaped by the process that
+/// adopted it.
 fn wait_until_gone(folder: &Path) {
     let child = fs::read_to_string(folder.join("child")).unwrap();
     let until = Instant::now() + AMPLE;

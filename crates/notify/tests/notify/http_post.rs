@@ -4,7 +4,7 @@ use crate::receiver::{Answer, OK, Receiver, nobody};
 use envoi_notify::{EgressPolicy, HttpPost, Outcome};
 use std::time::Duration;
 
-/// Longer than anything on loopback takes.
+/// Longer than any operation on loopback takes.
 const AMPLE: Duration = Duration::from_secs(60);
 
 fn http_post() -> HttpPost {

@@ -1,4 +1,4 @@
-//! Real tries: a real server on loopback, real commands.
+//! Real tries: a real server on loopback, and real commands.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

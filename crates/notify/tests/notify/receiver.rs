@@ -1,4 +1,4 @@
-//! A webhook's receiver on loopback: says what it is told to say, one answer a request, and keeps what it heard.
+//! A receiver of webhooks on loopback: gives a fixed answer to each request, and records the requests.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -8,20 +8,20 @@ use std::{
     time::Duration,
 };
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer {
-    /// This status line's rest, and further header lines, each with its line end.
+    /// The rest of the status line, and further header lines, each with its line end.
     Says(&'static str, &'static str),
-    /// Nothing: the connection stays open until the receiver is gone.
+    /// No answer: the connection stays open until the receiver is dropped.
     Hangs,
-    /// Nothing: the connection is closed.
+    /// No answer: the connection is closed.
     HangsUp,
 }
 
 pub(crate) const OK: Answer = Answer::Says("200 OK", "");
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// Request line and headers, their names in lower case.
@@ -38,19 +38,19 @@ impl Request {
     }
 }
 
-/// See the module.
+/// A running receiver.
 pub(crate) struct Receiver {
     pub(crate) url: String,
     heard: Heard<Request>,
 }
 
 impl Receiver {
-    /// Answers requests with these in order, all further ones with the last.
+    /// Answers requests with these in order, and all further ones with the last.
     pub(crate) fn new(answers: &[Answer]) -> Self {
         Self::at("127.0.0.1:0", answers)
     }
 
-    /// As [`Receiver::new`], at this address.
+    /// Like [`Receiver::new`], at this address.
     pub(crate) fn at(address: &str, answers: &[Answer]) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -60,18 +60,18 @@ impl Receiver {
         Self { url, heard }
     }
 
-    /// The next request; fails when none comes.
+    /// The next request. Fails if none arrives.
     pub(crate) fn next(&self) -> Request {
         self.heard.recv_timeout(Duration::from_secs(60)).expect("a request")
     }
 
-    /// Whether it has heard nothing further.
+    /// Whether no further request has arrived.
     pub(crate) fn is_quiet(&self) -> bool {
         self.heard.try_recv().is_err()
     }
 }
 
-/// A place on loopback where nobody listens.
+/// An address on loopback at which nothing listens.
 pub(crate) fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}/hook", listener.local_addr().unwrap())

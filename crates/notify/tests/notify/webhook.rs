@@ -1,4 +1,4 @@
-//! Webhooks: what is posted, and what each answer means.
+//! Webhooks: what is posted, and the meaning of each answer.
 
 use crate::{
     event,
@@ -7,7 +7,7 @@ use crate::{
 use envoi_notify::{Outcome, Webhook};
 use std::time::Duration;
 
-/// Longer than anything on loopback takes.
+/// Longer than any operation on loopback takes.
 const AMPLE: Duration = Duration::from_secs(60);
 
 fn webhook(url: &str) -> Webhook {
