@@ -1,15 +1,17 @@
-//! The configuration of the HTTP clients of this program. A caller states only in what its client differs ([`Client`]).
+//! The configuration of this program's HTTP clients. A caller states only the differences of its client
+//! ([`Client`]).
 //!
-//! What all clients have in common is decided here:
+//! Common to all clients:
 //!
-//! - No redirect is followed, because a token and a body must not go to an address that no flow and no configuration names.
+//! - No redirect is followed, because a token and a body must not go to an address that no flow and no
+//!   configuration names.
 //! - No proxy of the environment is used, for the same reason.
 //! - Certificates are checked against those that the machine trusts, unless the caller names others.
-//! - A status is a part of the answer and no error, because its meaning differs from caller to caller.
-//! - They name themselves [`USER_AGENT`].
+//! - A status is part of the answer and not an error, because its meaning differs from caller to caller.
+//! - Their user agent is [`USER_AGENT`].
 //!
-//! Which addresses are allowed, and how much of a body is read, are the caller's decisions. The calls of models in `server` are
-//! asynchronous and have a client of their own.
+//! The caller decides which addresses are allowed, and how much of a body is read. The model calls in
+//! `server` are asynchronous and have a client of their own.
 //!
 //! ```
 //! use envoi_http::Client;
@@ -34,33 +36,33 @@ use ureq::{
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
-/// What clients call themselves.
+/// The header `User-Agent` of all clients.
 pub const USER_AGENT: &str = "envoi";
 
-/// In what a client differs from the others. By default it has no time limit, and keeps connections open.
+/// The differences of a client from the others. By default it has no time limit, and keeps connections open.
 #[derive(Debug, Default)]
 pub struct Client<'r> {
-    /// Longest duration of one request: from the look-up of the name to the end of the answer that is read.
+    /// Time limit of one request: from the look-up of the name to the end of the answer that is read.
     pub timeout: Option<Duration>,
-    /// Longest duration of making a connection.
+    /// Time limit for opening a connection.
     pub connect_timeout: Option<Duration>,
-    /// How long nothing may come, or be taken, on a connection.
+    /// Time limit for each single read or write on a connection.
     pub max_silence: Option<Duration>,
-    /// The certificates that are trusted, in place of the machine's.
+    /// The trusted certificates, instead of the machine's.
     pub roots: Option<&'r [Certificate<'static>]>,
-    /// Each request has a connection of its own: if the other side closed a reused one, it would be unclear whether the request
-    /// arrived.
+    /// Each request has its own connection: if the server closed a reused one, it would be unclear whether
+    /// the request arrived.
     pub is_one_request_a_connection: bool,
 }
 
 impl Client<'_> {
-    /// The client.
+    /// Makes the client.
     #[must_use]
     pub fn agent(&self) -> Agent {
         self.config().new_agent()
     }
 
-    /// Its configuration.
+    /// The configuration of the client.
     #[must_use]
     pub fn config(&self) -> Config {
         let roots = match self.roots {
@@ -94,7 +96,7 @@ mod tests {
     };
     use ureq::http::Response;
 
-    /// Answers one request with this head; the request is the result.
+    /// Answers one request with this head. Returns the URL, and a thread whose result is the request.
     fn answer(head: &'static str) -> (String, thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());

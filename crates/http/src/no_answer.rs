@@ -1,4 +1,4 @@
-//! Why a request has no answer, and whether it can have arrived.
+//! Why a request has no answer, and whether it may have arrived.
 
 use std::{io::ErrorKind, time::Duration};
 use ureq::{Error, Timeout};
@@ -13,8 +13,8 @@ pub enum NoAnswer {
 }
 
 impl NoAnswer {
-    /// What this error means, in words without the request. `timeout` was for the whole request, `connect_timeout` for its
-    /// connection.
+    /// The meaning of this error, in words that show nothing of the request. `timeout` was for the whole
+    /// request, `connect_timeout` for its connection.
     #[must_use]
     pub fn of(error: &Error, timeout: Duration, connect_timeout: Duration) -> Self {
         match error {

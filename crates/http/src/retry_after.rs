@@ -1,11 +1,12 @@
-//! How long the other side wants a client to wait (`Retry-After`, RFC 9110 §10.2.3).
+//! How long a server wants a client to wait (`Retry-After`, RFC 9110 §10.2.3).
 
 use std::time::Duration;
 use ureq::http::HeaderMap;
 
-/// The wait that an answer asks for, if it gives whole seconds; `None` for a date, for which the caller's ordinary wait counts.
+/// The wait that an answer asks for, if it is in whole seconds. `None` for a date: then the caller's usual
+/// wait applies.
 ///
-/// The value is the other side's and has no bound: a caller that adds it to a time bounds it first.
+/// The server chooses the value, and it has no bound: a caller that adds it to a time must bound it first.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get("retry-after")?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
