@@ -1,4 +1,4 @@
-//! Makes an endpoint known to Restate.
+//! Registers an endpoint with Restate.
 
 use crate::reply::words;
 use envoi_http::{Client, NoAnswer};
@@ -7,24 +7,25 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The admin address of a Restate node, such as `http://127.0.0.1:9070`. It has no rights of its own: who reaches it may do everything.
+/// The admin address of a Restate node, such as `http://127.0.0.1:9070`. It has no access control: any client
+/// that reaches it may do everything.
 #[derive(Debug, Clone)]
 pub struct Admin {
     base: String,
 }
 
-/// Why an endpoint is not registered.
+/// Why an endpoint was not registered.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRegistered {
     /// No answer came from the address.
     #[error("no answer from the admin address: {}", words(.0))]
     NoAnswer(NoAnswer),
-    /// Restate refuses it, or cannot reach it.
+    /// Restate refuses the endpoint, or cannot reach it.
     #[error("the endpoint is refused ({status}): {text}")]
     Refused {
-        /// Of HTTP.
+        /// HTTP status.
         status: u16,
-        /// The first words of the answer.
+        /// The beginning of the answer.
         text: String,
     },
 }
@@ -36,11 +37,11 @@ impl Admin {
         Self { base: base.trim_end_matches('/').to_owned() }
     }
 
-    /// Makes the objects of an endpoint known, by its address as the node reaches it. New messages go there; what was begun at an earlier
-    /// address is finished there. Safe to do again.
+    /// Registers the objects of an endpoint, by the address at which the node reaches it. New messages go
+    /// there; invocations that began at an earlier address finish there. Safe to repeat.
     ///
     /// # Errors
-    /// [`NotRegistered`] says why it is not known.
+    /// [`NotRegistered`] says why the registration failed.
     pub fn register(&self, endpoint: &str) -> Result<(), NotRegistered> {
         let client =
             Client { timeout: Some(TIMEOUT), connect_timeout: Some(CONNECT_TIMEOUT), ..Client::default() };

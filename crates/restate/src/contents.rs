@@ -1,4 +1,4 @@
-//! What an endpoint needs of others: contents by digest, flows, and those who show runs.
+//! The services that an endpoint needs from outside: contents by digest, flows, and replicas that show runs.
 
 use envoi_cluster::message::Commit;
 use envoi_contract::digest::Digest;
@@ -6,21 +6,21 @@ use envoi_kernel::Flow;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
 
-/// Why a store, or somebody who shows runs, cannot be reached now. It is tried again.
+/// Why a store or a replica cannot be reached now. The call is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unavailable: {reason}")]
 pub struct Unavailable {
-    /// In words.
+    /// A text for a person.
     pub reason: String,
 }
 
-/// Which flow: the digest of its text, and the version of the language in which it is read.
+/// Identifies a flow: the digest of its text, and the version of the language in which it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowName {
-    /// As [`Digest`] writes it.
+    /// In the form that [`Digest`] prints.
     pub digest: String,
-    /// The version.
+    /// The version of the language.
     pub language: u32,
 }
 
@@ -38,26 +38,26 @@ impl fmt::Display for FlowName {
     }
 }
 
-/// The store of contents that all machines share. What is there stays there, the same for everybody.
+/// The content store that all machines share. A stored content never changes, and is the same for all.
 pub trait Contents: Send + Sync + 'static {
-    /// The bytes of a digest; `None`: nobody has kept them.
+    /// The bytes with this digest. `None`: they were never stored.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not known whether they are there.
+    /// [`Unavailable`]: it is not known whether they are stored.
     fn content(&self, digest: &Digest) -> Result<Option<Vec<u8>>, Unavailable>;
 
-    /// A flow, read from its text; `None`: nobody has kept it, or it cannot be read.
+    /// A flow, parsed from its text. `None`: it was never stored, or cannot be parsed.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not known whether it is there.
+    /// [`Unavailable`]: it is not known whether it is stored.
     fn flow(&self, name: &FlowName) -> Result<Option<Arc<Flow>>, Unavailable>;
 }
 
-/// Shows runs, by their commits.
+/// A replica, which shows runs from their commits.
 pub trait Replica: Send + Sync + 'static {
-    /// Takes a commit, and returns when it is kept. Commits come in any order, and more than once.
+    /// Stores a commit, and returns when that is done. Commits arrive in any order, and more than once.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not kept, and comes again.
+    /// [`Unavailable`]: the commit is not stored, and will be sent again.
     fn put(&self, commit: Commit) -> Result<(), Unavailable>;
 }

@@ -1,6 +1,7 @@
-//! Answers the calls of Restate: which objects there are, and what a message does to one.
+//! Answers the calls of Restate: which objects exist, and what a message does to one.
 //!
-//! Connections are HTTP/2 without TLS and without a proof of who calls. The address belongs into a network where only Restate can reach it.
+//! Connections are HTTP/2 without TLS and without authentication. The address belongs in a network where only
+//! Restate can reach it.
 
 use crate::{
     contents::{Contents, Replica},
@@ -19,37 +20,40 @@ use tokio::{
     runtime::{Builder, Runtime},
 };
 
-/// How long Restate keeps what a finished message did, and the answer to a call. Runs keep their own journal.
+/// How long Restate keeps the journal of a finished invocation, and the answer to a call. Runs have their own
+/// journal.
 const RETENTION: Duration = Duration::from_secs(5 * 60);
 
-/// An error may pass at any moment, and the object waits meanwhile.
+/// Bounds of Restate's retry interval. An error may end at any moment, and the object is blocked meanwhile.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
-/// After a connection could not be accepted; then a file may be free again.
+/// Pause after a failed accept, so that a file descriptor may become free.
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(100);
 
-/// A handler waits for the disk of who shows runs, and holds up a thread meanwhile.
+/// A handler of a replica waits for the disk, and blocks a thread meanwhile.
 const THREADS: usize = 4;
 
-/// What a message leads to depends on these. They hold for an address: a change of one takes another address.
+/// The settings that decide the effects of a message. They belong to the address of an endpoint: changed
+/// settings need another address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// A worker is lost after so long without a beat.
+    /// A worker is lost after this time without a heartbeat.
     pub lease: Duration,
-    /// The names of those who show runs: letters, digits and `-`. Each gets all commits.
+    /// The names of the replicas: letters, digits and `-`. Each replica gets all commits.
     pub replicas: Vec<String>,
 }
 
-/// The objects of `cluster`, to be called by Restate.
+/// The objects of `cluster`, for Restate to call.
 #[derive(Clone)]
 pub struct Endpoint(HyperEndpoint);
 
 impl Endpoint {
-    /// All objects. `replica` takes the commits that go to its name, if one of those who show runs is here.
+    /// Makes all objects. If one of the replicas runs here, `replica` is its name, and takes the commits sent
+    /// to it.
     ///
     /// # Errors
-    /// [`BadName`]: the replica cannot have its name.
+    /// [`BadName`]: the name of the replica is not allowed.
     pub fn new(
         settings: &Settings,
         contents: Arc<dyn Contents>,
@@ -67,10 +71,10 @@ impl Endpoint {
         Ok(Self(HyperEndpoint::new(objects.build())))
     }
 
-    /// Answers what comes to `listener`, on threads of its own, until what is returned is dropped.
+    /// Serves `listener` on its own threads, until the returned value is dropped.
     ///
     /// # Errors
-    /// The machine has no threads, or the listener cannot be used.
+    /// The system cannot create threads, or the listener cannot be used.
     pub fn start(self, listener: std::net::TcpListener) -> io::Result<Serving> {
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_multi_thread()
@@ -85,7 +89,7 @@ impl Endpoint {
         Ok(Serving(Some(runtime)))
     }
 
-    /// Answers what comes in, for ever. To stop, drop the future: what was under way is called again.
+    /// Serves for ever. To stop, drop the future: Restate repeats the interrupted calls.
     pub async fn serve(self, listener: TcpListener) {
         loop {
             match listener.accept().await {
@@ -97,18 +101,18 @@ impl Endpoint {
 
     fn answer(self, stream: TcpStream) {
         tokio::spawn(async move {
-            // Small frames go out at once: with Nagle's algorithm each answer waits for an acknowledgement.
+            // Send small frames at once: with Nagle's algorithm each answer waits for an acknowledgement.
             if stream.set_nodelay(true).is_ok() {
                 let connection =
                     http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), self.0);
-                // A connection that breaks is made again by Restate, which calls again.
+                // Restate opens a broken connection again, and repeats its calls.
                 let _ = connection.await;
             }
         });
     }
 }
 
-/// An endpoint at work. When it is dropped, it stops at once: Restate calls again what was under way.
+/// A running endpoint. Dropping it stops it at once: Restate repeats the interrupted calls.
 #[derive(Debug)]
 pub struct Serving(Option<Runtime>);
 

@@ -1,6 +1,7 @@
-//! Calls from outside: a worker, or who starts a run or answers a question, asks an object.
+//! Calls from outside: a worker, or a client that starts a run or answers a question, calls an object.
 //!
-//! A call without an answer may have arrived, and may still be done later. It is made again: an object refuses what it has taken already.
+//! A call without an answer may have arrived, and may still be carried out later. The caller repeats it: an
+//! object refuses a message that it has taken already.
 
 use crate::{
     contents::{FlowName, Unavailable},
@@ -16,12 +17,12 @@ use envoi_kernel::ids::RunId;
 use std::time::Duration;
 use ureq::Agent;
 
-/// The largest answer: one of `cluster` has at most so many bytes, and a line above it.
+/// The largest answer. An answer of `cluster` has at most so many bytes, after a line with its kind.
 const MAX_ANSWER: u64 = envoi_cluster::wire::MAX_BYTES as u64 + 64;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The ingress of a Restate node.
+/// Client of the ingress of a Restate node.
 #[derive(Debug, Clone)]
 pub struct Ingress {
     agent: Agent,
@@ -32,39 +33,40 @@ pub struct Ingress {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAsked {
-    /// No object takes the message.
+    /// No object takes this message.
     #[error("the message cannot be sent: {0}")]
     Unfit(#[from] Unfit),
-    /// Its content has to be in the store of all machines first.
+    /// The content of the message must be in the shared store first.
     #[error("the message names a content that it brings along: keep it in the store first")]
     Content,
-    /// The store of all machines does not take its content now.
+    /// The shared store does not take the content now.
     #[error(transparent)]
     NotKept(#[from] Unavailable),
-    /// Only an object sends such a message.
+    /// Only objects send such a message.
     #[error("there is nobody to ask: such a message is sent by an object")]
     Nobody,
-    /// The call may have arrived, unless this says otherwise.
+    /// The call may have arrived, unless the variant says otherwise.
     #[error("no answer from the ingress: {}", words(.0))]
     NoAnswer(NoAnswer),
-    /// The ingress refuses the call, or the object cannot do it now.
+    /// The ingress refuses the call, or the object cannot carry it out now.
     #[error("the ingress answers {status}: {text}")]
     Status {
-        /// Of HTTP.
+        /// HTTP status.
         status: u16,
-        /// The first words of the answer.
+        /// The beginning of the answer.
         text: String,
     },
-    /// The answer is not one of an object.
+    /// The answer does not have the form of an object's answer.
     #[error("the answer cannot be read: {reason}")]
     Unreadable {
-        /// What was expected.
+        /// The expected form.
         reason: String,
     },
 }
 
 impl Ingress {
-    /// The ingress at this address, such as `http://127.0.0.1:8080`. A call without an answer in this time is given up.
+    /// A client of the ingress at this address, such as `http://127.0.0.1:8080`. `timeout` is the time limit
+    /// of a call.
     #[must_use]
     pub fn new(base: &str, timeout: Duration) -> Self {
         let client =
@@ -72,18 +74,19 @@ impl Ingress {
         Self { agent: client.agent(), base: base.trim_end_matches('/').to_owned(), timeout }
     }
 
-    /// Sends a message to a run or to a worker's object, and waits for its answer.
+    /// Sends a message to a run or to a worker's object, and waits for the answer.
     ///
     /// # Errors
-    /// [`NotAsked`] says why there is none.
+    /// [`NotAsked`] says why there is no answer.
     pub fn ask(&self, posted: Posted) -> Result<Reply, NotAsked> {
         self.ask_keeping(posted, |_| Err(NotAsked::Content))
     }
 
-    /// As [`Ingress::ask`]. A content that the message names and brings along is given to `keep` first.
+    /// Like [`Ingress::ask`]. If the message refers to a content and brings it along, `keep` gets that
+    /// content first.
     ///
     /// # Errors
-    /// [`NotAsked`] says why there is no answer; that of `keep`, and nothing was sent.
+    /// [`NotAsked`] says why there is no answer. An error of `keep` is returned too; then nothing was sent.
     pub fn ask_keeping(
         &self,
         posted: Posted,
@@ -101,7 +104,8 @@ impl Ingress {
         self.call(name, &key, names::ASK, written.text.as_bytes())
     }
 
-    /// Names its flow to a run: before it is started, and before it is corrected. The flow is in the store.
+    /// Gives a run the name of its flow: before it is started, and before it is corrected. The flow must be
+    /// in the store.
     ///
     /// # Errors
     /// [`NotAsked`] says why there is no answer.
@@ -111,7 +115,7 @@ impl Ingress {
         self.call(names::RUN, run.as_str(), names::FLOW, &text)
     }
 
-    /// Sends bytes to a run as they are, for those who try what it does with them.
+    /// Sends bytes to a run unchanged, to test how it handles them.
     ///
     /// # Errors
     /// [`NotAsked`] says why there is no answer.
@@ -119,7 +123,7 @@ impl Ingress {
         self.call(names::RUN, run.as_str(), names::ASK, bytes)
     }
 
-    /// Ids of runs and names of workers have no letter that an address would need to escape.
+    /// Run ids and worker names contain no character that a URL would need to escape.
     fn call(&self, name: &str, key: &str, handler: &str, body: &[u8]) -> Result<Reply, NotAsked> {
         let no_answer =
             |error: &ureq::Error| NotAsked::NoAnswer(NoAnswer::of(error, self.timeout, CONNECT_TIMEOUT));

@@ -1,33 +1,34 @@
-//! What the objects, their handlers and their values are called at Restate. None of these may change while runs are under way.
+//! The names of the objects, their handlers and their state keys in Restate. None of these may change while
+//! runs are under way.
 
-/// One for each run; its key is the run's id.
+/// One object for each run. Its key is the run's id.
 pub(crate) const RUN: &str = "EnvoiRun";
-/// One for each worker; its key is the worker's name.
+/// One object for each worker. Its key is the worker's name.
 pub(crate) const WORKER: &str = "EnvoiWorker";
-/// There is one.
+/// There is one such object.
 pub(crate) const DISPATCHER: &str = "EnvoiDispatcher";
-/// Its key.
+/// The key of the dispatcher.
 pub(crate) const ALL: &str = "all";
 
-/// A call with an answer, by way of the ingress.
+/// Handler: a call with an answer, through the ingress.
 pub(crate) const ASK: &str = "ask";
-/// A message of another object. The ingress refuses it.
+/// Handler: a message of another object. The ingress refuses it.
 pub(crate) const TELL: &str = "tell";
-/// Adds a version of its flow to a run.
+/// Handler: adds a version of its flow to a run.
 pub(crate) const FLOW: &str = "flow";
-/// Takes a commit.
+/// Handler: stores a commit.
 pub(crate) const PUT: &str = "put";
 
-/// Of a run: what decides.
+/// State of a run: its control state.
 pub(crate) const CONTROL: &str = "control";
-/// Of a run: which offers of workers it has used.
+/// State of a run: the workers' offers that it has used.
 pub(crate) const OFFERS: &str = "offers";
-/// Of a run: its flow, and the later versions of it.
+/// State of a run: its flow, and later versions of it.
 pub(crate) const FLOWS: &str = "flows";
-/// Of a worker and of the dispatcher: all of it.
+/// The whole state of a worker or of the dispatcher.
 pub(crate) const STATE: &str = "state";
 
-/// The service of those who show runs.
+/// The name of a replica's service.
 pub(crate) fn replica(name: &str) -> String {
     format!("EnvoiReplica-{name}")
 }

@@ -1,6 +1,8 @@
-//! The handlers of the objects: each reads the keys of its object, asks [`crate::turn`], and does what that says.
+//! The handlers of the objects: each reads the keys of its object, calls [`crate::turn`], and carries out the
+//! result.
 //!
-//! A handler reads all keys of its object before anything else, whatever the message is. So a repeated one issues the same commands.
+//! A handler reads all keys of its object before anything else, whatever the message is. So a repeated
+//! handler issues the same commands.
 
 use crate::{
     contents::{Replica, Unavailable},
@@ -29,13 +31,13 @@ pub(crate) struct DispatcherObject(pub(crate) Arc<turn::Dispatchers>);
 pub(crate) struct ReplicaService(pub(crate) Arc<dyn Replica>);
 struct Named(Arc<ReplicaService>);
 
-/// A name that nobody who shows runs can have.
+/// A replica cannot have this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no name of a replica, which has letters, digits and `-`: {reason}")]
 pub struct BadName {
-    /// The name.
+    /// The refused name.
     pub name: String,
-    /// Why Restate does not take it.
+    /// Why Restate refuses it.
     pub reason: String,
 }
 
@@ -81,7 +83,8 @@ impl DispatcherObject {
     }
 }
 
-/// Who shows runs is a service with a name of its own, which is known when the program starts: the macro takes one of the source alone.
+/// Each replica is a service with its own name, which is known only when the program starts. The macro
+/// accepts only a name in the source.
 #[service(name = "EnvoiReplica", client_visibility = "pub(crate)")]
 impl ReplicaService {
     #[handler(name = "put", ingress_private = true)]
@@ -113,7 +116,7 @@ impl ReplicaService {
     /// The service with this name.
     ///
     /// # Errors
-    /// Restate takes no service of this name.
+    /// Restate accepts no service of this name.
     pub(crate) fn named(self, name: &str) -> Result<ServiceDefinition, BadName> {
         let mut discovery = <Self as Discoverable>::discover();
         discovery.name = ServiceName::try_from(names::replica(name))
@@ -142,7 +145,7 @@ fn taken<O: Object>(
     object.take(ctx.key(), kept, utf8(text)?, door)
 }
 
-/// Does what a call leads to. What is not as it must be is an answer too.
+/// Carries out the effects of a call. An invalid message gets an answer too.
 fn answer(ctx: &ObjectContext<'_>, taken: Result<Effects, Fault>) -> HandlerResult<Vec<u8>> {
     let reply = match taken {
         Ok(effects) => does(ctx, effects),
@@ -152,8 +155,9 @@ fn answer(ctx: &ObjectContext<'_>, taken: Result<Effects, Fault>) -> HandlerResu
     Ok(reply.written().map_err(|unfit| error(Fault::Unwritable(unfit.to_string())))?.into_bytes())
 }
 
-/// A message of an object that is not as it must be was written by another version. Nobody would read an answer, and without the message
-/// the run might wait for ever. So it is an error: it is seen, and the message waits for its reader.
+/// Handles a message of another object. An invalid one was written by another version. An answer would not be
+/// read, and without the message the run might wait for ever. So it is an error: it is visible in Restate,
+/// and the message waits for a version that can read it.
 async fn tell<O: Object>(object: &O, ctx: &ObjectContext<'_>, text: &[u8]) -> HandlerResult<()> {
     let kept = kept::<O>(ctx).await?;
     let effects = taken(object, ctx, &kept, text, Door::Tell).map_err(error)?;
@@ -172,7 +176,7 @@ fn does(ctx: &ObjectContext<'_>, effects: Effects) -> Reply {
             Recipient::Replica { service } => RequestTarget::service(service, names::PUT),
         };
         let request = ctx.request::<Vec<u8>, ()>(target, text.into_bytes());
-        // Nobody waits for the id of what is sent.
+        // The id of the sent message is not needed.
         let _ = match after_ms {
             0 => request.send(),
             after_ms => request.send_after(Duration::from_millis(after_ms)),

@@ -1,4 +1,5 @@
-//! What a call is answered, as it travels: a line that says which kind of answer it is, and below it the answer. Or why there is none.
+//! The wire form of the answer to a call: a line with the kind of the answer, and the answer below it. Also
+//! the texts for a missing answer.
 
 use envoi_cluster::wire::{Answer, Unfit};
 use envoi_http::NoAnswer;
@@ -6,24 +7,24 @@ use envoi_http::NoAnswer;
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// The object took the message, and says this.
+    /// The object took the message and returns this.
     Answer(Answer),
-    /// It is done; there is nothing to say.
+    /// The message was carried out; there is no result.
     Done,
-    /// The message is not as it must be. Nothing has changed, and the same message would be answered the same.
+    /// The message is invalid. Nothing has changed, and the same message would get the same answer.
     Unfit {
-        /// In words.
+        /// The reason, for a person.
         reason: String,
     },
 }
 
-/// Why there is no answer, in words.
+/// Why there is no answer, for a person.
 pub(crate) fn words(no_answer: &NoAnswer) -> &str {
     let (NoAnswer::NotSent(why) | NoAnswer::Unknown(why)) = no_answer;
     why
 }
 
-/// Text that is no reply.
+/// The text is not a valid reply.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadReply {
     #[error("its first line is unknown")]

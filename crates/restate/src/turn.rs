@@ -1,7 +1,8 @@
-//! What a message does to an object: a pure function from the state under fixed keys and a text to writes, sends and an answer.
+//! The effect of a message on an object: a pure function from the state under fixed keys and a text to
+//! writes, sends and an answer.
 //!
-//! Owns the values of the objects, and which messages come through which door. It knows nothing of the SDK; [`crate::objects`] does what is
-//! said here, in this order.
+//! Owns the values of the objects, and which messages are accepted on which entry. It does not know the SDK;
+//! [`crate::objects`] carries out the effects in this order.
 
 use crate::{
     contents::{Contents, FlowName, Unavailable},
@@ -20,26 +21,26 @@ use envoi_kernel::{ReplayError, flow::Versions};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The values of an object, by key.
+/// The stored values of an object, by key.
 pub(crate) type Kept = BTreeMap<&'static str, Vec<u8>>;
 
-/// How a message came in.
+/// The entry through which a message arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
-    /// By a call from outside, which is answered.
+    /// A call from outside, which gets an answer.
     Ask,
-    /// From another object, or from this one. Nobody reads an answer.
+    /// From another object, or from this one. An answer is not read.
     Tell,
 }
 
-/// What a message leads to.
+/// The effects of a message, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Effects {
-    /// Values that have changed.
+    /// Changed values to write.
     pub(crate) writes: Vec<(&'static str, Vec<u8>)>,
-    /// Then what is sent.
+    /// Messages to send.
     pub(crate) sends: Vec<Outgoing>,
-    /// Then the answer.
+    /// The answer.
     pub(crate) reply: Reply,
 }
 
@@ -49,7 +50,7 @@ impl Effects {
     }
 }
 
-/// A message to be sent.
+/// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outgoing {
     pub(crate) to: Recipient,
@@ -57,17 +58,17 @@ pub(crate) struct Outgoing {
     pub(crate) after_ms: u64,
 }
 
-/// To whom.
+/// The recipient of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Recipient {
     Object { name: &'static str, key: String },
     Replica { service: String },
 }
 
-/// Why a message leads to nothing.
+/// Why a message has no effect.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    /// It is not as it must be.
+    /// The message is invalid.
     #[error("{0}")]
     Unfit(String),
     #[error(transparent)]
@@ -82,7 +83,7 @@ pub(crate) enum Fault {
 
 /// An object of one kind.
 pub(crate) trait Object: Send + Sync + 'static {
-    /// All that it ever reads.
+    /// All keys that it ever reads.
     const KEYS: &'static [&'static str];
 
     fn take(&self, key: &str, kept: &Kept, text: &str, door: Door) -> Result<Effects, Fault>;
@@ -127,7 +128,7 @@ impl Object for Runs {
 }
 
 impl Runs {
-    /// Names a version of its flow to a run. One that it has already changes nothing.
+    /// Adds a version of its flow to a run. A known version changes nothing.
     pub(crate) fn name_flow(&self, kept: &Kept, text: &str) -> Result<Effects, Fault> {
         let name: FlowName = serde_json::from_str(text)
             .map_err(|error| Fault::Unfit(format!("no name of a flow: {error}")))?;
@@ -143,12 +144,12 @@ impl Runs {
         Ok(Effects { writes, sends: Vec::new(), reply: Reply::Done })
     }
 
-    /// The flow of the run with its later versions; `None` before it has one.
+    /// The flow of the run with its later versions. `None` if it has no flow yet.
     fn versions(&self, kept: &Kept) -> Result<Option<Versions>, Fault> {
         let names: Vec<FlowName> = value(kept, names::FLOWS)?;
         let mut versions: Option<Versions> = None;
         for name in names {
-            // It was there when it was named, and what is there stays there.
+            // The flow was stored when it was named, and stored contents stay.
             let Some(flow) = self.contents.flow(&name)? else {
                 return Err(
                     Unavailable { reason: format!("the flow {name} was in the store, and is not") }.into()
@@ -215,7 +216,7 @@ impl Object for Dispatchers {
     }
 }
 
-/// The commit of a text.
+/// Reads a commit from a text.
 pub(crate) fn commit(text: &str) -> Result<Commit, Fault> {
     match read(text, &Nothing)?.message {
         Message::Commit(commit) => Ok(commit),
@@ -223,7 +224,7 @@ pub(crate) fn commit(text: &str) -> Result<Commit, Fault> {
     }
 }
 
-/// What an object leads to that has one value.
+/// The effects of a message on an object that has one value.
 fn effects(
     kept: &Kept,
     state: &impl Serialize,
@@ -240,7 +241,7 @@ fn effects(
     Ok(Effects { writes, sends, reply })
 }
 
-/// Messages that come from outside. A run gets all others from objects.
+/// Whether the message comes from outside. A run gets all other messages from objects.
 fn is_call_of_run(message: &ToRun) -> bool {
     match message {
         ToRun::Input(_) | ToRun::Settled { .. } | ToRun::InDoubt { .. } | ToRun::Look { .. } => true,
@@ -248,7 +249,7 @@ fn is_call_of_run(message: &ToRun) -> bool {
     }
 }
 
-/// The messages of objects name no contents.
+/// Messages of objects refer to no contents.
 struct Nothing;
 
 impl Contents for Nothing {
@@ -282,7 +283,7 @@ fn internal() -> Fault {
     Fault::Unfit("such a message comes from another object alone".to_owned())
 }
 
-/// A message to an object. It is sent at the time at which it is due, so that no clock is read.
+/// The outgoing form of a message. Its time is that at which it is due, so that no clock is read.
 fn outgoing(sent: Sent, at: Timestamp) -> Result<Option<Outgoing>, Fault> {
     let Sent { message, after_ms } = sent;
     let (name, key) = match &message {
@@ -299,7 +300,7 @@ fn outgoing(sent: Sent, at: Timestamp) -> Result<Option<Outgoing>, Fault> {
     Ok(Some(Outgoing { to: Recipient::Object { name, key }, text: written.text, after_ms }))
 }
 
-/// The texts of a commit: one, unless it is too large for one.
+/// The texts of a commit: one, or several if it is too large.
 fn texts(commit: Commit, at: Timestamp) -> Result<Vec<String>, Fault> {
     let posted = Posted { message: Message::Commit(commit.clone()), at };
     match posted.written() {
@@ -314,14 +315,14 @@ fn texts(commit: Commit, at: Timestamp) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// Adds a value that has changed.
+/// Adds a value if it has changed.
 fn write(writes: &mut Vec<(&'static str, Vec<u8>)>, kept: &Kept, key: &'static str, value: Option<Vec<u8>>) {
     if let Some(value) = value.filter(|value| kept.get(key) != Some(value)) {
         writes.push((key, value));
     }
 }
 
-/// The value under a key; what it is at first if there is none.
+/// The value under a key; its default if there is none.
 fn value<T: DeserializeOwned + Default>(kept: &Kept, key: &'static str) -> Result<T, Fault> {
     let Some(bytes) = kept.get(key) else { return Ok(T::default()) };
     serde_json::from_slice(bytes).map_err(|error| Fault::Kept { key, reason: error.to_string() })

@@ -1,6 +1,8 @@
-//! A run of two steps on one worker, with the objects as Restate has them: values under keys, and messages as text.
+//! A run of two steps on one worker, with the objects as Restate stores them: values under keys, and messages
+//! as text.
 //!
-//! Every handler is called twice with the same values. If it said something else the second time, Restate would refuse to repeat it.
+//! Every handler is called twice with the same values. If the second call had another result, Restate would
+//! refuse to repeat it.
 
 use super::*;
 use envoi_cluster::{
@@ -43,7 +45,7 @@ impl Contents for Away {
     }
 }
 
-/// Keeps values and delivers messages, as Restate does.
+/// Stores values and delivers messages, as Restate does.
 struct Platform {
     runs: Runs,
     flow: Arc<Flow>,
@@ -141,11 +143,11 @@ impl Platform {
         self.take(name, &key, &written(message, at), Door::Ask)
     }
 
-    /// Delivers what is due at once, until nothing is left.
+    /// Delivers all messages without a delay, until none is left.
     fn delivers(&mut self) {
         while let Some(Outgoing { to, text, after_ms }) = self.sent.pop_front() {
             match to {
-                // The check of a lease, a minute from now.
+                // The check of a lease, which is due in a minute.
                 Recipient::Object { .. } if after_ms > 0 => {}
                 Recipient::Object { name, key } => {
                     self.take(name, &key, &text, Door::Tell).unwrap();
@@ -158,7 +160,7 @@ impl Platform {
         }
     }
 
-    /// The attempts that were started, by the events that the replicas got.
+    /// The attempts that were started, according to the replicas' events.
     fn started(&self) -> Vec<AttemptId> {
         let mut seen = BTreeSet::new();
         let records = self.commits.iter().flat_map(|commit| &commit.records);

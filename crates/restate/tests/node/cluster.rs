@@ -1,4 +1,4 @@
-//! One node and one endpoint, in a folder and on ports of their own. Both can be killed and started again.
+//! One node and one endpoint, with their own folder and ports. Both can be killed and started again.
 
 use crate::{endpoint, journal::Journals, worker::now};
 use envoi_cluster::{Message, message::ToRun, wire::Posted};
@@ -22,17 +22,17 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// A step that is in doubt is begun again by itself.
+/// A step in doubt is run again automatically.
 const FLOW: &str =
     "flow: two\nsteps:\n  - id: one\n    run: [work]\n    on_in_doubt: rerun\n  - id: two\n    run: [work]\n";
 
-/// Longer than any story: no worker is lost because this machine is slow.
+/// Longer than any test, so that no worker is lost because this machine is slow.
 const LONG_LEASE: Duration = Duration::from_secs(600);
 
-/// Nothing that a story waits for takes so long, also on a machine that is busy.
+/// Longer than any wait of a test, even on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(120);
 
-/// A call; then it is made again.
+/// Time limit of a call, after which it is repeated.
 const CALL: Duration = Duration::from_secs(60);
 
 pub(crate) struct Cluster {
@@ -52,7 +52,7 @@ struct Ports {
 }
 
 impl Ports {
-    /// Nobody listens on them; they are kept until all are known, so that they differ.
+    /// Free ports. All listeners are kept until the last port is known, so that the ports differ.
     fn free() -> Self {
         let kept = [(); 4].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         let [ingress, admin, node, endpoint] = kept.each_ref().map(|kept| kept.local_addr().unwrap().port());
@@ -61,12 +61,12 @@ impl Ports {
 }
 
 impl Cluster {
-    /// All of it runs, and the node knows the endpoint.
+    /// Starts everything, and registers the endpoint with the node.
     pub(crate) fn start() -> Self {
         Self::with_lease(LONG_LEASE)
     }
 
-    /// A node, for endpoints of others.
+    /// Starts only a node, for other endpoints.
     pub(crate) fn node_alone() -> Self {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("flow.yaml"), FLOW).unwrap();
@@ -112,7 +112,7 @@ impl Cluster {
         fs::write(self.folder.path().join("node.toml"), text).unwrap();
     }
 
-    /// What a process of this story writes goes there.
+    /// The output of the test's processes goes to this file.
     pub(crate) fn log(&self, name: &str) -> Stdio {
         let path = self.folder.path().join(name);
         File::options().create(true).append(true).open(path).unwrap().into()
@@ -153,7 +153,7 @@ impl Cluster {
         self.wait_until("the endpoint is there", |_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
     }
 
-    /// With SIGKILL: nothing is written any more.
+    /// With SIGKILL, so that nothing more is written.
     pub(crate) fn kill_node(&mut self) {
         kill(self.node.take());
     }
@@ -174,12 +174,12 @@ impl Cluster {
         format!("http://127.0.0.1:{}", self.ports.admin)
     }
 
-    /// Of the endpoint; nobody else has it.
+    /// The port of the endpoint, reserved for it.
     pub(crate) fn endpoint_port(&self) -> u16 {
         self.ports.endpoint
     }
 
-    /// Of this story.
+    /// The folder of this test.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -188,7 +188,7 @@ impl Cluster {
         Journals::read(&self.folder.path().join("commits"))
     }
 
-    /// Names its flow to a run, and starts it.
+    /// Gives a run its flow, and starts it.
     pub(crate) fn begin(&self, name: &str) -> RunId {
         let run = RunId::new(format!("run_{name}")).unwrap();
         let named = self.ingress().name_flow(&run, &FlowName::of(&self.flow)).unwrap();
@@ -237,7 +237,7 @@ pub(crate) fn kill(child: Option<Child>) {
     }
 }
 
-/// Between two looks at another process.
+/// The pause between two checks of another process.
 pub(crate) fn wait_a_moment() {
     thread::sleep(Duration::from_millis(20));
 }

@@ -15,7 +15,7 @@ pub(crate) const ALL: &[(&str, fn())] = &[
     ("what_a_cluster_cannot_do_is_refused_and_a_run_is_cancelled", refused),
 ];
 
-/// Two steps that end when the story says so, a question, and a step that reads what was handed over.
+/// Two steps that end when the story creates a file, a question, and a step that reads the hand-offs.
 const FLOW: &str = "
 flow: story
 steps:
@@ -37,11 +37,11 @@ secrets:
   SECRET_WORD: { env: STORY_WORD }
 ";
 
-/// The commands of a cluster, in a folder of the story. What still runs at the end is killed.
+/// The commands of a cluster, in a folder of the story. Processes that still run at the end are killed.
 struct Commands {
     cluster: Cluster,
     binary: PathBuf,
-    /// Where the server answers clients.
+    /// The server's address for clients.
     address: String,
     serve: Option<Child>,
     worker: Option<Child>,
@@ -55,7 +55,7 @@ impl Drop for Commands {
 }
 
 impl Commands {
-    /// All of it runs, and the worker has joined.
+    /// Starts everything, and waits until the worker has joined.
     fn begin() -> Self {
         Self::begin_with("10m", FLOW)
     }
@@ -102,7 +102,7 @@ impl Commands {
         let line = first_line(&mut serve);
         self.serve = Some(serve);
         assert!(line.contains(&self.address), "the server says where it listens: {line:?}");
-        // Only the first one of a store shows a token.
+        // Only the first server of a store prints a token.
         if let Some((_, rest)) = line.split_once("\"token\":\"") {
             self.write("token", rest.split('"').next().unwrap());
         }
@@ -112,7 +112,7 @@ impl Commands {
         self.worker = Some(self.worker("w1"));
     }
 
-    /// Of this name, in a folder of this name. It has joined.
+    /// Starts a worker with this name, in a folder of this name, and waits until it has joined.
     fn worker(&self, name: &str) -> Child {
         let mut command =
             self.command(&["worker", "--cluster", "cluster.yaml", "--name", name, "--home", name]);
@@ -135,14 +135,14 @@ impl Commands {
         kill(self.worker.take());
     }
 
-    /// A command of a client.
+    /// Runs a client command.
     fn client(&self, arguments: &[&str]) -> Output {
         let url = format!("http://{}", self.address);
         let options = ["--server", &url, "--token-file", "token"];
         self.command(&[&options, arguments].concat()).output().unwrap()
     }
 
-    /// As [`Commands::client`], with this exit code.
+    /// Like [`Commands::client`], and checks the exit code.
     fn expect(&self, code: i32, arguments: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.client(arguments);
         let said = String::from_utf8_lossy(&stdout).into_owned();
@@ -185,12 +185,12 @@ fn killed() {
     let mut commands = Commands::begin();
     let run = commands.expect(0, &["run", "flow.yaml", "--share-workspace", "--detach"]);
     let run = run.split_whitespace().find(|word| word.starts_with("run_")).expect("an id").to_owned();
-    // The worker comes back while the step runs.
+    // The worker is restarted while the step runs.
     commands.wait_until_did("one began");
     commands.kill_worker();
     commands.start_worker();
     commands.write("go1", "");
-    // The step ends while neither the worker nor the server is there.
+    // The step ends while both the worker and the server are down.
     commands.wait_until_did("two began");
     commands.kill_worker();
     commands.kill_serve();
@@ -201,7 +201,7 @@ fn killed() {
     commands.cluster.wait_until("the question is put", |_| {
         String::from_utf8_lossy(&commands.client(&["inbox"]).stdout).contains("Go on?")
     });
-    // And the node, with all that it has not delivered.
+    // Then the node is killed, with all messages that it has not delivered.
     commands.cluster.kill_node();
     commands.cluster.start_node();
     commands.expect(0, &["approve", &run]);
@@ -211,21 +211,21 @@ fn killed() {
     assert!(shown.contains("succeeded"), "{shown}");
     let handed = fs::read_to_string(commands.cluster.folder().join("handed.md")).unwrap();
     assert!(!handed.is_empty(), "the last step reads what was handed over");
-    // Both are too large to travel in a message.
+    // Both are too large for a message.
     assert_eq!(commands.expect(0, &["artifacts", "cat", &run, "notes.md"]), "n".repeat(50_000));
     let first = commands.expect(0, &["show", &run, "--handoff", "one"]);
     assert!(first.contains(&"t".repeat(1_000)), "its text is there: {} bytes", first.len());
-    // Where the server was, no engine takes its place.
+    // A run of the server cannot be taken over by a local engine.
     commands.kill_serve();
     let local = commands.command(&["resume", &run, "--reopen", "--take-over"]).output().unwrap();
     assert!(!local.status.success(), "{local:?}");
     let local = commands.command(&["run", "flow.yaml"]).output().unwrap();
     assert!(String::from_utf8_lossy(&local.stderr).contains("RUN_FOREIGN"), "{local:?}");
-    // A secret is the worker's: nothing that is shared has its value.
+    // Only the worker knows the secret: no shared content has its value.
     assert!(!holds(&commands.cluster.folder().join("contents"), b"swordfish"));
 }
 
-/// The first one to begin it does not end by itself.
+/// The first attempt does not end by itself.
 const ENDLESS: &str = "
 flow: endless
 steps:
@@ -259,7 +259,7 @@ fn stopped() {
         log.contains("has given this worker up")
     });
     kill(Some(second));
-    // And works again.
+    // The worker works again.
     let next = commands.expect(0, &["run", "flow.yaml", "--share-workspace"]);
     assert!(next.contains("succeeded"), "{next}");
     assert_eq!(commands.did(), ["began", "ended", "began", "began"]);

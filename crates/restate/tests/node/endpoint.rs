@@ -40,7 +40,7 @@ pub(crate) fn load(path: &str) -> Arc<Flow> {
     Arc::new(envoi_flow::load("flow.yaml", &text).unwrap().flow)
 }
 
-/// Until it is killed.
+/// Runs until it is killed.
 pub(crate) fn serve(port: u16, lease: Duration, flow: &str, commits: &str) {
     let log = OpenOptions::new().create(true).append(true).open(commits).unwrap();
     let settings = Settings { lease, replicas: vec!["story".to_owned()] };

@@ -1,4 +1,4 @@
-//! What those who show runs have: the journal of each run, made of its commits in any order.
+//! The state of a replica: the journal of each run, made of its commits in any order.
 
 use envoi_cluster::{Message, message::Commit, wire::Posted};
 use envoi_kernel::{
@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 pub(crate) struct Journals(BTreeMap<RunId, BTreeMap<u64, Record>>);
 
 impl Journals {
-    /// Of the lines that the endpoint has written so far. A line may still be under way.
+    /// Reads the lines that the endpoint has written so far. The last one may be incomplete.
     pub(crate) fn read(path: &Path) -> Self {
         let mut journals = Self::default();
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -43,7 +43,7 @@ impl Journals {
         self.events(run).any(|event| matches!(event, Event::RunEnded(_)))
     }
 
-    /// The attempts that were started, in their order.
+    /// The attempts that were started, in order.
     pub(crate) fn started(&self, run: &RunId) -> Vec<String> {
         let started = self.events(run).filter_map(|event| match event {
             Event::AttemptStarted(started) => Some(started.attempt.to_string()),
@@ -52,7 +52,7 @@ impl Journals {
         started.collect()
     }
 
-    /// The journal has no gap and replays to a success. How many attempts were in doubt.
+    /// Checks that the journal has no gap and replays to a success. Returns how many attempts were in doubt.
     pub(crate) fn check_succeeded(&self, run: &RunId, flow: &Arc<Flow>) -> usize {
         let journal = &self.0[run];
         let count = u64::try_from(journal.len()).unwrap();

@@ -1,7 +1,9 @@
-//! Stories with a real node of Restate, on the loopback, with ports and a folder of their own: tests/restate/check.sh.
+//! Stories with a real Restate node on loopback, with their own ports and folder: tests/restate/check.sh.
 //!
-//! [`commands`] are stories with the commands that people type. The others have parts of the tests in their place: [`cluster`] starts, kills and starts again a node and an endpoint; [`worker`] is a worker without commands; [`journal`] is what those who show
-//! runs have. This program is the endpoint too ([`endpoint`]), in a process of its own, so that it can be killed.
+//! [`commands`] are stories with the commands that people type. The others use parts written for the tests:
+//! [`cluster`] starts, kills and restarts a node and an endpoint; [`worker`] is a worker without commands;
+//! [`journal`] is the state of a replica. This program is also the endpoint ([`endpoint`]), in its own
+//! process, so that it can be killed.
 
 #![expect(
     clippy::unwrap_used,

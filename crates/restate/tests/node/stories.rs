@@ -1,4 +1,4 @@
-//! What happens in each story, and what has to be true at its end.
+//! The stories, each with the checks at its end.
 
 use crate::{cluster::Cluster, worker::Worker};
 use envoi_cluster::{
@@ -18,7 +18,7 @@ pub(crate) const ALL: &[(&str, fn())] = &[
     ("a_message_that_is_not_as_it_must_be_is_answered_and_the_run_goes_on", unfit),
 ];
 
-/// Each run has ended well; the worker has started each step once, and so say the events.
+/// Each run has succeeded, and the worker has started each step exactly once, which the events confirm.
 fn check_ended(cluster: &Cluster, worker: &Worker, runs: &[RunId]) {
     cluster.wait_until("all runs are over", |cluster| {
         let journals = cluster.journals();
@@ -45,21 +45,21 @@ fn kills() {
     let mut cluster = Cluster::start();
     let worker = Worker::begin("w1", cluster.ingress());
     let runs: Vec<RunId> = ["0a", "0b", "0c"].map(|name| cluster.begin(name)).into();
-    // Their first steps run; then there is nobody to take their ends.
+    // Their first steps run; then nothing is left that could take their results.
     cluster.wait_until("three attempts run", |_| worker.started() == 3);
     cluster.kill_node();
     cluster.kill_endpoint();
     worker.shared.may_end.store(true, SeqCst);
     cluster.start_endpoint();
     cluster.start_node();
-    // In the midst of what follows, whatever it is at that moment.
+    // In the middle of the work, at an arbitrary moment.
     cluster.wait_until("a second step runs", |_| worker.started() >= 4);
     cluster.kill_endpoint();
     cluster.start_endpoint();
     cluster.kill_node();
     cluster.start_node();
     check_ended(&cluster, &worker, &runs);
-    // The objects go on: another run, after all of this.
+    // The objects still work: another run succeeds afterwards.
     let next = cluster.begin("0next");
     check_ended(&cluster, &worker, &[next]);
 }
@@ -70,7 +70,7 @@ fn lost() {
     let run = cluster.begin("0lost");
     cluster.wait_until("its first attempt runs", |_| first.started() == 1);
     drop(first);
-    // Restate sends the check of the lease later; nothing else says that the worker is gone.
+    // Restate delivers the check of the lease later; only that shows that the worker is gone.
     let second = Worker::begin("w2", cluster.ingress());
     second.shared.may_end.store(true, SeqCst);
     cluster.wait_until("the run is over", |cluster| {
@@ -79,7 +79,8 @@ fn lost() {
     });
     let journals = cluster.journals();
     let in_doubt = journals.check_succeeded(&run, cluster.flow());
-    // A slot that the lost worker had offered may still have been granted once; that attempt is in doubt too, and runs nowhere.
+    // A slot that the lost worker had offered may still have been granted once; that attempt is in doubt too,
+    // and runs nowhere.
     let last = format!("one.1.{}", in_doubt + 1);
     let tries = (1..=in_doubt + 1).map(|number| format!("one.1.{number}"));
     let all: Vec<String> = tries.chain(["two.1.1".to_owned()]).collect();
@@ -110,14 +111,14 @@ fn unfit() {
             other => panic!("{expected}: {other:?}"),
         }
     }
-    // What objects tell each other does not come in from outside.
+    // Messages between objects are refused from outside.
     let agent = Client::default().agent();
     let told = agent
         .post(format!("{}/EnvoiRun/{run}/tell", cluster.ingress_address()))
         .content_type("application/octet-stream")
         .send(internal.as_bytes());
     assert_eq!(told.unwrap().status(), 400);
-    // Nobody has named a flow to it.
+    // The run has no flow.
     let unknown = RunId::new("run_0unknown").unwrap();
     let look = ToRun::Input(Box::new(envoi_kernel::Input::SlotFree));
     let unknown = ingress.ask(posted(Message::Run(unknown, look))).unwrap();

@@ -1,4 +1,5 @@
-//! A worker without commands: it pulls, and an attempt is over as soon as the story says so. Its memory is its disk.
+//! A worker without commands: it polls, and an attempt ends as soon as the test allows it. Its memory
+//! replaces its disk.
 
 use crate::cluster::wait_a_moment;
 use envoi_cluster::{
@@ -31,17 +32,17 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap())
 }
 
-/// What a story sees of the worker, and tells it.
+/// The state that a test shares with the worker.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// In the order in which they were started.
+    /// The started attempts, in order.
     pub(crate) starts: Mutex<Vec<(RunId, AttemptId)>>,
-    /// Attempts may end.
+    /// Whether attempts may end.
     pub(crate) may_end: AtomicBool,
     stop: AtomicBool,
 }
 
-/// The worker in a thread of its own; it ends when this is dropped.
+/// The worker on its own thread, which ends when this is dropped.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -68,13 +69,13 @@ impl Worker {
         self.shared.starts.lock().unwrap().len()
     }
 
-    /// The attempts of a run that it has started.
+    /// The attempts of a run that this worker has started.
     pub(crate) fn starts_of(&self, run: &RunId) -> Vec<String> {
         let starts = self.shared.starts.lock().unwrap();
         starts.iter().filter(|(of, _)| of == run).map(|(_, attempt)| attempt.to_string()).collect()
     }
 
-    /// It has stopped because of something that it did not expect.
+    /// Whether it has stopped because of something unexpected.
     pub(crate) fn is_broken(&self) -> bool {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
@@ -84,7 +85,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.shared.stop.store(true, SeqCst);
         if let Some(thread) = self.thread.take() {
-            // It has said by itself what went wrong.
+            // The thread has reported the error itself.
             let _ = thread.join();
         }
     }
@@ -105,7 +106,7 @@ struct Process {
 impl Process {
     fn live(mut self) {
         while !self.shared.stop.load(SeqCst) {
-            // A call without an answer is made again.
+            // A call without an answer is repeated.
             let _ = if self.place.is_none() { self.join() } else { self.turn() };
             wait_a_moment();
         }
@@ -163,7 +164,7 @@ impl Process {
         while let Some((run, attempt)) = self.unreported.first().cloned() {
             let result = AttemptResult::empty(attempt, Outcome::Exited { code: 0 }, now());
             let settled = ToRun::Settled { caller: self.caller()?, result: Box::new(result) };
-            // Refused: it was taken already.
+            // Refused if it was taken already.
             let Answer::Run { wanted, .. } = self.ask(Message::Run(run.clone(), settled))? else {
                 panic!("a run answers")
             };
