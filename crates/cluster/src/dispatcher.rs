@@ -1,7 +1,8 @@
-//! Brings free slots and runs that wait together.
+//! Matches free slots with waiting runs.
 //!
-//! Owns the order: tenants in turn, and of one tenant the run that waits longest. It decides nothing: it offers a slot to a run, and
-//! the run starts an attempt or refuses. Its messages may be out of date: a run in its queue may not be ready any more.
+//! Owns the order: tenants in turn, and for each tenant the run that has waited longest. It decides nothing:
+//! it offers a slot to a run, and the run starts an attempt or refuses. Its information may be out of date: a
+//! run in its queue may no longer be ready.
 
 use crate::{
     message::{FreeSlot, Message, Sent, ToDispatcher, ToRun},
@@ -15,21 +16,21 @@ use std::{
     sync::Arc,
 };
 
-/// What it keeps.
+/// The state of the dispatcher.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// Runs that wait, by tenant; no queue is empty.
+    /// Waiting runs, by tenant. No queue is empty.
     ready: BTreeMap<String, VecDeque<RunId>>,
-    /// The runs in them.
+    /// All runs in the queues.
     queued: BTreeSet<RunId>,
     /// The tenant that was served last.
     last: Option<String>,
     offers: VecDeque<Offer>,
     seen: BTreeMap<WorkerId, Seen>,
-    /// The last life of each worker whose offers do not hold any more.
+    /// Workers whose offers were withdrawn, each with the last incarnation that this concerns.
     withdrawn: BTreeMap<WorkerId, u64>,
-    /// How the accounts stand that have refused an attempt.
+    /// The state of the accounts that have refused an attempt.
     pub accounts: Arc<Standings>,
 }
 
@@ -42,13 +43,13 @@ struct Offer {
 }
 
 impl State {
-    /// How many runs wait.
+    /// Number of waiting runs.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.queued.len()
     }
 
-    /// How many slots wait.
+    /// Number of free slots.
     #[must_use]
     pub fn offered(&self) -> usize {
         self.offers.len()
@@ -70,7 +71,7 @@ impl State {
     }
 }
 
-/// Takes a message, and sends what fits together.
+/// Handles a message, and sends offers for the slots and runs that match.
 #[must_use]
 pub fn handle(mut state: State, message: ToDispatcher) -> (State, Vec<Sent>) {
     match message {

@@ -1,19 +1,22 @@
 //! Runs on many machines, as pure functions: a state and a message in, a state and messages out.
 //!
-//! Owns who may start what, and what follows when a machine is gone. There are objects of three kinds: a [`run`] decides, a
-//! [`worker_slot`] knows one worker (its slots, its lease, which runs it holds), and the [`dispatcher`] brings free slots and runs that
-//! wait together. Each is a function that a platform calls, for one message of an object at a time. The platform keeps the state and
-//! delivers what is sent. This crate does no IO and reads no clock, and knows no platform.
+//! Owns who may start what, and what follows when a machine is gone. There are three kinds of objects: a
+//! [`run`] decides, a [`worker_slot`] knows one worker (its slots, its lease, the runs that it holds), and
+//! the [`dispatcher`] matches free slots with waiting runs. Each is a function that a platform calls, for one
+//! message of an object at a time. The platform stores the state and delivers the sent messages. This crate
+//! does no IO, reads no clock, and knows no platform.
 //!
-//! **Workers pull.** An attempt is decided for a worker that has a free slot, and `attempt_started` names that worker ([`Place`]). Nothing
-//! else is permission to start anything: every other message is a hint. A hint may come twice, late, or in another order than it was
-//! sent, and a call of a worker may be lost. What a worker is to run is asked by level ([`Wanted`]), so a lost answer costs a question more.
+//! **Workers pull.** An attempt is decided for a worker that has a free slot, and `attempt_started` names
+//! that worker ([`Place`]). Nothing else is permission to start anything: every other message is a hint. A
+//! hint may arrive twice, late, or out of order, and a call of a worker may be lost. A worker asks for the
+//! whole state that is wanted ([`Wanted`]), not for changes, so a lost answer costs one more call.
 //!
-//! **A worker that is not heard of for the time of a lease is lost.** Its attempts are in doubt from then on, and the flow decides what
-//! becomes of them. The worker ends them before that by itself: the supervisors on its disk keep a shorter deadline. Two incarnations
-//! of a worker never count as one: what was given to the lost one stays lost ([`message::Caller`] says so, in case that
-//! [`message::ToRun::Lost`] is still under way). A worker that joins from another [instance](Place::instance) may run on a copy of its disk, and has to
-//! wait until the life before it is lost.
+//! **A worker without a heartbeat for the time of a lease is lost.** Its attempts are in doubt from then on,
+//! and the flow decides what to do about them. The worker ends them earlier by itself: the supervisors on its
+//! disk have a shorter deadline. Two incarnations of a worker never count as one: what was given to the lost
+//! one stays lost ([`message::Caller`] says so, in case [`message::ToRun::Lost`] has not arrived yet). A
+//! worker that joins from another [instance](Place::instance) may run on a copy of its disk, and must wait
+//! until its earlier incarnation is lost.
 
 pub mod dispatcher;
 pub mod message;

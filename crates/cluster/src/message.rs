@@ -1,8 +1,9 @@
 //! The messages between objects and workers.
 //!
-//! A platform delivers each [`Sent`] message at least once, not before its time, and in any order. Calls of workers and people
-//! ([`ToRun`], [`ToWorkerSlot`]) may be lost on their way or on the way back, and are then made again. How they are written stands in
-//! [`crate::wire`]: a member here is a member there, and a change of one needs another version.
+//! A platform delivers each [`Sent`] message at least once, not before its time, and in any order. A call of
+//! a worker or a person ([`ToRun`], [`ToWorkerSlot`]) or its answer may be lost, and the call is then
+//! repeated. [`crate::wire`] is the text form: it has the members of these types, so a change of one needs
+//! another version.
 
 use crate::place::{Place, WorkerId};
 use envoi_contract::json::Value;
@@ -19,14 +20,14 @@ use std::sync::Arc;
 /// A message, and when it may be delivered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
-    /// To whom, and what.
+    /// The message and its recipient.
     pub message: Message,
-    /// Not before so many milliseconds have passed.
+    /// Delay before the delivery, in milliseconds.
     pub after_ms: u64,
 }
 
 impl Sent {
-    /// To be delivered at once.
+    /// A message to deliver at once.
     pub(crate) const fn now(message: Message) -> Self {
         Self { message, after_ms: 0 }
     }
@@ -41,52 +42,54 @@ pub enum Message {
     Dispatcher(ToDispatcher),
     /// To a worker's object.
     WorkerSlot(WorkerId, ToWorkerSlot),
-    /// To everybody who shows runs.
+    /// To all replicas, which show runs.
     Commit(Commit),
 }
 
-/// What was decided together. A reader gets commits in any order and more than once, and puts them in order by `seq`.
+/// The events that were decided together. A reader gets commits in any order and more than once, and orders
+/// the events by `seq`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Commit {
-    /// Of which run.
+    /// The run.
     pub run: RunId,
-    /// One event at least.
+    /// The events, at least one.
     pub records: Vec<Record>,
 }
 
 /// A message to a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToRun {
-    /// By a person, a client or a timer. Settled attempts and doubts come as [`ToRun::Settled`] and [`ToRun::InDoubt`].
+    /// An input of a person, a client or a timer. Settled attempts and doubts come as [`ToRun::Settled`] and
+    /// [`ToRun::InDoubt`].
     Input(Box<Input>),
     /// A slot is free for one attempt.
     SlotFree(Box<FreeSlot>),
-    /// An attempt is over.
+    /// An attempt has ended.
     Settled {
-        /// Who says so.
+        /// The worker that reports it.
         caller: Caller,
         /// How it ended.
         result: Box<AttemptResult>,
     },
-    /// An attempt was started there, does not run, and has left no end.
+    /// An attempt was started, does not run any more, and has left no result.
     InDoubt {
-        /// Who says so.
+        /// The worker that reports it.
         caller: Caller,
-        /// Which.
+        /// The attempt.
         attempt: AttemptId,
-        /// What is known of it.
+        /// The known facts about it.
         evidence: Value,
     },
-    /// A worker asks what it is to run.
+    /// A worker asks what it has to run.
     Look {
-        /// Which.
+        /// The worker.
         caller: Caller,
     },
-    /// A worker was not heard of for the time of its lease.
+    /// A worker sent no heartbeat for the time of its lease.
     Lost {
-        /// Which.
+        /// The worker.
         worker: WorkerId,
-        /// This life of it and all before are lost.
+        /// This incarnation and all earlier ones are lost.
         incarnation: u64,
     },
 }
@@ -95,9 +98,10 @@ pub enum ToRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Caller {
-    /// Which, in its present life.
+    /// The worker, in its current incarnation.
     pub place: Place,
-    /// Its last life that counts as lost, as it was told when it joined; 0 if none does. The run may not have heard of it yet.
+    /// The worker's last lost incarnation, from the answer to its join; 0 if there is none. The run may not
+    /// have got the message about it yet.
     pub lost: u64,
 }
 
@@ -105,23 +109,23 @@ pub struct Caller {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FreeSlot {
-    /// Where.
+    /// The worker.
     pub place: Place,
-    /// The number of the offer, of this worker. It is used once.
+    /// The number of the worker's offer. Each is used once.
     pub offer: u64,
     /// All offers of the worker below this number are used up.
     pub floor: u64,
-    /// How the accounts stand that have refused an attempt.
+    /// The state of the accounts that have refused an attempt.
     pub accounts: Arc<Standings>,
 }
 
-/// The answer to a call of a worker: what is to be true on it now of one run.
+/// The answer to a worker's call: the state of one run that is wanted on the worker now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
-    /// To be running: each one that was never started is started, each one that is over is reported.
+    /// Attempts to run. The worker starts those that it has never started, and reports those that have ended.
     pub run: Vec<Arc<AttemptStarted>>,
-    /// To be ended and reported; one that was never started is not started any more.
+    /// Attempts to end and report. One that was never started must not be started any more.
     pub end: Vec<AttemptId>,
 }
 
@@ -131,25 +135,25 @@ pub struct Wanted {
 pub enum ToDispatcher {
     /// An attempt of this run could start.
     Ready {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// Whose it is: slots go to tenants in turn.
+        /// The tenant of the run: tenants get slots in turn.
         tenant: String,
     },
-    /// A worker has a free slot. It goes to a run when one waits.
+    /// A worker has a free slot, which goes to a waiting run.
     Offer {
-        /// Where.
+        /// The worker.
         place: Place,
-        /// Its number, of this worker, from 1.
+        /// The number of the worker's offer, from 1.
         offer: u64,
-        /// All its offers below this number are used up.
+        /// All offers of the worker below this number are used up.
         floor: u64,
     },
-    /// Offers of this worker do not hold any more.
+    /// Offers of this worker are no longer valid.
     Withdraw {
-        /// Which.
+        /// The worker.
         worker: WorkerId,
-        /// Of this life of it and of all before.
+        /// Concerns the offers of this incarnation and all earlier ones.
         incarnation: u64,
     },
 }
@@ -158,59 +162,60 @@ pub enum ToDispatcher {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToWorkerSlot {
-    /// The worker begins, or begins anew.
+    /// The worker starts, or joins again.
     Join {
-        /// Its last incarnation, as its disk has it; 0 if it never was one. Another disk that is a copy of it has an older one.
+        /// Its last incarnation, according to its disk; 0 if there was none. A copy of the disk has an older
+        /// one.
         last: u64,
-        /// A new number, the same one when the call is made again.
+        /// A new number, which is the same when the call is repeated.
         request: u64,
-        /// The running instance of its machine, as in [`Place::instance`].
+        /// The instance of its machine, as in [`Place::instance`].
         instance: String,
     },
-    /// The worker lives. A call that makes its lease last longer.
+    /// A heartbeat, which extends the lease.
     Beat {
-        /// In this life.
+        /// In this incarnation.
         incarnation: u64,
-        /// Counts the beats of this life, from 1.
+        /// Number of the heartbeat in this incarnation, from 1.
         number: u64,
-        /// Attempts that it could start beside those that it runs.
+        /// How many more attempts the worker could start.
         free: u32,
-        /// Up to here it has done what its mail says.
+        /// The worker has handled its mail up to this number.
         read: u64,
     },
-    /// Whether there was a beat since.
+    /// Checks whether there was a heartbeat since.
     Check {
-        /// In this life.
+        /// In this incarnation.
         incarnation: u64,
-        /// The count of beats when it was sent.
+        /// The count of heartbeats when the check was sent.
         beats: u64,
     },
-    /// A run has used an offer: it is to be looked at.
+    /// A run has used an offer: the worker has to look at the run.
     Granted {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// The event that used it.
+        /// The event that used the offer.
         seq: Seq,
-        /// Where.
+        /// The worker.
         place: Place,
-        /// Which offer.
+        /// The number of the offer.
         offer: u64,
     },
-    /// A run had no use for an offer.
+    /// A run did not need an offer.
     Unused {
-        /// Which offer.
+        /// The number of the offer.
         offer: u64,
     },
-    /// A run has nothing on the worker any more.
+    /// A run has no attempt on the worker any more.
     Left {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// The event after which it has not.
+        /// The event since which it has none.
         seq: Seq,
     },
-    /// Something is to be ended, or else is not as it was: the run is to be looked at.
+    /// An attempt has to be ended, or something else has changed: the worker has to look at the run.
     Changed {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
 }

@@ -1,22 +1,22 @@
-//! Where an attempt runs: which worker, which life of it, which running instance of its machine.
+//! The place of an attempt: the worker, its incarnation, and the instance of its machine.
 //!
-//! It stands in `attempt_started`, where the local engine has the boot alone.
+//! It is in `attempt_started`, where the local engine puts only the boot.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The name of a worker: letters, digits, `-` and `.`, at most 60. Its disk has it, and no other disk.
+/// The name of a worker: letters, digits, `-` and `.`, at most 60. One disk has this name, and no other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WorkerId(String);
 
-/// Text that names no place, or no worker.
+/// Text that is not a valid place or worker name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no {expected}")]
 pub struct BadPlace {
-    /// What was there.
+    /// The text.
     pub text: String,
-    /// What was expected.
+    /// The expected form.
     pub expected: &'static str,
 }
 
@@ -24,7 +24,7 @@ impl WorkerId {
     /// Checks the spelling.
     ///
     /// # Errors
-    /// [`BadPlace`] when it is not of that form.
+    /// [`BadPlace`]: the text is not valid.
     pub fn new(text: impl Into<String>) -> Result<Self, BadPlace> {
         let text = text.into();
         let is_fine = (1..=60).contains(&text.len())
@@ -59,7 +59,7 @@ impl From<WorkerId> for String {
     }
 }
 
-/// A worker in one of its lives, written `worker#incarnation@instance`.
+/// A worker in one incarnation, written `worker#incarnation@instance`.
 ///
 /// ```
 /// use envoi_cluster::Place;
@@ -72,20 +72,21 @@ impl From<WorkerId> for String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// Which worker.
+    /// The worker.
     pub worker: WorkerId,
-    /// How often it has joined, with this time.
+    /// Number of the incarnation: how often the worker has joined, including this time.
     pub incarnation: u64,
-    /// The running instance of its machine, with its disk: a process of an earlier one is not there any more. Two that run at the same time have
-    /// different ones, also two containers of one host, and also if the disk of one is a copy of the other's.
+    /// The running instance of its machine, with its disk. No process of an earlier instance exists any more.
+    /// Two instances that run at the same time differ, even two containers of one host, and even if one disk
+    /// is a copy of the other.
     pub instance: String,
 }
 
 impl Place {
-    /// Reads `worker#incarnation@instance`.
+    /// Parses `worker#incarnation@instance`.
     ///
     /// # Errors
-    /// [`BadPlace`] when it is not of that form.
+    /// [`BadPlace`]: the text does not have that form.
     pub fn parse(text: &str) -> Result<Self, BadPlace> {
         let bad = || BadPlace {
             text: text.to_owned(),

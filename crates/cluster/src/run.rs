@@ -1,10 +1,11 @@
-//! One run: what it is told, what it decides, and what follows for others.
+//! One run: its messages, its decisions, and the messages to others that follow.
 //!
-//! Owns the rules between a run and the workers that its attempts are on. What happens next is the kernel's decision; this object asks it
-//! once for each message, and compares what the run wants before and after. Only the difference is sent: timers, a call for a slot, the
-//! workers that gained something or have nothing left. So a message that comes twice causes nothing, because the kernel refuses it.
+//! Owns the rules between a run and the workers that have its attempts. The kernel decides what happens next;
+//! this object calls it once for each message, and compares what the run wants before and after. It sends
+//! only the difference: timers, a request for a slot, a message to the workers that gained something or have
+//! nothing left. So a repeated message has no effect, because the kernel refuses it.
 //!
-//! It keeps what decides, alone. What shows the run is made by those who show it, from the commits that are sent to them.
+//! It stores only the control state. The replicas show the run, from the commits that are sent to them.
 
 use crate::{
     message::{Caller, Commit, FreeSlot, Message, Sent, ToDispatcher, ToRun, ToWorkerSlot, Wanted},
@@ -28,36 +29,37 @@ use std::{
     sync::Arc,
 };
 
-/// What it keeps; small, however long the run is.
+/// The state of a run's object; small, however long the run is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// [`Run::control_snapshot`]; nothing before the run begins.
+    /// [`Run::control_snapshot`]. `None` before the run begins.
     control: Option<Vec<u8>>,
     offers: Offers,
 }
 
-/// Which slots of workers a run has used.
+/// The workers' slots that a run has used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Offers {
-    /// Offers of each worker that were used.
+    /// The used offers of each worker.
     used: BTreeMap<WorkerId, Seen>,
-    /// How many attempts in a row the run has begun there with a slot of its own.
+    /// How many attempts in a row the run has started on a worker in a slot that it kept.
     in_a_row: BTreeMap<WorkerId, u32>,
 }
 
-/// A run keeps a slot for so many attempts after the one that it was granted for; then another run has its turn, if one waits.
+/// How many further attempts a run may start in a slot that was granted to it. After that another run has its
+/// turn, if one is waiting.
 const IN_A_ROW: u32 = 8;
 
 impl State {
-    /// Of the parts that a platform keeps apart: what decides, as bytes, and the rest.
+    /// Joins the parts that a platform stores separately: the control state as bytes, and the offers.
     #[must_use]
     pub const fn of(control: Option<Vec<u8>>, offers: Offers) -> Self {
         Self { control, offers }
     }
 
-    /// The parts of [`State::of`]. A run that has not begun has no bytes.
+    /// The inverse of [`State::of`]. A run that has not begun has no bytes.
     #[must_use]
     pub fn into_parts(self) -> (Option<Vec<u8>>, Offers) {
         (self.control, self.offers)
@@ -66,7 +68,7 @@ impl State {
     /// The run, without its view.
     ///
     /// # Errors
-    /// [`ReplayError`]: it is of another flow, or was kept by another version.
+    /// [`ReplayError`]: the state belongs to another flow, or was written by another version.
     pub fn run(&self, flow: &Versions) -> Result<Run, ReplayError> {
         match &self.control {
             None => Ok(Run::without_view(flow.clone())),
@@ -75,34 +77,36 @@ impl State {
     }
 }
 
-/// What a worker, a person or a client is answered.
+/// The answer to a worker, a person or a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// It was taken.
+    /// The message was accepted.
     Taken,
-    /// It was not, and nothing has changed. A worker that settles an attempt twice is answered so: that is how it learns that it was taken.
+    /// The message was refused, and nothing has changed. A worker that settles an attempt a second time gets
+    /// this answer, which shows that the first one was accepted.
     Refused(Box<Refusal>),
-    /// The attempt is not on the worker that speaks of it.
+    /// The attempt is not on the worker that reports it.
     Elsewhere,
 }
 
-/// What a message leads to.
+/// The effects of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Handled {
-    /// What the run keeps.
+    /// The new state of the run.
     pub state: State,
-    /// To be sent, once that is kept.
+    /// Messages to send, once the state is stored.
     pub sent: Vec<Sent>,
     /// The answer.
     pub reply: Reply,
-    /// What is to be true on the worker that has called; nothing for others.
+    /// The state that is wanted on the calling worker; empty for other callers.
     pub wanted: Wanted,
 }
 
-/// Takes a message that was sent at `at`. The run's own time never goes back.
+/// Handles a message that was sent at `at`. The run's own time never goes back.
 ///
 /// # Errors
-/// [`ReplayError`]: the state is not one of this run. Nothing has changed; it is a mistake of the platform or of this code.
+/// [`ReplayError`]: the state is not one of this run. Nothing has changed. It is a bug of the platform or of
+/// this code.
 pub fn handle(
     run: &RunId,
     state: State,
@@ -116,7 +120,7 @@ pub fn handle(
         Turn { id: run, run: now, at, state, records: Vec::new(), sent: Vec::new(), announces: false };
     let caller = caller(&message).cloned();
     if let Some(caller) = &caller {
-        // What was given to a life that is lost is not wanted any more, whichever message comes first.
+        // Attempts of a lost incarnation are no longer wanted, whichever message arrives first.
         turn.lose(&caller.place.worker, caller.lost)?;
     }
     let reply = turn.take(message)?;
@@ -138,10 +142,10 @@ fn caller(message: &ToRun) -> Option<&Caller> {
     }
 }
 
-/// What is compared before and after.
+/// The values that are compared before and after.
 struct Picture {
     wants: Wants,
-    /// The workers that have something of the run, and what of it is to be ended.
+    /// The workers that have attempts of the run, each with the attempts to end there.
     on: BTreeMap<WorkerId, Vec<AttemptId>>,
 }
 
@@ -161,7 +165,7 @@ impl Picture {
     }
 }
 
-/// Where an attempt is that is live, or was given up and is being ended.
+/// The place of an attempt that is live, or that was given up and is being ended.
 fn place_of(run: &Run, attempt: &AttemptId) -> Option<Place> {
     run.attempt(attempt).and_then(|started| Place::parse(&started.boot_id).ok())
 }
@@ -173,7 +177,8 @@ struct Turn<'r> {
     state: State,
     records: Vec<Record>,
     sent: Vec<Sent>,
-    /// A slot has come and gone: the dispatcher does not know any more that the run waits.
+    /// The dispatcher has offered a slot, and so dropped the run from its queue. A run that still waits must tell the
+    /// dispatcher again.
     announces: bool,
 }
 
@@ -191,7 +196,8 @@ impl Turn<'_> {
             ToRun::Settled { .. } | ToRun::InDoubt { .. } => Ok(Reply::Elsewhere),
             ToRun::Look { caller } => {
                 if self.wanted(&caller.place.worker) == Wanted::default() {
-                    // It may be held because of a grant that came after the run had left.
+                    // The worker's object may still list the run because of a grant that arrived after the
+                    // run had left.
                     self.left(caller.place.worker);
                 }
                 Ok(Reply::Taken)
@@ -203,7 +209,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether this worker may speak of the attempt. One that is not known any more is the kernel's to refuse, or to take as late.
+    /// Whether this worker may report on the attempt. An unknown attempt is allowed: the kernel refuses it,
+    /// or accepts the report as late.
     fn is_there(&self, attempt: &AttemptId, place: &Place) -> bool {
         place_of(&self.run, attempt).is_none_or(|known| known.worker == place.worker)
     }
@@ -212,7 +219,7 @@ impl Turn<'_> {
         let mut decided = self.run.decide_next(input, slot, self.at);
         loop {
             match decided {
-                // Only the first one can be: what is cut short has more to do.
+                // Only the first decision can be refused: a run that was cut short has more to decide.
                 Err(refusal) => return Ok(Reply::Refused(Box::new(refusal))),
                 Ok(records) => {
                     for record in records {
@@ -248,10 +255,11 @@ impl Turn<'_> {
         Ok(reply)
     }
 
-    /// An attempt is over, and the next one may begin in its slot, in the same commit. The worker learns of it from the answer.
+    /// Settles an attempt, and may start the next one in its slot, in the same commit. The worker learns of
+    /// that from the answer.
     ///
-    /// Only the end of a live attempt frees a slot: its worker is not known to be lost then. If the worker is lost later, the message that
-    /// says so finds the next attempt too, and puts it in doubt.
+    /// Only the end of a live attempt frees a slot: then its worker is not known to be lost. If the worker is
+    /// lost later, the message about it finds the next attempt too, and puts it in doubt.
     fn settle(&mut self, place: &Place, result: Box<AttemptResult>) -> Result<Reply, ReplayError> {
         let is_live = self.run.is_live(&result.attempt)
             && place_of(&self.run, &result.attempt).is_some_and(|known| known.worker == place.worker);
@@ -265,7 +273,8 @@ impl Turn<'_> {
             Event::AttemptStarted(started) => Some(started),
             _ => None,
         });
-        // How its account stands comes with a slot of the dispatcher.
+        // A command that uses an account needs a slot of the dispatcher, which brings the state of the
+        // account.
         let slot = next.filter(|next| next.command.account().is_none()).map(|_| slot);
         if slot.is_some() {
             self.state.offers.in_a_row.insert(place.worker.clone(), in_a_row.saturating_add(1));
@@ -273,7 +282,8 @@ impl Turn<'_> {
         self.decide(Input::Settled(result), slot)
     }
 
-    /// What was given to these lives of a worker is in doubt: whether it was started there nobody can know.
+    /// Puts the attempts of these incarnations of a worker in doubt: it cannot be known whether they were
+    /// started there.
     fn lose(&mut self, worker: &WorkerId, incarnation: u64) -> Result<(), ReplayError> {
         let wants = self.run.wants();
         let lost = |attempt: &&AttemptId| {
@@ -283,7 +293,7 @@ impl Turn<'_> {
         let lost: Vec<AttemptId> = wants.attempts.iter().chain(&wants.ending).filter(lost).cloned().collect();
         for attempt in lost {
             let evidence = Value::Object(Object::from([("worker_lost", Value::from(worker.as_str()))]));
-            // It may be over by what another one of them has led to.
+            // The attempt may have ended as a result of another one in this loop.
             self.decide(Input::InDoubt { attempt, evidence }, None)?;
         }
         Ok(())
@@ -326,7 +336,7 @@ impl Turn<'_> {
             self.wake(new.1, Input::Expire { interrupt: new.0.clone() });
         }
         for (worker, ends) in &after.on {
-            // What it gains it learns with its slot.
+            // A worker learns of new attempts with its slot, so only attempts to end need a message.
             if before.on.get(worker).is_some_and(|were| were != ends) {
                 let told = ToWorkerSlot::Changed { run: self.id.clone() };
                 self.send(Message::WorkerSlot(worker.clone(), told));
@@ -337,7 +347,7 @@ impl Turn<'_> {
         gone.into_iter().for_each(|worker| self.left(worker));
     }
 
-    /// A message to itself, for later.
+    /// Sends a message to the run itself, for later.
     fn wake(&mut self, due: Timestamp, input: Input) {
         let left = due.as_millis().saturating_sub(self.at.as_millis());
         let message = Message::Run(self.id.clone(), ToRun::Input(Box::new(input)));
@@ -351,7 +361,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Of the last event; `None` before the first one.
+    /// The number of the last event. `None` before the first one.
     fn last_seq(&self) -> Option<Seq> {
         self.run.next_seq().checked_sub(1)
     }

@@ -1,9 +1,9 @@
-//! Numbers that may be used once each, whatever order they come in.
+//! Numbers that may be used once each, in any order.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// See the module. It stays small: numbers below a floor that the sender states are all used up.
+/// The used numbers. It stays small: all numbers below a floor that the sender states are used up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Seen {
@@ -12,7 +12,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Uses a number; false if it was used before, or cannot be used any more.
+    /// Uses a number. False if it was used before, or is below the floor.
     pub(crate) fn take(&mut self, number: u64, floor: u64) -> bool {
         if floor > self.floor {
             self.floor = floor;

@@ -1,10 +1,12 @@
-//! The messages of the cluster, and the answers to calls of workers, as text between machines.
+//! The messages of the cluster, and the answers to workers' calls, as text between machines.
 //!
-//! A text has a version. Its first line says to whom it goes and what it is. What the kernel reads stands below: the input of a run
-//! ([`envoi_kernel::wire`]), or the events of a commit, a line for each. Every line is taken only as this version writes it: a member that
-//! is not known here, at whatever depth, would be lost in silence, so the whole text is refused.
+//! A text has a version. Its first line names the recipient and the message. Below it are the data for the
+//! kernel: the input of a run ([`envoi_kernel::wire`]), or the events of a commit, one per line. A line is
+//! accepted only in exactly the form that this version writes. An unknown member, at any depth, would be lost
+//! silently, so the whole text is refused.
 //!
-//! Readers are upgraded before writers. [`Unfit::Version`] says so to the writer, who may send the same message again later.
+//! Readers are upgraded before writers. [`Unfit::Version`] tells the writer so, which may send the same
+//! message again later.
 
 use crate::{
     message::{Caller, Commit, FreeSlot, Message, ToDispatcher, ToRun, ToWorkerSlot, Wanted},
@@ -19,49 +21,49 @@ use envoi_kernel::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// The version of the form. It grows with each change of a member, also a new one.
+/// The version of the form. It increases with each change of a member, including a new one.
 const VERSION: u32 = 1;
 
-/// The largest text. A reader refuses more before it looks at it.
+/// The largest text, in bytes. A reader refuses a larger one without parsing it.
 pub const MAX_BYTES: usize = kernel::MAX_BYTES;
 
 pub use kernel::Written;
 
-/// A message, and when it was sent by the clock of its sender.
+/// A message, and when it was sent by the sender's clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posted {
-    /// To whom, and what.
+    /// The message and its recipient.
     pub message: Message,
-    /// When. For a run it is the `at` of [`run::handle`].
+    /// The time of sending. For a run it is the `at` of [`run::handle`].
     pub at: Timestamp,
 }
 
-/// What a worker is answered.
+/// The answer to a worker's call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// By a run.
+    /// From a run.
     Run {
-        /// What became of the call.
+        /// The result of the call.
         said: Said,
-        /// What is to be true on the worker now.
+        /// The state that is wanted on the worker now.
         wanted: Wanted,
     },
-    /// By its object.
+    /// From the worker's object.
     WorkerSlot(worker_slot::Reply),
 }
 
-/// What became of a call of a run: [`run::Reply`] as it travels.
+/// The result of a call of a run: the wire form of [`run::Reply`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Said {
-    /// It was taken.
+    /// The message was accepted.
     Taken,
-    /// It was not, and nothing has changed.
+    /// The message was refused, and nothing has changed.
     Refused {
-        /// In words.
+        /// Why, for a person.
         reason: String,
     },
-    /// The attempt is not on the worker that speaks of it.
+    /// The attempt is not on the worker that reports it.
     Elsewhere,
 }
 
@@ -75,46 +77,46 @@ impl From<run::Reply> for Said {
     }
 }
 
-/// Why a message cannot be sent, or is not understood.
+/// Why a message cannot be sent, or not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// It is too large.
+    /// The message is too large.
     #[error("the message has {bytes} bytes; at most {MAX_BYTES} are taken")]
     TooLarge {
-        /// How many it has.
+        /// Its size in bytes.
         bytes: usize,
     },
-    /// It holds what no reader would take.
+    /// It contains something that no reader would accept.
     #[error("the message cannot be written: {reason}")]
     Unwritable {
         /// The error of the writer.
         reason: String,
     },
-    /// A line is not what it should be.
+    /// A line cannot be parsed.
     #[error("line {line} of the message cannot be read: {reason}")]
     Unreadable {
-        /// Which, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What was expected, or the error of the reader with its place.
+        /// The expected form, or the reader's error with its position.
         reason: String,
     },
-    /// It is of another version.
+    /// It has another version.
     #[error(
         "the message is of version {version}; version {VERSION} is read: upgrade its reader before its sender"
     )]
     Version {
-        /// Which.
+        /// The version of the message.
         version: u32,
     },
-    /// A line is not what this version writes.
+    /// A line differs from what this version would write.
     #[error("line {line} of the message is not what version {VERSION} writes, from byte {at} on")]
     Foreign {
-        /// Which, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Where in it, from 0.
+        /// Byte offset in the line, from 0.
         at: usize,
     },
-    /// The input of a run is not as it must be.
+    /// The input of a run is not valid.
     #[error("line 2 of the message: {0}")]
     Input(#[from] kernel::Unfit),
 }
@@ -128,7 +130,7 @@ struct Head {
     to: To,
 }
 
-/// To whom a message goes.
+/// The recipient of a message.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum To {
@@ -143,14 +145,14 @@ enum To {
         worker: WorkerId,
         message: ToWorkerSlot,
     },
-    /// So many events follow.
+    /// This number of events follows.
     Commit {
         run: RunId,
         events: usize,
     },
 }
 
-/// [`ToRun`] without what stands on the second line.
+/// [`ToRun`] without the data of the second line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum RunHead {
@@ -189,7 +191,7 @@ impl RunHead {
         }
     }
 
-    /// The message with its input; `None` if there is one too many, one too few or another one.
+    /// The message with its input. `None` if the input is missing, unexpected or of another kind.
     fn with(self, input: Option<Input>) -> Option<ToRun> {
         Some(match (self, input) {
             (Self::Input, Some(input)) => ToRun::Input(Box::new(input)),
@@ -206,10 +208,10 @@ impl RunHead {
 }
 
 impl Posted {
-    /// The message as it travels.
+    /// The text of the message.
     ///
     /// # Errors
-    /// [`Unfit::TooLarge`], [`Unfit::Unwritable`] and [`Unfit::Input`]: no reader would take it.
+    /// [`Unfit::TooLarge`], [`Unfit::Unwritable`] and [`Unfit::Input`]: no reader would accept it.
     pub fn written(self) -> Result<Written, Unfit> {
         let Self { message, at } = self;
         let mut below = String::new();
@@ -242,10 +244,10 @@ impl Posted {
         }
     }
 
-    /// The message of a text. `content` gives what the store has under a digest.
+    /// Parses a message. `content` returns the stored content with a digest.
     ///
     /// # Errors
-    /// [`Unfit`] says what is not as it must be. A [`kernel::Unfit::Missing`] in it may pass.
+    /// [`Unfit`] says what is not valid. A [`kernel::Unfit::Missing`] in it may be temporary.
     pub fn read(text: &str, content: impl FnMut(&Digest) -> Option<Vec<u8>>) -> Result<Self, Unfit> {
         let (head, below) = text.split_once('\n').map_or((text, None), |(head, below)| (head, Some(below)));
         let Head { at, to, .. } = read_first::<Head>(text, head)?;
@@ -276,7 +278,7 @@ impl Posted {
     }
 }
 
-/// The events of a commit. Each follows the one before.
+/// The events of a commit, with consecutive numbers.
 fn records(text: &str) -> Result<Vec<Record>, Unfit> {
     let mut records: Vec<Record> = Vec::new();
     for (line, text) in (2..).zip(text.split('\n')) {
@@ -307,10 +309,10 @@ enum ByWhom {
 }
 
 impl Answer {
-    /// The answer as it travels.
+    /// The text of the answer.
     ///
     /// # Errors
-    /// [`Unfit::TooLarge`] and [`Unfit::Unwritable`]: no reader would take it.
+    /// [`Unfit::TooLarge`] and [`Unfit::Unwritable`]: no reader would accept it.
     pub fn written(self) -> Result<String, Unfit> {
         let answer = match self {
             Self::Run { said, wanted } => ByWhom::Run { said, wanted },
@@ -320,10 +322,10 @@ impl Answer {
         if text.len() > MAX_BYTES { Err(Unfit::TooLarge { bytes: text.len() }) } else { Ok(text) }
     }
 
-    /// The answer of a text.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// [`Unfit`] says what is not as it must be.
+    /// [`Unfit`] says what is not valid.
     pub fn read(text: &str) -> Result<Self, Unfit> {
         Ok(match read_first::<AnswerLine>(text, text)?.answer {
             ByWhom::Run { said, wanted } => Self::Run { said, wanted },
@@ -332,13 +334,13 @@ impl Answer {
     }
 }
 
-/// Only the version is read of a text that may be of another one.
+/// Only the version, for a text that may have another one.
 #[derive(Deserialize)]
 struct OfVersion {
     version: u32,
 }
 
-/// The first line of a text. A later version says so, not which of its members is not known here.
+/// Parses the first line of a text. For another version the error names the version, not an unknown member.
 fn read_first<T: Serialize + DeserializeOwned>(text: &str, line: &str) -> Result<T, Unfit> {
     if text.len() > MAX_BYTES {
         return Err(Unfit::TooLarge { bytes: text.len() });
@@ -349,7 +351,7 @@ fn read_first<T: Serialize + DeserializeOwned>(text: &str, line: &str) -> Result
     }
 }
 
-/// A line, which must be what this version writes for what was read of it.
+/// Parses a line, which must be exactly what this version writes for the parsed value.
 fn read_line<T: Serialize + DeserializeOwned>(line: usize, text: &str) -> Result<T, Unfit> {
     let read: T =
         serde_json::from_str(text).map_err(|error| Unfit::Unreadable { line, reason: error.to_string() })?;

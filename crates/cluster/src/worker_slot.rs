@@ -1,10 +1,12 @@
-//! One worker: its life, its lease, its slots, and the runs that it holds.
+//! One worker: its incarnation, its lease, its slots, and the runs that it holds.
 //!
-//! Owns whether a worker lives, and that it never gets more attempts than it has slots: what it has free is offered once, and counts as
-//! used until the worker has looked at what came of it. What the worker runs is not known here: its runs know.
+//! Owns whether a worker lives, and that it never gets more attempts than it has slots: a free slot is
+//! offered once, and counts as used until the worker has looked at the run that used it. This object does not
+//! know what the worker runs; the runs know.
 //!
-//! A beat counts, and sends a check of its count for the time when the lease is over. If the check finds the same count, there was no
-//! beat since. So no clock of a worker is compared with another one.
+//! A heartbeat increases a count, and sends a check with that count for the time when the lease ends. If the
+//! check finds the same count, there was no heartbeat since. So no clock of a worker is compared with another
+//! one.
 
 use crate::{
     message::{Message, Sent, ToDispatcher, ToRun, ToWorkerSlot},
@@ -14,61 +16,65 @@ use envoi_kernel::ids::{RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What it keeps.
+/// The state of a worker's object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     /// How often the worker has joined.
     incarnation: u64,
-    /// The request that it joined by last.
+    /// The request number of its last join.
     request: u64,
     instance: String,
-    /// Not lost.
+    /// Whether the worker lives, that is, is not lost.
     lives: bool,
-    /// The last life that was lost; 0 if none was.
+    /// The last lost incarnation; 0 if there is none.
     lost: u64,
-    /// Beats of all lives.
+    /// Count of heartbeats, over all incarnations.
     beats: u64,
-    /// The number of the last beat of this life.
+    /// The number of the last heartbeat of this incarnation.
     last_beat: u64,
     /// Offers that no run has used or refused yet.
     offers: BTreeSet<u64>,
-    /// The number of the last offer, of all lives.
+    /// The number of the last offer, over all incarnations.
     last_offer: u64,
-    /// Runs that the worker is to look at, and has not.
+    /// Runs that the worker still has to look at, by mail number.
     mail: BTreeMap<u64, RunId>,
     last_mail: u64,
-    /// The last event of each run that was granted a slot, or left; and whether it holds one.
+    /// For each run that was granted a slot or has left: its last event, and whether it holds a slot.
     held: BTreeMap<RunId, (Seq, bool)>,
 }
 
-/// What a worker is answered.
+/// The answer to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
-    /// It has joined.
+    /// The worker has joined.
     Joined {
-        /// Its place from now on. Its disk has the incarnation before anything else is done.
+        /// Its place from now on. The worker must write the incarnation to its disk before it does anything
+        /// else.
         place: Place,
-        /// Nothing of this life or one before is to be started, and what runs of it is to be ended.
+        /// The last lost incarnation. Nothing of it or of earlier ones may be started, and its running
+        /// attempts must be ended.
         lost: u64,
     },
-    /// Its disk is a copy, or older than it was: it may join with another name, and without what is on it.
+    /// Its disk is a copy, or was restored from an older state. It may join with another name and an empty
+    /// disk.
     Copied,
-    /// It has to wait until its life before is lost: it comes from another instance, and so may run on a copy of its disk.
+    /// The worker comes from another instance, so it may run on a copy of its disk: it must wait until its
+    /// earlier incarnation is lost.
     Wait,
-    /// It lives.
+    /// The worker lives.
     Lives {
-        /// The runs to look at, by number.
+        /// The runs to look at, by mail number.
         mail: Vec<(u64, RunId)>,
     },
-    /// It is lost: it ends what it runs, and joins again.
+    /// The worker is lost: it must end what it runs, and join again.
     Lost,
-    /// Nothing is to be said.
+    /// The message was accepted, and has no further answer.
     Taken,
 }
 
-/// Takes a message. `lease_ms`: after so long without a beat the worker is lost.
+/// Handles a message. `lease_ms`: a worker without a heartbeat for this time is lost.
 #[must_use]
 pub fn handle(
     worker: &WorkerId,
@@ -118,7 +124,7 @@ impl Turn<'_> {
         let state = &mut self.state;
         let is_again = state.incarnation > 0 && request == state.request;
         let is_same_instance = instance == state.instance;
-        // A copy of the folder that was made before the answer came has the number too, and is another instance.
+        // A copy of the folder made before the answer arrived has the same number, but is another instance.
         if !(is_again && is_same_instance) {
             if !is_again && last != state.incarnation {
                 return Reply::Copied;
@@ -128,7 +134,7 @@ impl Turn<'_> {
             }
             state.incarnation = state.incarnation.saturating_add(1);
             (state.request, state.instance, state.lives, state.last_beat) = (request, instance, true, 0);
-            // What was offered before still holds, and counts as used: see `granted`.
+            // Earlier offers are still valid, and count as used: see `granted`.
             let held: Vec<RunId> =
                 state.held.iter().filter(|(_, (_, holds))| *holds).map(|(run, _)| run.clone()).collect();
             held.into_iter().for_each(|run| self.look_at(run));
@@ -142,12 +148,12 @@ impl Turn<'_> {
             return Reply::Lost;
         }
         let state = &mut self.state;
-        // A beat that was overtaken says what was free before.
+        // A heartbeat that arrives out of order has an old number of free slots.
         if number > state.last_beat {
             state.last_beat = number;
             state.mail.retain(|number, _| *number > read);
             if state.offers.is_empty() {
-                // No grant is under way that a run which has left could be held by.
+                // With no open offers, no grant can arrive any more for a run that has left.
                 state.held.retain(|_, (_, holds)| *holds);
             }
             let used = state.offers.len().saturating_add(state.mail.len());
@@ -166,7 +172,7 @@ impl Turn<'_> {
         Reply::Lives { mail: self.state.mail.iter().map(|(number, run)| (*number, run.clone())).collect() }
     }
 
-    /// The lease lasts from now on.
+    /// The lease starts again now.
     fn lasts(&mut self) {
         self.state.beats = self.state.beats.saturating_add(1);
         let check = ToWorkerSlot::Check { incarnation: self.state.incarnation, beats: self.state.beats };
@@ -184,7 +190,7 @@ impl Turn<'_> {
         state.offers.clear();
         state.mail.clear();
         let held = core::mem::take(&mut state.held);
-        // First, so that fewer of the runs get one of these slots again.
+        // First, so that fewer of these runs get one of these slots again.
         self.withdraw(incarnation);
         for (run, _) in held.into_iter().filter(|(_, (_, holds))| *holds) {
             self.lost(run);
@@ -196,7 +202,7 @@ impl Turn<'_> {
             return self.lost(run);
         }
         self.holds(run.clone(), seq, true);
-        // Also one of an earlier life: nothing else would make the worker look after it.
+        // An offer of an earlier incarnation counts too: nothing else would make the worker look at the run.
         if self.state.offers.remove(&offer) {
             self.look_at(run);
         }

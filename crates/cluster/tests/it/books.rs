@@ -1,7 +1,8 @@
-//! What happened, and what may never happen.
+//! Records what happens, and checks what must never happen.
 //!
-//! An attempt is started once, and never beside another one of its visit. A worker runs no more than it has slots. The commits of a run are a
-//! journal without gaps that replays to what its object keeps.
+//! An attempt is started once, and never at the same time as another one of its visit. A worker runs no more
+//! attempts than it has slots. The commits of a run are a journal without gaps that replays to the state of
+//! its object.
 
 use envoi_cluster::message::Commit;
 use envoi_kernel::{
@@ -13,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 pub(crate) struct Books {
-    /// By their `seq`.
+    /// The events of each run, by their `seq`.
     journals: BTreeMap<RunId, BTreeMap<u64, Record>>,
-    /// What whoever shows runs has applied of them.
+    /// The runs as a replica has applied them.
     shown: BTreeMap<RunId, Run>,
     started: BTreeSet<(RunId, AttemptId)>,
     running: BTreeMap<(RunId, AttemptId), usize>,
@@ -69,7 +70,7 @@ impl Books {
         self.started.len().try_into().unwrap()
     }
 
-    /// How often an attempt of the run came to be in doubt.
+    /// How often an attempt of the run was in doubt.
     pub(crate) fn in_doubt(&self, run: &RunId) -> u64 {
         let doubts = self.journals[run].values().filter(|record| {
             matches!(&record.event, envoi_kernel::Event::AttemptSettled(settled)
@@ -78,7 +79,8 @@ impl Books {
         doubts.count().try_into().unwrap()
     }
 
-    /// The object of the run and its journal are at one, and what ended is right: its status, and which visits have a hand-off.
+    /// Checks that the run's object and its journal agree. Returns the result of the run: its status, and
+    /// which visits have a hand-off.
     pub(crate) fn close(&self, run: &RunId, kept: &Run, flow: &Versions) -> String {
         let journal = &self.journals[run];
         assert!(journal.keys().copied().eq(0..kept.next_seq()), "{run}: the journal has gaps");

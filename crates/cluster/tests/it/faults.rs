@@ -1,37 +1,37 @@
-//! What can go wrong in a world, and how often.
+//! The faults of a world, and how often they occur.
 
-/// After so long without a beat a worker is lost.
+/// A worker without a heartbeat for this time is lost.
 pub(crate) const LEASE_MS: u64 = 5_000;
 
-/// How often a worker beats.
+/// The interval of a worker's heartbeats.
 pub(crate) const BEAT_MS: u64 = LEASE_MS / 5;
 
-/// So long after it sent the last beat that was acknowledged, its supervisors end what runs.
+/// The supervisors end running commands this long after the last acknowledged heartbeat was sent.
 pub(crate) const OWN_LEASE_MS: u64 = LEASE_MS / 5 * 3;
 
-/// Nothing goes wrong any more after this time, so that runs can end.
+/// No fault occurs after this time, so that runs can end.
 pub(crate) const QUIET_AFTER_MS: u64 = 60_000;
 
-/// See the module; each in a thousand.
+/// Probabilities in a thousand, unless a field has another unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Faults {
-    /// A message comes twice.
+    /// A message is delivered twice.
     pub(crate) twice: u64,
     /// A message takes longer than a lease.
     pub(crate) very_late: u64,
     /// A call, or its answer, is lost.
     pub(crate) lost_call: u64,
-    /// A message takes so long at most.
+    /// The longest delay of an ordinary message.
     pub(crate) delay_ms: u64,
-    /// At a beat: the process of a worker dies, and another one comes up on its disk.
+    /// At a heartbeat: the worker's process dies, and another one starts on its disk.
     pub(crate) kill: u64,
-    /// A machine boots again where only its process would have died.
+    /// Instead of only the process, the whole machine reboots.
     pub(crate) boot: u64,
-    /// At a beat: a worker is cut off for longer than its lease.
+    /// At a heartbeat: the worker loses its connection for longer than its lease.
     pub(crate) cut: u64,
-    /// At a beat: a machine is gone for ever, and another one joins.
+    /// At a heartbeat: the machine is gone for ever, and another one joins.
     pub(crate) gone: u64,
-    /// At a beat: a copy of its disk joins.
+    /// At a heartbeat: a copy of its disk joins.
     pub(crate) copy: u64,
 }
 

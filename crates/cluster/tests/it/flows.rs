@@ -1,18 +1,19 @@
-//! The flows of a world: text that the real reader accepts, in which nothing waits for chance alone.
+//! The flows of a world, as texts that the real reader accepts. Their results do not depend on the order of
+//! events.
 
 use envoi_kernel::{Flow, flow::Versions};
 use std::{collections::BTreeMap, sync::Arc};
 
 const TEXTS: [&str; 6] = [
-    // One after another; what is in doubt is asked.
+    // Steps one after another. A person is asked about a step in doubt.
     "flow: plain\nsteps:\n  - id: plan\n    run: [work]\n  - id: build\n    run: [work]\n  - id: report\n    run: [work]\n",
-    // Repeats by itself what is in doubt.
+    // Reruns a step in doubt automatically.
     "flow: rerun\nsteps:\n  - id: plan\n    run: [work]\n    on_in_doubt: rerun\n  - id: build\n    run: [work]\n    on_in_doubt: rerun\n",
-    // Side by side.
+    // Steps in parallel.
     "flow: wide\nsteps:\n  - id: plan\n    run: [work]\n    needs: []\n  - id: one\n    run: [work]\n    needs: [plan]\n    on_in_doubt: rerun\n  - id: two\n    run: [work]\n    needs: [plan]\n  - id: three\n    run: [work]\n    needs: [plan]\n    on_in_doubt: rerun\n  - id: last\n    run: [work]\n    needs: [one, two, three]\n",
     // A question of its own.
     "flow: asks\nsteps:\n  - id: plan\n    run: [work]\n  - id: sure\n    ask: Go on?\n  - id: report\n    run: [work]\n    on_in_doubt: rerun\n",
-    // Tries again, after a wait.
+    // Retries after a wait.
     "flow: again\nsteps:\n  - id: plan\n    run: [work]\n    retry: { attempts: 3, backoff: 1s..3s }\n    on_in_doubt: rerun\n  - id: report\n    run: [work]\n",
     // Fails.
     "flow: fails\nsteps:\n  - id: plan\n    run: [work]\n  - id: build\n    run: [work]\n    on_in_doubt: rerun\n",

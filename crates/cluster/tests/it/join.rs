@@ -1,4 +1,5 @@
-//! Who may join as a worker: its own next life, but never a second one beside it.
+//! Rules for joining as a worker: the next incarnation of the same worker may join, but never a second one at
+//! the same time.
 
 use crate::faults::LEASE_MS;
 use envoi_cluster::{
@@ -17,7 +18,7 @@ fn worker() -> WorkerId {
     WorkerId::new("w").unwrap()
 }
 
-/// The incarnation that an answer gives.
+/// The incarnation in an answer.
 fn joined(reply: &Reply) -> Option<u64> {
     match reply {
         Reply::Joined { place, .. } => Some(place.incarnation),
@@ -30,7 +31,7 @@ fn a_worker_of_another_instance_waits_until_the_life_before_is_lost() {
     let (lives, reply) = join(&State::default(), 0, 1, "here");
     assert_eq!(joined(&reply), Some(1));
     assert_eq!(joined(&join(&lives, 1, 2, "here").1), Some(2), "its own next life");
-    // A container of the same host that has a copy of the disk.
+    // A container on the same host with a copy of the disk.
     assert_eq!(join(&lives, 1, 3, "beside"), (lives.clone(), Reply::Wait));
     let check = ToWorkerSlot::Check { incarnation: 1, beats: 1 };
     let (lost, sent, _) = handle(&worker(), lives, check, LEASE_MS);
@@ -56,7 +57,7 @@ fn a_copy_made_before_the_answer_came_does_not_share_the_life() {
     );
     let check = ToWorkerSlot::Check { incarnation: 1, beats: 1 };
     let (lost, _, _) = handle(&worker(), first, check, LEASE_MS);
-    // Rebooted while it was joining, it has the number and is another instance too.
+    // A machine that rebooted while it was joining has the number, but is another instance too.
     let (second, reply) = join(&lost, 0, 1, "beside");
     assert!(matches!(reply, Reply::Joined { lost: 1, .. }), "nothing of the life before is begun: {reply:?}");
     assert_eq!(joined(&reply), Some(2));

@@ -1,7 +1,7 @@
-//! A worker: its disk, its supervisors, and the process that may die while they go on.
+//! A worker: its disk, its supervisors, and its process, which may die while they continue.
 //!
-//! The disk has every attempt that was ever started or refused on it, so that none is started again. A supervisor ends its command at
-//! the end of the lease, whether there is a process or not.
+//! The disk records every attempt that was ever started or refused on it, so that none is started again. A
+//! supervisor ends its command at the end of the lease, whether the process lives or not.
 
 use envoi_cluster::{Place, WorkerId};
 use envoi_kernel::{
@@ -12,16 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) type Key = (RunId, AttemptId);
 
-/// How a command stands, as its folder says.
+/// The state of a command, according to its folder.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     Running {
         ends_at: u64,
         lease_until: u64,
     },
-    /// It is over, or was never started and never will be. Not reported yet.
+    /// It has ended, or was never started and never will be. Not reported yet.
     Over(Outcome),
-    /// Its lease was over, or its machine was: not known how far it came. Not reported yet.
+    /// Its lease has ended, or its machine has stopped, so it is not known how far it came. Not reported yet.
     Unknown,
     Reported,
 }
@@ -29,28 +29,28 @@ pub(crate) enum Command {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk {
     pub(crate) incarnation: u64,
-    /// The number of the call by which it wants to join, until it has joined.
+    /// The number of the join request, until it is answered.
     pub(crate) joining: Option<u64>,
-    /// With the incarnation that each was started in.
+    /// The attempts, each with the incarnation that started it.
     pub(crate) attempts: BTreeMap<Key, (u64, Command)>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Process {
-    /// The number of its request to join.
+    /// The number of its join request.
     pub(crate) request: u64,
     pub(crate) place: Option<Place>,
     pub(crate) lost: u64,
     pub(crate) lease_until: u64,
     pub(crate) beats: u64,
-    /// Mail that is not done.
+    /// Mail that is not handled yet.
     pub(crate) todo: BTreeMap<u64, RunId>,
     done: BTreeSet<u64>,
     last: u64,
 }
 
 impl Process {
-    /// Up to here the mail is done.
+    /// The mail is handled up to this number.
     pub(crate) fn read(&self) -> u64 {
         self.todo.keys().next().map_or(self.last, |first| first - 1)
     }
@@ -78,7 +78,7 @@ pub(crate) struct Machine {
     pub(crate) instance: String,
     pub(crate) disk: Disk,
     pub(crate) process: Option<Process>,
-    /// Counts its processes: what was meant for an earlier one is void.
+    /// Counts its processes: messages to an earlier one are dropped.
     pub(crate) life: u64,
     pub(crate) is_gone: bool,
     pub(crate) cut_until: u64,
@@ -95,7 +95,7 @@ impl Machine {
             .collect()
     }
 
-    /// What is to be reported.
+    /// Attempts that are still to be reported.
     pub(crate) fn unreported(&self) -> Vec<Key> {
         let is = |command: &Command| matches!(command, Command::Over(_) | Command::Unknown);
         self.disk
@@ -112,7 +112,7 @@ impl Machine {
         }
     }
 
-    /// The supervisors keep the new end.
+    /// Gives the supervisors the new deadline.
     pub(crate) fn renew(&mut self, until: u64) {
         let Some(process) = &mut self.process else { return };
         process.lease_until = process.lease_until.max(until);

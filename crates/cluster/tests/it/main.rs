@@ -1,8 +1,10 @@
-//! Many runs on many machines, in a simulated world where everything comes late, twice, in another order or not at all.
+//! Many runs on many machines, in a simulated world where messages arrive late, twice, out of order or not at
+//! all.
 //!
-//! The objects are the real ones, and so are the kernel and the reader of flows. [`world`] is the platform: it keeps the states and
-//! delivers messages at least once. [`machine`] is a worker with its disk and its supervisors. [`books`] says what may never
-//! happen. One seed gives one course: `ENVOI_CLUSTER_SEED=7 cargo test -p envoi-cluster` tries another one.
+//! The objects are the real ones, and so are the kernel and the reader of flows. [`world`] is the platform:
+//! it stores the states and delivers messages at least once. [`machine`] is a worker with its disk and its
+//! supervisors. [`books`] checks what must never happen. A seed determines everything: `ENVOI_CLUSTER_SEED=7
+//! cargo test -p envoi-cluster` tries another one.
 
 #![expect(
     clippy::unwrap_used,
@@ -25,7 +27,7 @@ mod world;
 use faults::Faults;
 use world::{End, World};
 
-/// Lives through one world. A seed in the environment takes the place of those of the test.
+/// Runs one world for each seed. A seed in the environment replaces those of the test.
 fn live(faults: Faults, seeds: std::ops::Range<u64>) -> Vec<End> {
     let asked = std::env::var("ENVOI_CLUSTER_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let seeds = asked.map_or(seeds, |seed| seed..seed + 1);
@@ -36,12 +38,13 @@ fn total(ends: &[End], of: impl Fn(&End) -> u64) -> u64 {
     ends.iter().map(of).sum()
 }
 
-/// It happened so often, or the worlds show nothing. A single one that a person asks for need not show everything.
+/// Checks that something occurred at least this often: otherwise the worlds would show nothing. A single
+/// world that a person asks for need not show everything.
 fn reaches(ends: &[End], of: impl Fn(&End) -> u64, least: u64) {
     assert!(ends.len() == 1 || total(ends, of) >= least, "{}", sums(ends));
 }
 
-/// What happened in these worlds, for a message.
+/// The sums over these worlds, for an error message.
 fn sums(ends: &[End]) -> String {
     let mut sum = End::default();
     for end in ends {
@@ -75,7 +78,7 @@ fn messages_that_come_late_twice_or_in_another_order_change_no_outcome() {
 fn workers_that_are_killed_and_come_back_repeat_nothing() {
     let ends = live(Faults::KILLS, 0..12);
     reaches(&ends, |end| end.kills, 20);
-    // Their leases hold: they are back before anybody misses them.
+    // Their leases hold: they are back before they are lost.
     assert_eq!(total(&ends, |end| end.lost), 0);
     assert_eq!(total(&ends, |end| end.in_doubt), 0);
 }

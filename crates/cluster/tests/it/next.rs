@@ -1,4 +1,4 @@
-//! The next step begins in the slot of the one before, in one call of its worker.
+//! The next step starts in the slot of the step before, in one call of its worker.
 
 use crate::{flows, objects::time, world::start};
 use envoi_cluster::{
@@ -70,7 +70,7 @@ fn calls_for_a_slot(handled: &Handled) -> bool {
     handled.sent.iter().any(|sent| matches!(sent.message, Message::Dispatcher(ToDispatcher::Ready { .. })))
 }
 
-/// A flow of so many steps, one after another.
+/// A flow with this number of steps, one after another.
 fn steps(count: usize, keys: &str) -> Versions {
     let steps: String = (0..count).map(|number| format!("  - id: s{number}\n{keys}")).collect();
     let loaded =
@@ -89,7 +89,7 @@ fn the_answer_to_the_end_of_a_step_is_the_next_step() {
     let next = attempts(&settled.wanted);
     assert_eq!(texts(&next), ["build.1.1"]);
     assert!(!calls_for_a_slot(&settled), "it has one");
-    // One commit has the end of the one and the start of the other.
+    // One commit has the end of the first step and the start of the next.
     let commits: Vec<_> =
         settled.sent.iter().filter(|sent| matches!(sent.message, Message::Commit(_))).collect();
     let [envoi_cluster::Sent { message: Message::Commit(commit), .. }] = commits[..] else {
@@ -97,7 +97,7 @@ fn the_answer_to_the_end_of_a_step_is_the_next_step() {
     };
     let starts = commit.records.iter().filter(|record| matches!(record.event, Event::AttemptStarted(_)));
     assert_eq!(starts.count(), 1);
-    // The answer was lost, and the call is made again: nothing is begun, and the answer is the same.
+    // The answer was lost, and the call is repeated: nothing is started, and the answer has the same content.
     let again = turns.settle(&first[0], place(1));
     assert!(matches!(again.reply, Reply::Refused(_)), "{:?}", again.reply);
     assert_eq!(attempts(&again.wanted), next);
@@ -105,14 +105,14 @@ fn the_answer_to_the_end_of_a_step_is_the_next_step() {
 
 #[test]
 fn a_worker_that_is_lost_begins_nothing_with_what_it_ends() {
-    // A step that is in doubt is begun again by itself, on whichever worker has a slot.
+    // A step in doubt is rerun automatically, on any worker with a free slot.
     let mut turns = Turns::of(flows::flow(1).1);
     turns.grant(&place(1));
     let first = turns.wanted(place(1));
     turns.take(ToRun::Lost { worker: place(1).worker, incarnation: 1 });
     let late = turns.settle(&first[0], place(1));
     assert_eq!(late.wanted, Wanted::default());
-    // It came back in time under another incarnation: what it begins belongs to that one.
+    // The worker came back in time with another incarnation: attempts that it starts belong to that one.
     let mut turns = Turns::of(flows::flow(0).1);
     turns.grant(&place(1));
     let first = turns.wanted(place(2));

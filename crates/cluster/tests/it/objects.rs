@@ -1,6 +1,7 @@
-//! The objects of a world with their states, and what each message does to them.
+//! The objects of a world with their states, and the effect of each message on them.
 //!
-//! In some worlds each message and each answer goes through its text. Each handler is called twice with the same state: a platform that was interrupted does so, and both must say the same.
+//! In some worlds each message and each answer goes through its text form. Each handler is called twice with
+//! the same state, as by an interrupted platform, and both calls must have the same result.
 
 use envoi_cluster::{
     Message, Sent, Wanted, WorkerId, dispatcher,
@@ -27,7 +28,7 @@ pub(crate) fn time(now: u64) -> Timestamp {
 
 #[derive(Default)]
 pub(crate) struct Objects {
-    /// Messages and answers go through their texts, which takes a while.
+    /// Whether messages and answers go through their text form, which is slow.
     are_written: bool,
     pub(crate) runs: BTreeMap<RunId, (run::State, Option<Versions>)>,
     dispatcher: dispatcher::State,
@@ -51,7 +52,7 @@ impl Objects {
         }
     }
 
-    /// What is sent, and a commit if there is one.
+    /// The sent messages, and a commit if there is one.
     pub(crate) fn take(&mut self, message: Message, now: u64) -> (Vec<Sent>, Option<Commit>) {
         match message {
             Message::Run(id, message) => (self.run(&id, message, now).0, None),

@@ -1,8 +1,8 @@
-//! A message between machines comes out of its text as it went in, or is refused with the reason.
+//! A message between machines is the same after writing and parsing, or is refused with the reason.
 //!
-//! Every message and every answer of one world in four goes through its text ([`check_travels`], [`check_answers`]). `wire/messages.txt` holds
-//! one of each kind, with an empty line between; none of them may change. `ENVOI_STORED=write cargo test -p envoi-cluster wire` writes
-//! those that are missing.
+//! In one world of four, every message and every answer goes through its text form ([`check_travels`],
+//! [`check_answers`]). `wire/messages.txt` contains one of each kind, separated by empty lines; none of them
+//! may change. `ENVOI_STORED=write cargo test -p envoi-cluster wire` writes the missing ones.
 
 use crate::{flows, objects::time, world::start};
 use envoi_cluster::{
@@ -22,7 +22,7 @@ use envoi_kernel::{
 };
 use std::{fs, path::PathBuf, sync::Arc};
 
-/// What one machine sends is what another one receives.
+/// Checks that a parsed message equals the written one.
 pub(crate) fn check_travels(message: &Message, now: u64) {
     let posted = Posted { message: message.clone(), at: time(now) };
     let text = posted.clone().written().unwrap().text;
@@ -56,7 +56,7 @@ fn slot() -> FreeSlot {
     FreeSlot { place: place(), offer: 7, floor: 5, accounts }
 }
 
-/// The commit of a slot that a run has used, and the attempt.
+/// The commit of a run that has used a slot, and the attempt.
 fn granted() -> (Commit, Arc<AttemptStarted>) {
     let (_, flow) = flows::flow(0);
     let take = |state, message| run::handle(&run_id(), state, &flow, message, time(1)).unwrap();
@@ -156,7 +156,7 @@ fn a_message_of_each_kind_is_written_as_it_always_was() {
     answers().iter().for_each(check_answers);
 }
 
-/// Every place of every message where a member could stand that its reader does not know.
+/// Every position in every message where an unknown member could be.
 #[test]
 fn a_member_that_is_not_known_is_refused_at_every_depth() {
     let mut tried = 0;
@@ -164,7 +164,7 @@ fn a_member_that_is_not_known_is_refused_at_every_depth() {
         for (place, _) in text.match_indices('{') {
             let (before, after) = text.split_at(place + 1);
             let comma = if after.starts_with('}') { "" } else { "," };
-            // What stands in these may have any name, and what is escaped is a text.
+            // These contain arbitrary names, and escaped text is not structure.
             let is_data = ["\"inputs\":{", "\"env\":{", "\"accounts\":{", "\"evidence\":{", "\"with\":{"];
             if is_data.iter().any(|data| before.ends_with(data)) || before.ends_with(['\\', '"']) {
                 continue;

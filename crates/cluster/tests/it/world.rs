@@ -1,4 +1,4 @@
-//! The platform and the machines of a world, and all that happens in it, in the order of its time.
+//! The platform and the machines of a world, and all its events in the order of time.
 
 use crate::{
     books::Books,
@@ -28,10 +28,10 @@ const JOBS: usize = 2;
 const MACHINES: usize = 3;
 const RUNS: usize = 10;
 
-/// A person looks for questions so often.
+/// How often a person looks for questions.
 const PERSON_MS: u64 = 2_000;
 
-/// A world in which runs have not ended after this time is stuck.
+/// If runs have not ended after this time, the world is stuck.
 const TOO_LONG_MS: u64 = 20 * 60_000;
 
 enum Event {
@@ -40,7 +40,7 @@ enum Event {
     Answered(usize, u64, Call, Box<Said>),
     Up(usize),
     Beat(usize, u64),
-    /// The supervisor of a command looks at it.
+    /// The supervisor of a command checks it.
     Supervise(usize, Key),
     Person,
 }
@@ -59,7 +59,7 @@ enum Said {
     Run(Wanted),
 }
 
-/// How a world ended.
+/// The result of a world.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) outcomes: BTreeMap<String, String>,
@@ -138,7 +138,7 @@ impl World {
         self.send(Sent { message, after_ms });
     }
 
-    /// A machine comes up, on an empty disk or on a copy of another one's.
+    /// A machine starts, with an empty disk or a copy of another one.
     fn join(&mut self, disk: Disk, of: Option<WorkerId>) {
         let number = self.machines.len();
         let id = of.unwrap_or_else(|| WorkerId::new(format!("w{number}")).unwrap());
@@ -155,7 +155,7 @@ impl World {
         self.at(1, Event::Up(number));
     }
 
-    /// Until all runs are over.
+    /// Runs until all runs have ended.
     pub(crate) fn live(mut self) -> End {
         let runs: Vec<RunId> = self.objects.runs.keys().cloned().collect();
         while !runs.iter().all(|run| self.books.is_over(run)) {
@@ -189,7 +189,7 @@ impl World {
         self.now > QUIET_AFTER_MS
     }
 
-    /// A fault happens now.
+    /// Whether a fault occurs now.
     fn happens_by_chance(&mut self, permille: u64) -> bool {
         !self.is_quiet() && self.dice.permille(permille)
     }
@@ -243,7 +243,7 @@ impl World {
         }
     }
 
-    // What a worker does.
+    // The actions of a worker.
 
     fn is_cut(&self, machine: usize) -> bool {
         self.machines[machine].is_gone || self.now < self.machines[machine].cut_until
@@ -262,7 +262,7 @@ impl World {
         self.at(late, Event::Call(machine, life, call));
     }
 
-    /// A call has come to its object, which answers whether anybody is left to hear it or not.
+    /// A call has arrived at its object. The object answers even if the caller no longer exists.
     fn arrives(&mut self, machine: usize, life: u64, call: Call) {
         let Machine { id, instance, .. } = self.machines[machine].clone();
         let (sent, said) = match &call {
@@ -302,7 +302,7 @@ impl World {
                 let result = AttemptResult::empty(attempt, outcome.clone(), time(self.now));
                 ToRun::Settled { caller, result: Box::new(result) }
             }
-            // A call that comes twice may come after it was answered.
+            // A call that arrives twice may arrive after it was answered.
             Command::Unknown | Command::Reported | Command::Running { .. } => {
                 ToRun::InDoubt { caller, attempt, evidence: Value::Object(Object::default()) }
             }
@@ -325,14 +325,14 @@ impl World {
         let request = self.count;
         let Machine { process, disk, .. } = &mut self.machines[machine];
         let Some(process) = process else { return };
-        // A process that was killed left it, and a copy has it too.
+        // A killed process leaves the number on the disk, and a copy has it too.
         let request = *disk.joining.get_or_insert(request);
         process.request = request;
         let last = self.machines[machine].disk.incarnation;
         self.call(machine, Call::Join { request, last, sent_at: self.now });
     }
 
-    /// What a worker does from time to time, and what may happen to it.
+    /// The regular work of a worker, and the faults that may occur.
     fn beat(&mut self, machine: usize, life: u64) {
         if self.machines[machine].life != life || self.machines[machine].is_gone {
             return;
@@ -349,7 +349,7 @@ impl World {
         }
         if self.happens_by_chance(self.faults.copy) {
             let Machine { mut disk, id, .. } = self.machines[machine].clone();
-            // Its processes are not copied.
+            // The processes are not copied.
             for (_, command) in disk.attempts.values_mut() {
                 if matches!(command, Command::Running { .. }) {
                     *command = Command::Unknown;
@@ -393,7 +393,7 @@ impl World {
         Some(Caller { place: process.place.clone()?, lost: process.lost })
     }
 
-    /// Says that it lives, asks what it is to do, reports what was not reported.
+    /// Sends a heartbeat, asks what to do, and reports unreported results.
     fn speak(&mut self, machine: usize) {
         let Some(caller) = self.caller(machine) else { return self.ask_to_join(machine) };
         let running = self.machines[machine].running().len();
@@ -403,7 +403,7 @@ impl World {
         let beat = Call::Beat {
             incarnation: caller.place.incarnation,
             number: process.beats,
-            // The slot of an attempt whose end is not taken may have been given to the next one.
+            // Until the end of an attempt is accepted, its slot may have been given to the next attempt.
             free: u32::try_from(JOBS.saturating_sub(running + unreported.len())).unwrap(),
             read: process.read(),
             sent_at: self.now,
@@ -461,7 +461,8 @@ impl World {
                 }
             }
             (Call::Report { key, caller }, Said::Run(wanted)) => {
-                // What is not begun now is not in any mail: the same report asks for it again.
+                // An attempt that is not started now is in no mail, so it stays unreported: the repeated
+                // report asks for it again.
                 let is_mine = self.caller(machine).as_ref() == Some(&caller);
                 if !is_mine || self.does(machine, &key.0, &caller, wanted) {
                     self.machines[machine].becomes(&key, Command::Reported);
@@ -509,7 +510,7 @@ impl World {
         }
     }
 
-    /// Makes true what a run wants here; false if the lease is over, so that it has to be asked again.
+    /// Carries out what a run wants here. False if the lease has ended, so that the run must be asked again.
     fn does(&mut self, machine: usize, run: &RunId, caller: &Caller, wanted: Wanted) -> bool {
         let mut all = true;
         for started in wanted.run {
@@ -562,7 +563,8 @@ impl World {
         }
         let command = if self.now >= ends_at {
             let mut dice = Dice::of(self.seed, &["ends", key.0.as_str(), &key.1.to_string()]);
-            // Of several steps side by side that fail, the first one counts, which differs between worlds.
+            // If several parallel steps fail, the first one counts, which differs between worlds. So these
+            // runs do not fail.
             let fails = !["run_2", "run_8"].contains(&key.0.as_str()) && dice.permille(150);
             Command::Over(Outcome::Exited { code: i32::from(fails) })
         } else {
