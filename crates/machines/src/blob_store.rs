@@ -1,7 +1,7 @@
-//! Where the machines of a cluster keep what all of them read: bytes under names, written once.
+//! The store that all machines of a cluster share: bytes under names, written once.
 //!
-//! Owns the interface, and the one store that there is: a folder that all machines see. A name stands for the same bytes for ever, so
-//! two machines that write one name at the same time write the same.
+//! Owns the interface and its only implementation: a folder that all machines can reach. The bytes under a
+//! name never change, so two machines that write one name at the same time write the same bytes.
 
 use envoi_durable::Temporary;
 use envoi_restate::Unavailable;
@@ -10,30 +10,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The most bytes under one name. They are in memory when they are read.
+/// The most bytes under one name. They are read into memory.
 pub(crate) const MOST_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// See the module. A name is a path with `/`, of letters, digits, `-`, `_` and `.`.
+/// A store of blobs by name. A name is a path with `/`, of letters, digits, `-`, `_` and `.`.
 pub trait BlobStore: Send + Sync + 'static {
-    /// The bytes under a name; `None` if there are none.
+    /// The bytes under a name. `None` if there are none.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not known whether they are there.
+    /// [`Unavailable`]: it is not known whether they exist.
     fn get(&self, name: &str) -> Result<Option<Vec<u8>>, Unavailable>;
 
-    /// Puts bytes under a name, unless something is there. Durable when it returns.
+    /// Stores bytes under a name, unless the name exists. Durable when it returns.
     ///
     /// # Errors
-    /// [`Unavailable`]: they may not be there.
+    /// [`Unavailable`]: they may not be stored.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Unavailable>;
 }
 
-/// A folder that all machines see: on one machine, or on a file system that they share.
+/// A folder that all machines can reach: on one machine, or on a shared file system.
 #[derive(Debug, Clone)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The folder, made where it is missing.
+    /// Opens the folder, and makes it if it is missing.
     ///
     /// # Errors
     /// It cannot be made.
@@ -61,7 +61,7 @@ impl BlobStore for Folder {
         let put = || {
             let folder = envoi_durable::parent(&place);
             if place.is_file() {
-                // Who put it there may have been killed before its name was durable.
+                // The process that put it there may have been killed before the name was durable, so sync it.
                 return envoi_durable::sync_folder(folder);
             }
             envoi_durable::create_folders(folder)?;
@@ -75,7 +75,7 @@ impl BlobStore for Folder {
     }
 }
 
-/// What could not be read again is not written.
+/// Refuses content that is too large to be read again.
 fn check_size(place: &Path, bytes: usize, most: u64) -> Result<(), Unavailable> {
     if u64::try_from(bytes).is_ok_and(|bytes| bytes <= most) {
         return Ok(());

@@ -1,7 +1,9 @@
-//! What a server of a cluster does with a request: it is checked, sent to the run at Restate, and answered when this server shows it.
+//! How a server of a cluster handles a request: it checks the request, sends it to the run at Restate, and
+//! answers once this server shows the result.
 //!
-//! Owns which requests there are. What a run decides is decided there; what is known of it here may be a moment old, and is only used to
-//! say early and in better words what the run would refuse. What a cluster cannot do yet is refused.
+//! Owns which requests exist. The run decides. The local knowledge of a run may be slightly old; it is only
+//! used to refuse early, with a better message, what the run would refuse too. Features that a cluster does
+//! not have yet are refused.
 
 use crate::{replica::Replica, shared::SharedContents};
 use envoi_cluster::{
@@ -30,7 +32,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// See the module.
+/// The commands of a server in a cluster.
 pub struct ClusterCommands {
     replica: Arc<Replica>,
     shared: SharedContents,
@@ -38,9 +40,9 @@ pub struct ClusterCommands {
     notices: Notices,
 }
 
-/// How long a client waits until what it has changed is shown here.
+/// How long a client waits until this server shows its change.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
-/// Between two looks.
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl RemoteCommands for ClusterCommands {
@@ -69,8 +71,8 @@ impl RemoteCommands for ClusterCommands {
 }
 
 impl ClusterCommands {
-    /// For the runs that `replica` shows, at the node with this ingress. Of `notices`, only the variables count that no expression may
-    /// read: no notice is sent.
+    /// For the runs that `replica` shows, through this ingress. From `notices` only the list of variables
+    /// that no expression may read is used: no notice is sent.
     #[must_use]
     pub fn new(replica: Arc<Replica>, shared: SharedContents, ingress: Ingress, notices: Notices) -> Self {
         Self { replica, shared, ingress, notices }
@@ -85,7 +87,7 @@ impl ClusterCommands {
         check_request(request)?;
         let named = &request.caller.flow_dir;
         let run_base = self.replica.store().layout().run(id);
-        // The folder that the flow names is checked below: whether there is one says the flow.
+        // Only the flow says whether there is such a folder, so it is checked below.
         let Beginning { flow, pinned, mut start } =
             elsewhere::beginning(request, named, &run_base, &self.notices)?;
         check_flow(&flow)?;
@@ -102,10 +104,10 @@ impl ClusterCommands {
             Reply::Answer(_) => return Err(unfit("an answer that does not fit")),
         }
         let start = Input::Start(Box::new(start));
-        // With the code that the same refusal has on one machine.
+        // The local check has the error code that a single machine would give.
         Run::new(Arc::clone(&flow)).decide(start.clone(), None, now()).map_err(EngineError::Refused)?;
         match self.ask(id, start)? {
-            // Refused: it was begun before, and is not shown here yet.
+            // Refused: the run was begun before, and is not shown here yet.
             Taken::Taken | Taken::Refused { .. } | Taken::Elsewhere => {}
         }
         self.wait(id, 0)
@@ -159,9 +161,9 @@ impl ClusterCommands {
         }
     }
 
-    /// Sends an input to a run that stands as `run` here, and waits until what follows is shown here.
+    /// Sends an input to a run whose local state is `run`, and waits until this server shows the result.
     fn send(&self, id: &RunId, run: &Run, input: Input) -> Result<(), Refused> {
-        // With the code that the same refusal has on one machine.
+        // The local check has the error code that a single machine would give.
         run.decide(input.clone(), None, now()).map_err(EngineError::Refused)?;
         match self.ask(id, input)? {
             Taken::Taken => self.wait(id, run.next_seq()),
@@ -182,13 +184,13 @@ impl ClusterCommands {
         }
     }
 
-    /// The place of the next event of a run, as it is shown here; 0 if nothing of it is.
+    /// The number of the run's next event as shown here; 0 if the run is not shown yet.
     fn next(&self, id: &RunId) -> Result<Seq, Refused> {
         let next = self.replica.with_run(id, Run::next_seq);
         Ok(next.map_err(|error| Refused::failure(error.to_string()))?.unwrap_or(0))
     }
 
-    /// Waits until more than this is shown.
+    /// Waits until more events than `before` are shown.
     fn wait(&self, id: &RunId, before: Seq) -> Result<(), Refused> {
         let began = Instant::now();
         while self.next(id)? <= before {
@@ -204,7 +206,7 @@ impl ClusterCommands {
 }
 
 fn respond(client: &Sender<Response>, response: Response) {
-    // A client that has gone away does not need it.
+    // A client that has disconnected does not need the response.
     drop(client.send(response));
 }
 
@@ -216,7 +218,7 @@ fn text_of(path: &Path) -> Result<String, Refused> {
     path.to_str().map(str::to_owned).ok_or_else(not_unicode)
 }
 
-/// What a request says that a cluster cannot do yet.
+/// Refuses requests with features that a cluster does not have yet.
 fn check_request(request: &StartRequest) -> Result<(), Refused> {
     let StartRequest { workspace, part, isolate, keep_files, .. } = request;
     if *workspace != WorkspaceUse::Shared {
@@ -233,7 +235,7 @@ fn check_request(request: &StartRequest) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What a flow says that a cluster cannot do yet.
+/// Refuses flows with features that a cluster does not have yet.
 fn check_flow(flow: &Flow) -> Result<(), Refused> {
     let refuse = |what: &str| {
         let message = format!("flow `{}` has {what}, which a cluster cannot do yet", flow.id);

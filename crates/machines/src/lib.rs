@@ -1,9 +1,12 @@
-//! Runs of a cluster as a process of it sees them: a worker that runs attempts, and a server that shows runs and takes requests.
+//! The parts of a cluster that run on its machines: a worker that runs attempts, and a server that shows runs
+//! and handles requests.
 //!
-//! What is decided stands in `cluster`, and how it travels in `restate`. A [`worker`] pulls attempts and runs them with the engine's own
-//! runner, so what a folder of an attempt means after a crash is the same as on one machine. A [`Replica`] puts the commits of runs into a
-//! store, in the present schema: a server shows runs from it, and a worker gives its commands what earlier steps have left. A server's
-//! [`ClusterCommands`] send requests to the runs. All of them share [`SharedContents`]: flows, contents by digest, and the commits.
+//! The decisions are in `cluster`, and the transport is in `restate`. A [`worker`] pulls attempts and runs
+//! them with the engine's own runner, so an attempt's folder has the same meaning after a crash as on one
+//! machine. A [`Replica`] puts the commits of runs into a store, in the local engine's schema: a server shows
+//! runs from it, and a worker gives its commands the results of earlier steps. A server's [`ClusterCommands`]
+//! send requests to the runs. All of them share [`SharedContents`]: flows, contents by digest, and the
+//! commits.
 
 mod blob_store;
 mod commands;

@@ -1,8 +1,8 @@
 //! The runs of a cluster in a store of this machine: their commits, in the schema of the local engine.
 //!
-//! Owns the order: commits come in any order and more than once, and are applied without a gap. A commit is kept in the shared contents
-//! before it counts as taken, so one that comes too early is not lost, and every machine finds all of them there. The contents that its
-//! events name are brought into the store with it.
+//! Owns the order: commits arrive in any order and more than once, and are applied without a gap. A commit is
+//! put into the shared contents before it counts as accepted. So an early one is not lost, and every machine
+//! finds all of them there. The contents that its events name are copied into the store with it.
 
 use crate::shared::{KeptCommit, SharedContents};
 use envoi_cluster::{
@@ -31,7 +31,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// See the module. The process that has one is the only one that writes to its store.
+/// A copy of the cluster's runs. Only the process that has it writes to its store.
 pub struct Replica {
     shared: SharedContents,
     store: Arc<Store>,
@@ -44,34 +44,34 @@ struct State {
     writer: Writer,
     reader: Reader,
     projector: FileProjector,
-    /// Runs that are not over, as the store has them.
+    /// Runs that have not ended, in the state of the store.
     runs: BTreeMap<RunId, Run>,
 }
 
 /// The store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplicaError {
-    /// It did not take a new epoch, or has no writer.
+    /// A write failed: the store did not take a new epoch, or has no writer.
     #[error("the store failed: {0}")]
     Commit(#[from] CommitError),
     /// It cannot be read.
     #[error("{}", with_causes(.0))]
     Read(#[from] ReadError),
-    /// It cannot be marked as one whose runs are decided elsewhere.
+    /// The store cannot be marked as a replica.
     #[error("`{}` cannot be written: {source}", path.display())]
     Mark {
-        /// The mark.
+        /// Path of the mark.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// It has runs of an engine of its own.
+    /// The store has runs of its own engine.
     #[error("the store has runs of this machine: a cluster needs a folder of its own")]
     Own,
 }
 
 impl Replica {
-    /// In this store, whose lock the process has taken.
+    /// Opens a replica in this store. The process must hold the store's lock.
     ///
     /// # Errors
     /// [`ReplicaError`].
@@ -90,29 +90,30 @@ impl Replica {
         Ok(Self { shared, store: Arc::clone(store), followers, print_line, state: Mutex::new(state) })
     }
 
-    /// The store.
+    /// The store of the replica.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// From now on `watcher` is called with every commit.
+    /// From now on calls `watcher` with every commit.
     pub fn watch(&self, watcher: Watcher) {
         self.followers.watch(watcher);
     }
 
-    /// Takes all commits of a run that the shared contents have.
+    /// Applies all commits of a run that are in the shared contents.
     ///
     /// # Errors
-    /// [`Unavailable`]: some of them may be missing still.
+    /// [`Unavailable`]: some may not be applied yet.
     pub fn advance(&self, id: &RunId) -> Result<(), Unavailable> {
         self.advance_in(&mut self.lock(), id)
     }
 
-    /// What `look` sees in the run as the shared contents have it; `None`: they do not have it yet.
+    /// Applies the run's commits, and calls `look` with the run. `None`: the shared contents do not have the
+    /// run yet.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not known how it stands.
+    /// [`Unavailable`]: the state of the run is not known.
     pub fn with_run<T>(&self, id: &RunId, look: impl FnOnce(&Run) -> T) -> Result<Option<T>, Unavailable> {
         let mut state = self.lock();
         self.advance_in(&mut state, id)?;
@@ -125,7 +126,8 @@ impl Replica {
         loaded(&state.reader, id).map(|run| Some(look(&run)))
     }
 
-    /// Puts what a message names, and the store of this machine has, into the shared contents. It is there when this returns, so it may be sent.
+    /// Copies the contents that a message names from this machine's store to the shared contents. When this
+    /// returns, the message may be sent.
     ///
     /// # Errors
     /// [`Unavailable`]: it must not be sent yet.
@@ -133,7 +135,7 @@ impl Replica {
         self.share_with(posted, || {})
     }
 
-    /// As [`Self::share`], which may take long: `between` is called before each content.
+    /// Like [`Self::share`]. It may take long, so `between` is called before each content.
     pub(crate) fn share_with(&self, posted: &Posted, mut between: impl FnMut()) -> Result<(), Unavailable> {
         let text = posted.clone().written().map_err(|error| unavailable(&error))?.text;
         let mut named = BTreeSet::new();
@@ -149,7 +151,8 @@ impl Replica {
                     between();
                     self.shared.keep(&bytes)?;
                 }
-                // It is no content, or came with the message before it was in any store.
+                // The digest is not of a content, or the content came with the message and was not in any
+                // store before.
                 Err(BlobError::Missing { .. }) => {}
                 Err(error) => return Err(unavailable(&error)),
             }
@@ -194,7 +197,7 @@ impl Replica {
             run.apply(record).map_err(|error| unavailable(&format!("run `{id}`: {error}")))?;
         }
         if let Err(error) = envoi_engine::Observer::committed(&mut state.projector, &run, records) {
-            // The events are there. Files that a step needs are written again before it starts.
+            // The events are stored. Files that a step needs are written again before it starts.
             (self.print_line)(&format!("files of run {id} cannot be written: {error}"));
         }
         if !matches!(run.status(), Status::Ended(_)) {
@@ -209,13 +212,14 @@ impl Replica {
         let missing = || unavailable(&format!("the flow {name} of run `{}` is not there", started.run));
         let pinned = self.shared.pinned(&name)?.ok_or_else(missing)?;
         let flow = self.shared.flow(&name)?.ok_or_else(missing)?;
-        // From its first event on, a list of attempts that is missing was removed.
+        // From the first event on, a missing list of attempts was removed.
         Starts::of(&self.store.layout().run(&started.run)).begin().map_err(|error| unavailable(&error))?;
         Ok((Run::new(flow), pinned))
     }
 
-    /// Brings the contents that these events name and the store does not have. Small ones are returned, for the commit. What the shared
-    /// contents do not have is no content, such as the digest of a flow.
+    /// Copies the contents that these events name and the store does not have. Small ones are returned, for
+    /// the commit. A digest that the shared contents do not have is not that of a content: for example, that
+    /// of a flow.
     fn bring(
         &self,
         reader: &Reader,
@@ -259,7 +263,7 @@ impl envoi_restate::Replica for Replica {
     }
 }
 
-/// From now on no engine goes on with what is in the store.
+/// Marks the store, so that no engine continues its runs.
 fn mark(store: &Store) -> Result<(), ReplicaError> {
     let path = store.layout().replica_mark();
     if path.symlink_metadata().is_ok() {
@@ -279,7 +283,7 @@ fn mark(store: &Store) -> Result<(), ReplicaError> {
     }
 }
 
-/// The contents that list the files of a result, where they are too many for a message.
+/// The contents that list a result's files, if those are too many for a message.
 fn lists_of(message: &Message) -> Vec<Digest> {
     let Message::Run(_, ToRun::Settled { result, .. }) = message else { return Vec::new() };
     let changed = |many: &Many| match &many.changed {
@@ -290,7 +294,7 @@ fn lists_of(message: &Message) -> Vec<Digest> {
     result.manifest.iter().flat_map(lists).collect()
 }
 
-/// The content that lists the files of a result, where there are too many for its event.
+/// The content that lists a result's files, if those are too many for its event.
 fn list_of_files(record: &Record) -> Option<Digest> {
     match &record.event {
         Event::AttemptSettled(settled) => settled.manifest.as_ref().map(|manifest| manifest.list.digest),

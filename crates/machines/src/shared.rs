@@ -1,7 +1,8 @@
-//! What the machines of a cluster share: contents by digest, the texts of flows, and the commits of runs.
+//! The contents that all machines of a cluster share: contents by digest, the texts of flows, and the commits
+//! of runs.
 //!
-//! Owns the names in the store and how the bytes are written. A commit stands under its run and the place of its first event, so a
-//! reader that knows the next place finds the next commit without a list.
+//! Owns the names in the store and the format of the bytes. The name of a commit has its run and the number
+//! of its first event, so a reader that knows the next number finds the next commit without a list.
 
 use crate::blob_store::BlobStore;
 use envoi_cluster::{Message, message::Commit, wire::Posted};
@@ -16,22 +17,22 @@ use envoi_restate::{Contents, FlowName, Unavailable};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// See the module. Cheap to clone.
+/// The shared contents. Cheap to clone.
 #[derive(Clone)]
 pub struct SharedContents(Arc<dyn BlobStore>);
 
-/// The name of the lease, in milliseconds.
+/// The name of the cluster's lease, in milliseconds.
 const LEASE: &str = "lease_ms";
 
-/// A commit that was kept.
+/// A stored commit.
 pub(crate) struct KeptCommit {
-    /// One event at least.
+    /// The events, at least one.
     pub(crate) records: Vec<Record>,
-    /// As it is kept: the digests of all contents stand in it.
+    /// The stored text, which has the digests of all contents.
     pub(crate) text: Vec<u8>,
 }
 
-/// A flow as it stands in the store. Its digest and the version of its language are its name.
+/// A flow in the store. Its name there has its digest and the version of its language.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FlowText {
@@ -41,54 +42,54 @@ struct FlowText {
 }
 
 impl SharedContents {
-    /// In this store.
+    /// The contents in this store.
     #[must_use]
     pub fn new(store: Arc<dyn BlobStore>) -> Self {
         Self(store)
     }
 
-    /// Says how long the lease of the cluster is, unless it was said before; returns the one that holds. A worker with a longer one would
-    /// let a step run when another worker begins it.
+    /// Stores the lease of the cluster, unless one is stored already. Returns the stored one. A worker with a
+    /// longer lease would let a step run while another worker starts it again.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not known which one holds.
+    /// [`Unavailable`]: it is not known which lease is stored.
     pub fn agree_on_lease_ms(&self, lease_ms: u64) -> Result<u64, Unavailable> {
         self.0.put(LEASE, lease_ms.to_string().as_bytes())?;
         self.lease_ms()?.ok_or_else(|| damaged(LEASE, &"it is gone"))
     }
 
-    /// The lease of the cluster; `None`: no server has said it here.
+    /// The lease of the cluster, in milliseconds. `None`: no server has stored one.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not known, or damaged.
+    /// [`Unavailable`]: it cannot be read, or is damaged.
     pub fn lease_ms(&self) -> Result<Option<u64>, Unavailable> {
         let Some(bytes) = self.0.get(LEASE)? else { return Ok(None) };
         let text = String::from_utf8_lossy(&bytes);
         text.parse().map(Some).map_err(|error| damaged(LEASE, &error))
     }
 
-    /// Keeps a content under its digest.
+    /// Stores a content under its digest.
     ///
     /// # Errors
-    /// [`Unavailable`]: it may not be there.
+    /// [`Unavailable`]: it may not be stored.
     pub fn keep(&self, bytes: &[u8]) -> Result<(), Unavailable> {
         self.0.put(&content_name(&Digest::of(bytes)), bytes)
     }
 
-    /// Keeps the text of a flow.
+    /// Stores the text of a flow.
     ///
     /// # Errors
-    /// [`Unavailable`]: it may not be there.
+    /// [`Unavailable`]: it may not be stored.
     pub fn keep_flow(&self, pinned: &PinnedFlow) -> Result<(), Unavailable> {
         let PinnedFlow { digest, language, name, text, parts, .. } = pinned;
         let flow = FlowText { name: name.clone(), text: text.clone(), parts: parts.clone() };
         self.0.put(&flow_name(digest, *language), &written(&flow)?)
     }
 
-    /// The text of a flow; `None`: nobody has kept it.
+    /// The text of a flow. `None`: it was never stored.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not known whether it is there, or it is damaged.
+    /// [`Unavailable`]: it is not known whether it is stored, or it is damaged.
     pub fn pinned(&self, name: &FlowName) -> Result<Option<PinnedFlow>, Unavailable> {
         let Some(digest) = Digest::parse(&name.digest) else { return Ok(None) };
         let place = flow_name(&digest, name.language);
@@ -99,23 +100,23 @@ impl SharedContents {
         Ok(Some(PinnedFlow { digest, language: name.language, name: file, text, parts, earlier }))
     }
 
-    /// Keeps a commit.
+    /// Stores a commit.
     ///
     /// # Errors
-    /// [`Unavailable`]: it may not be there.
+    /// [`Unavailable`]: it may not be stored.
     pub fn keep_commit(&self, commit: Commit) -> Result<(), Unavailable> {
         let Some(first) = commit.records.first().map(|record| record.seq) else { return Ok(()) };
         let place = commit_name(&commit.run, first);
-        // The events have their own times.
+        // The events have their own times, so the message needs none.
         let posted = Posted { message: Message::Commit(commit), at: Timestamp::from_millis(0) };
         let text = posted.written().map_err(|error| damaged(&place, &error))?.text;
         self.0.put(&place, text.as_bytes())
     }
 
-    /// The commit whose first event has this place; `None`: it has not come.
+    /// The commit whose first event has this number. `None`: it has not arrived.
     ///
     /// # Errors
-    /// [`Unavailable`]: it is not known whether they are there, or they are damaged.
+    /// [`Unavailable`]: it is not known whether it is stored, or it is damaged.
     pub(crate) fn commit(&self, run: &RunId, first: Seq) -> Result<Option<KeptCommit>, Unavailable> {
         let place = commit_name(run, first);
         let Some(bytes) = self.0.get(&place)? else { return Ok(None) };

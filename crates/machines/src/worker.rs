@@ -1,12 +1,15 @@
-//! A worker: it joins, beats, pulls attempts, runs them with the engine's runner, and reports how they end.
+//! A worker: it joins, sends heartbeats, pulls attempts, runs them with the engine's runner, and reports
+//! their results.
 //!
-//! Owns what is on this machine of each run, and until when it may run. Which attempts are to run is asked by level: each answer of a run
-//! says all that is wanted here, so a lost answer costs a question more. Only what such an answer wants is given to the runner, and only
-//! when the store of this machine has the event that announces it. What became of an attempt is found out by its folder, as after a crash
-//! of an engine; so a worker that is killed joins again and looks at each run that it holds.
+//! Owns which attempts of each run are on this machine, and until when they may run. Each answer of a run
+//! contains everything that is wanted here, so a lost answer costs one more call. The runner gets only
+//! attempts from such an answer, and only when the store of this machine has the event that announces them.
+//! The folder of an attempt shows how it ended, as after a crash of an engine. So a worker that is killed
+//! joins again and looks at each run that it holds.
 //!
-//! **Cut off, an attempt ends.** An attempt runs until three fifths of the lease after the last beat that was answered was sent. Its supervisor
-//! keeps that time, also when the worker is stopped or gone. What ends so is in doubt: nobody knows how much of it was done.
+//! **Without a connection, an attempt ends.** An attempt may run for three fifths of the lease, counted from
+//! the sending of the last answered heartbeat. Its supervisor keeps this deadline, even if the worker is
+//! stopped or gone. Such an attempt is in doubt: it is not known how much of it was done.
 
 mod identity;
 
@@ -45,59 +48,61 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the composition root decides.
+/// Settings that the main program chooses.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The worker's name; `None`: that of its folder, or a new one.
+    /// The worker's name. `None`: the name in its folder, or a new one.
     pub name: Option<WorkerId>,
-    /// Most attempts at once.
+    /// The most attempts at the same time.
     pub jobs: u32,
-    /// The lease of the cluster: a worker that is not heard of for so long is lost. As the server has it.
+    /// The lease of the cluster, the same as at the server: a worker without a heartbeat for this time is
+    /// lost.
     pub lease: Duration,
     /// How a supervisor is started.
     pub launcher: Launcher,
-    /// What commands of a run may see of this environment, with the values of the flow's secrets.
+    /// The environment that commands of a run may see, with the values of the flow's secrets.
     pub caller: fn(&Flow, &Path) -> CallerWire,
-    /// A new number that nobody guesses.
+    /// Makes a new number that cannot be guessed.
     pub random: fn() -> io::Result<u64>,
-    /// Takes a line for the person who runs the worker.
+    /// Prints a line for the person who runs the worker.
     pub print_line: fn(&str),
 }
 
-/// Why a worker cannot go on.
+/// Why a worker cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// Its folder does not say who it is.
+    /// Its folder does not tell its identity.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The boot, the space of processes, random bytes.
+    /// The system failed: the boot id, the process namespace, or random bytes.
     #[error("the machine failed: {0}")]
     Machine(#[from] io::Error),
-    /// Its folder is a copy, or older than it was, or is of another cluster.
+    /// Its folder is a copy, was restored from an older state, or belongs to another cluster.
     #[error("the cluster knows worker `{worker}` in a later life than this folder does")]
     Copied {
-        /// Which.
+        /// The worker.
         worker: WorkerId,
     },
-    /// An object answers as none does.
+    /// The answer of an object is not one of that object.
     #[error("the answer of the cluster is not understood: {reason}")]
     NotUnderstood {
-        /// What was answered.
+        /// The answer, or the reason.
         reason: String,
     },
 }
 
-/// The shortest and the longest time between two beats while nothing happens. A slot is found by a beat.
+/// The shortest and the longest pause between two heartbeats while nothing happens. Slots are offered by
+/// heartbeats.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// After a call without an answer, and after something that the machine refused.
+/// Pause after a call without an answer, or after a failed system call.
 const AFTER_FAILURE: Duration = Duration::from_millis(500);
-/// After the machine could not say what became of an attempt.
+/// Pause after the result of an attempt could not be read.
 const AFTER_TROUBLE: Duration = Duration::from_secs(10);
 
-/// The objects of the cluster, as a worker asks them.
+/// The objects of the cluster, as a worker calls them.
 trait Objects {
-    /// As [`Ingress::ask_keeping`].
+    /// Like [`Ingress::ask_keeping`].
     fn ask(&self, posted: Posted, keep: &dyn Fn(&[u8]) -> Result<(), Unavailable>)
     -> Result<Reply, NotAsked>;
 }
@@ -112,7 +117,7 @@ impl Objects for Ingress {
     }
 }
 
-/// Works until the process ends. `joined` is called once, when it has joined for the first time.
+/// Works until the process ends. `joined` is called once, when the worker has joined for the first time.
 ///
 /// # Errors
 /// [`WorkerError`].
@@ -145,52 +150,54 @@ pub fn work(
     }
 }
 
-/// How long an attempt may run after the last beat that was answered was sent. What is left of the lease is for its end.
+/// How long an attempt may run after the last answered heartbeat was sent. The rest of the lease is for
+/// ending it.
 fn runs_for_ms(lease_ms: u64) -> u64 {
     lease_ms.saturating_mul(3) / 5
 }
 
-/// What is around a worker, and is another thing in its tests.
+/// The worker's environment, which tests replace.
 struct Around {
     objects: Box<dyn Objects>,
     runner: Box<dyn Runner>,
     inbox: Receiver<Message>,
-    /// Until when attempts may run that the runner begins, by [`boot_ms`].
+    /// The deadline of attempts that the runner starts, by [`boot_ms`].
     until_ms: Arc<AtomicU64>,
 }
 
-/// An attempt of a run.
+/// Identifies an attempt.
 type Key = (RunId, AttemptId);
 
-/// An attempt that is to be here, or is. It uses a slot.
+/// An attempt that is here or should be here. It uses a slot.
 struct Here {
     state: State,
-    /// It is to be ended.
+    /// It has to be ended.
     ends: bool,
-    /// What failed before is tried again from then on.
+    /// After a failure, the time of the next try.
     not_before: Option<Instant>,
 }
 
 enum State {
-    /// It is given to the runner when the store of this machine has its announcement.
+    /// The runner gets it when the store of this machine has its announcement.
     Wanted,
     /// The runner has it.
     Runs,
-    /// It is to be reported.
+    /// It has to be reported.
     Over(Settlement),
 }
 
-/// A life of the worker, as its object knows it.
+/// An incarnation of the worker, as its object knows it.
 struct Life {
     place: Place,
-    /// The last life that was lost before this one.
+    /// The last incarnation that was lost before this one.
     lost: u64,
     beats: u64,
-    /// Up to here its mail is read.
+    /// The mail is read up to this number.
     read: u64,
-    /// All that its last answered beat named is read: what runs here of an earlier life is in `here`.
+    /// Whether the mail of the last answered heartbeat is read: then `here` has all attempts of earlier
+    /// incarnations that run here.
     knows: bool,
-    /// When the leases of the attempts were renewed last, by [`boot_ms`].
+    /// When the attempts' leases were last renewed, by [`boot_ms`].
     renewed_ms: u64,
 }
 
@@ -204,9 +211,9 @@ struct Worker {
     instance: String,
     life: Option<Life>,
     here: BTreeMap<Key, Here>,
-    /// Something has had no answer, or was refused by the machine, since the turn began.
+    /// Whether a call had no answer, or a system call failed, since the turn began.
     is_failing: bool,
-    /// Its reason was printed; the next one is when all is well again.
+    /// Whether the reason was printed. The next one is printed only after a turn without failures.
     has_complained: bool,
 }
 
@@ -235,7 +242,8 @@ impl Worker {
         })
     }
 
-    /// Begins a life. Waits as long as the cluster does not answer, and while an earlier life may still have its lease.
+    /// Begins an incarnation. Waits while the cluster does not answer, and while an earlier incarnation may
+    /// still have its lease.
     fn join(&mut self) -> Result<(), WorkerError> {
         loop {
             let (last, request) = self.identity.joining((self.settings.random)()?)?;
@@ -261,7 +269,7 @@ impl Worker {
         }
     }
 
-    /// What is to be done now. Says whether anything has happened.
+    /// Does everything that is due now. Returns whether anything has happened.
     fn turn(&mut self) -> Result<bool, WorkerError> {
         self.is_failing = false;
         self.begin_wanted();
@@ -274,7 +282,7 @@ impl Worker {
         Ok(has_reported || has_mail)
     }
 
-    /// Until the runner says something, at most so long.
+    /// Waits for messages of the runner, at most this long.
     fn wait(&mut self, longest: Duration) {
         let mut message = match self.around.inbox.recv_timeout(longest) {
             Ok(message) => message,
@@ -304,12 +312,13 @@ impl Worker {
             Message::Troubled { run, trouble } => {
                 (self.settings.print_line)(&format!("run {run}: {}", trouble.reason));
             }
-            // The others are for an engine.
+            // The other messages are for an engine.
             _ => {}
         }
     }
 
-    /// Gives the runner what is wanted here and announced. A worker that is cut off begins nothing.
+    /// Passes attempts that are wanted and announced to the runner. A worker whose deadline has passed starts
+    /// nothing.
     fn begin_wanted(&mut self) {
         if boot_ms() >= self.around.until_ms.load(Ordering::Relaxed) {
             return;
@@ -322,7 +331,7 @@ impl Worker {
         for (run, attempt) in due {
             match self.replica.with_run(&run, |run| self.job(run, &attempt)) {
                 Ok(Some(Some(job))) => self.begin((run, attempt), job),
-                // Its announcement is still under way.
+                // Its announcement has not arrived yet.
                 Ok(None | Some(None)) => {}
                 Err(error) => self.fails(&error),
             }
@@ -333,7 +342,7 @@ impl Worker {
         let Some(here) = self.here.get_mut(&key) else { return };
         here.state = State::Runs;
         let ends = here.ends;
-        // The next beat gives it the deadline that holds now.
+        // Makes the next heartbeat give it the current deadline.
         self.life.iter_mut().for_each(|life| life.renewed_ms = 0);
         self.around.runner.ensure(job);
         if ends {
@@ -341,11 +350,11 @@ impl Worker {
         }
     }
 
-    /// The job of an attempt; `None` before the run has announced it.
+    /// The job of an attempt. `None` if the run has not announced it yet.
     fn job(&self, run: &Run, attempt: &AttemptId) -> Option<Job> {
         let announced = run.attempt(attempt)?;
         let place = Place::parse(&announced.boot_id).ok()?;
-        // Probes compare boots alone: another space of processes shows in the lock.
+        // A probe compares only the boot id. Another process namespace shows in the lock.
         let boot_id = place.instance.split('.').next().unwrap_or_default().to_owned();
         let started = AttemptStarted { boot_id, ..AttemptStarted::clone(announced) };
         let wire = (self.settings.caller)(run.flow(), flow_folder(run));
@@ -365,7 +374,7 @@ impl Worker {
         Ok(has_reported)
     }
 
-    /// Reports how an attempt has ended. Without an answer it is reported again, as often as it takes.
+    /// Reports the end of an attempt. Without an answer it is reported again, until there is one.
     fn report(&mut self, key: Key) -> Result<bool, WorkerError> {
         let Some(caller) = self.caller() else { return Ok(false) };
         let Some(Here { state: State::Over(settlement), ends, .. }) = self.here.get(&key) else {
@@ -396,7 +405,7 @@ impl Worker {
         let in_doubt = |caller, evidence| ToRun::InDoubt { caller, attempt: attempt.clone(), evidence };
         match settlement {
             Settlement::Finished { result, .. } if matches!(result.outcome, Outcome::Cancelled) && !ends => {
-                // Nobody wanted its end: its supervisor has kept the deadline.
+                // No run wanted its end: its supervisor has ended it at the deadline.
                 let why = format!("its worker `{}` was cut off, and ended it", self.identity.worker());
                 Ok(in_doubt(caller, Value::Object(Object::from([("why", Value::from(why))]))))
             }
@@ -415,11 +424,12 @@ impl Worker {
         }
     }
 
-    /// Says that it lives, and what is free. Looks at the runs that its mail names; says whether there were any.
+    /// Sends a heartbeat with the number of free slots, and looks at the runs that its mail names. Returns
+    /// whether there were any.
     fn beat(&mut self) -> Result<bool, WorkerError> {
         let used = u32::try_from(self.here.len()).unwrap_or(u32::MAX);
         let Some(life) = &mut self.life else { return Ok(false) };
-        // What an earlier life has begun uses slots, and is not known before the mail is read.
+        // Attempts of an earlier incarnation use slots, and are not known before the mail is read.
         let free = if life.knows { self.settings.jobs.saturating_sub(used) } else { 0 };
         life.beats = life.beats.saturating_add(1);
         let (number, read, incarnation) = (life.beats, life.read, life.place.incarnation);
@@ -444,7 +454,8 @@ impl Worker {
         Ok(has_mail)
     }
 
-    /// A beat in the midst of long work, if the last one that was answered is a while ago. It offers nothing and reads no mail.
+    /// Sends a heartbeat in the middle of long work, if the last answered one was some time ago. It offers no
+    /// slots and reads no mail.
     fn stays_alive(&mut self) {
         let lease_ms = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
         let until_ms = self.around.until_ms.load(Ordering::Relaxed);
@@ -458,13 +469,13 @@ impl Worker {
         let beat = ToWorkerSlot::Beat { incarnation, number, free: 0, read };
         let message = ToObject::WorkerSlot(self.identity.worker().clone(), beat);
         let asked = self.around.objects.ask(Posted { message, at: now() }, &|bytes| self.shared.keep(bytes));
-        // The next turn hears again whatever else there is to hear, such as that it is lost.
+        // Other answers, such as that the worker is lost, are handled in the next turn.
         if let Ok(Reply::Answer(Answer::WorkerSlot(worker_slot::Reply::Lives { .. }))) = asked {
             self.lasts_since(sent_ms);
         }
     }
 
-    /// Another life has taken its place: what runs is ended, and it joins again. What is over is reported all the same.
+    /// The worker is lost: running attempts are ended, and it joins again. Ended attempts are still reported.
     fn is_lost(&mut self) -> Result<(), WorkerError> {
         (self.settings.print_line)(
             "the cluster has given this worker up: its attempts are ended, and it joins again",
@@ -482,7 +493,7 @@ impl Worker {
         self.join()
     }
 
-    /// Makes true what a run wants here.
+    /// Carries out what a run wants here.
     fn does(&mut self, run: &RunId, wanted: Wanted) {
         let ends: BTreeSet<AttemptId> = wanted.end.into_iter().collect();
         let runs: BTreeSet<AttemptId> = wanted.run.iter().map(|started| started.attempt.clone()).collect();
@@ -491,7 +502,7 @@ impl Worker {
             self.here.entry((run.clone(), attempt.clone())).or_insert_with(new);
         }
         let is_of_run = |(of, _): &Key| of == run;
-        // One that was never begun here and is not wanted any more is not begun.
+        // An attempt that was never started here and is no longer wanted is dropped.
         self.here.retain(|key, here| {
             !is_of_run(key)
                 || runs.contains(&key.1)
@@ -514,7 +525,7 @@ impl Worker {
         }
     }
 
-    /// A beat that was sent then was answered: attempts may run so much longer.
+    /// A heartbeat sent at this time was answered: extends the deadlines of the attempts.
     fn lasts_since(&mut self, sent_ms: u64) {
         let lease_ms = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
         let until_ms = sent_ms.saturating_add(runs_for_ms(lease_ms));
@@ -528,7 +539,7 @@ impl Worker {
         let running = self.here.iter().filter(|(_, here)| matches!(here.state, State::Runs));
         for ((run, attempt), _) in running {
             let place = self.replica.store().layout().attempt(run, attempt);
-            // Before its folder is there, its order has the deadline.
+            // Before its folder exists, its order contains the deadline.
             if let Err(error) = lease.renew(&AttemptDir::new(&place))
                 && place.is_dir()
             {
@@ -552,7 +563,7 @@ impl Worker {
         }
     }
 
-    /// What is wanted here of a run, once it has taken the message or refused it.
+    /// Sends a message to a run. Returns what the run wants here, whether it accepted or refused the message.
     fn ask_run(&mut self, run: &RunId, message: ToRun) -> Result<Option<Wanted>, WorkerError> {
         match self.ask(ToObject::Run(run.clone(), message)) {
             Some(Answer::Run { wanted, .. }) => Ok(Some(wanted)),
@@ -581,7 +592,7 @@ impl Worker {
         }
     }
 
-    /// What failed is tried again; the first reason is printed.
+    /// Records a failure, so that the work is repeated. Prints the first reason.
     fn fails(&mut self, error: &dyn std::fmt::Display) {
         self.is_failing = true;
         self.complain(&error.to_string());
@@ -595,7 +606,8 @@ impl Worker {
     }
 }
 
-/// A result that the cluster takes. Files that it cannot hand over are left out, and the step fails with the reason.
+/// A result that the cluster accepts. Files that it cannot hand over are left out, and the step fails with
+/// the reason.
 fn without_excess(result: AttemptResult) -> AttemptResult {
     let path_bytes = result.files.iter().fold(0_usize, |sum, file| sum.saturating_add(file.path.len()));
     let is_too_large = |blob: &Option<Blob>| blob.as_ref().is_some_and(|blob| blob.size > MOST_BYTES);

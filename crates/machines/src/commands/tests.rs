@@ -1,4 +1,4 @@
-//! What a cluster cannot do yet is found before a run begins.
+//! Features that a cluster does not have yet are refused before a run begins.
 
 use super::*;
 use crate::{blob_store::Folder, replica::Replica};

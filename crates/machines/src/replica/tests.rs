@@ -28,7 +28,7 @@ fn replica(folder: &Path, name: &str) -> Replica {
     Replica::open(&store(folder, name), shared(folder), |line| panic!("{line}")).unwrap()
 }
 
-/// A run of two steps that has ended; its commits, one an input. The text of the first step is large.
+/// The commits of a finished run of two steps, one for each input. The text of the first step is large.
 fn lived(shared: &SharedContents, id: &RunId, text: &str) -> Vec<Commit> {
     let loaded = envoi_flow::load("flow.yaml", FLOW).unwrap();
     let flow = Arc::new(loaded.flow);

@@ -1,4 +1,4 @@
-//! Flows and contents, as they stand in the folder and when they are damaged.
+//! Flows and contents in the folder, also damaged ones.
 
 use super::*;
 use crate::blob_store::Folder;
@@ -32,7 +32,7 @@ fn a_flow_comes_out_of_its_text_as_it_went_in() {
     assert_eq!(shared.pinned(&name).unwrap(), Some(pinned.clone()));
     let flow = shared.flow(&name).unwrap().unwrap();
     assert_eq!(FlowName::of(&flow), name);
-    // Another text in its place is not taken for it.
+    // Another text under the same name is not accepted.
     let place = folder.path().join(flow_name(&pinned.digest, pinned.language));
     let other = FLOW.replace("two", "three");
     let text = FlowText { name: "flow.yaml".to_owned(), text: other, parts: BTreeMap::new() };

@@ -1,7 +1,8 @@
-//! Who a worker is, in its own folder: its name, and how often it has joined.
+//! The identity of a worker, in its own folder: its name, and how often it has joined.
 //!
-//! Owns that no call to join is made before its number is durable, and that no life is used before the folder has it. So a worker that is
-//! killed at any moment joins again as itself, and a copy of its folder is found out.
+//! Ensures that a join call is made only after its number is durable, and that an incarnation is used only
+//! after the folder has it. So a worker that is killed at any moment joins again as itself, and a copy of its
+//! folder is detected.
 
 use envoi_cluster::WorkerId;
 use serde::{Deserialize, Serialize};
@@ -12,10 +13,10 @@ use std::{
 
 /// The name of the file.
 const FILE: &str = "worker.json";
-/// Far more than it ever has.
+/// Much more than the file ever has.
 const LARGEST_BYTES: u64 = 4096;
 
-/// See the module.
+/// The identity, and the file that stores it.
 #[derive(Debug)]
 pub(super) struct Identity {
     path: PathBuf,
@@ -26,35 +27,35 @@ pub(super) struct Identity {
 #[serde(deny_unknown_fields)]
 struct Known {
     worker: WorkerId,
-    /// Its last life; 0 before the first one.
+    /// Its last incarnation; 0 before the first one.
     incarnation: u64,
-    /// The number of the call by which it wants to join, until it has joined.
+    /// The number of the join call, until it is answered.
     joining: Option<u64>,
 }
 
-/// Why the folder does not say who the worker is.
+/// Why the folder does not tell the worker's identity.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// The file cannot be read, written or understood.
+    /// The file cannot be read, written or parsed.
     #[error("`{}` cannot be used: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The folder is that of another worker.
+    /// The folder belongs to another worker.
     #[error("the folder is that of worker `{known}`, not of `{given}`")]
     Other {
-        /// Whose it is.
+        /// The worker of the folder.
         known: WorkerId,
-        /// Who was named.
+        /// The given name.
         given: WorkerId,
     },
 }
 
 impl Identity {
-    /// Of the worker whose folder this is. A folder without one gets this `name`, or `fresh` if none was named.
+    /// The identity in this folder. A folder without one gets `name`, or `fresh` if no name is given.
     ///
     /// # Errors
     /// [`IdentityError`].
@@ -89,7 +90,7 @@ impl Identity {
         &self.known.worker
     }
 
-    /// The life before the one that it is about to begin, and the number of the call; durable when it returns.
+    /// The last incarnation, and the number for the join call; durable when it returns.
     ///
     /// # Errors
     /// [`IdentityError`]: the call must not be made.
@@ -105,10 +106,10 @@ impl Identity {
         Ok((self.known.incarnation, number))
     }
 
-    /// It has joined; durable when it returns.
+    /// Records that the worker has joined; durable when it returns.
     ///
     /// # Errors
-    /// [`IdentityError`]: the life must not be used.
+    /// [`IdentityError`]: the incarnation must not be used.
     pub(super) fn joined(&mut self, incarnation: u64) -> Result<(), IdentityError> {
         (self.known.incarnation, self.known.joining) = (incarnation, None);
         self.write()
@@ -136,7 +137,7 @@ mod tests {
         let again = || Identity::of(home.path(), None, || panic!("it has a name")).unwrap();
         let mut identity = Identity::of(home.path(), None, || named("w-1")).unwrap();
         assert_eq!(identity.joining(7).unwrap(), (0, 7));
-        // Killed before it was answered, or before it had written down what it was answered.
+        // Killed before the answer arrived, or before the answer was written to the folder.
         assert_eq!(again().joining(8).unwrap(), (0, 7));
         again().joined(1).unwrap();
         assert_eq!(again().joining(9).unwrap(), (1, 9), "the next life has another number");

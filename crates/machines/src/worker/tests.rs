@@ -1,4 +1,4 @@
-//! A worker with the objects of the cluster in the same process, and a runner that only writes down what it is given.
+//! A worker with the objects of the cluster in the same process, and a runner that only records its calls.
 
 use super::*;
 use crate::blob_store::Folder;
@@ -23,7 +23,7 @@ const FLOW: &str = "flow: two\nsteps:\n  - id: one\n    run: [work]\n  - id: two
 const LEASE: Duration = Duration::from_secs(600);
 const RUN: &str = "run_1";
 
-/// The objects. What they send is delivered at once; what is for later waits until a test says so.
+/// The objects. Their messages are delivered at once; delayed ones wait until a test delivers them.
 struct Platform {
     flow: Versions,
     runs: BTreeMap<RunId, run::State>,
@@ -31,9 +31,9 @@ struct Platform {
     dispatcher: dispatcher::State,
     later: Vec<ObjectMessage>,
     commits: Vec<Commit>,
-    /// So many of the next calls are done and not answered.
+    /// How many of the next calls are carried out without an answer.
     unanswered: u32,
-    /// What the beats have said.
+    /// The free slots in each heartbeat.
     free: Vec<u32>,
 }
 
@@ -115,7 +115,7 @@ struct Stage {
     shared: SharedContents,
 }
 
-/// A process of the worker.
+/// One process of the worker.
 struct Life {
     worker: Worker,
     given: Arc<Mutex<Given>>,
@@ -179,7 +179,7 @@ impl Stage {
         self.platform.lock().unwrap().deliver(message).unwrap();
     }
 
-    /// All commits so far are where each machine finds them.
+    /// Puts all commits so far into the shared contents.
     fn share_commits(&self) {
         for commit in self.platform.lock().unwrap().commits.drain(..) {
             self.shared.keep_commit(commit).unwrap();
@@ -190,7 +190,7 @@ impl Stage {
         self.folder.path().join("worker")
     }
 
-    /// The worker is started, and joins.
+    /// Starts the worker, which joins.
     fn begin(&self) -> Life {
         let given = Arc::new(Mutex::new(Given::default()));
         let (mailbox, inbox) = mpsc::channel();
@@ -238,7 +238,7 @@ impl Stage {
 }
 
 impl Life {
-    /// As often as it takes until all that is decided has arrived.
+    /// Takes several turns, until all decisions have arrived.
     fn turns(&mut self, stage: &Stage) {
         for _ in 0..5 {
             stage.share_commits();
@@ -308,7 +308,7 @@ fn a_worker_that_was_killed_looks_at_what_it_had_and_nothing_is_decided_anew() {
     drop(before);
     let mut after = stage.begin();
     after.turns(&stage);
-    // The runner finds out by its folder what became of it.
+    // The runner finds out from its folder how it ended.
     assert_eq!(after.ensured(), ["one.1.1"]);
     after.succeeds("one.1.1");
     after.turns(&stage);
@@ -388,7 +388,7 @@ fn what_is_cancelled_before_it_was_begun_is_begun_only_to_be_ended() {
     assert!(!life.worker.here.is_empty() && life.ensured().is_empty());
     stage.tell(Input::Cancel { by });
     life.turns(&stage);
-    // A supervisor that finds the wish runs nothing.
+    // A supervisor that finds the request to cancel runs nothing.
     assert_eq!((life.ensured(), life.cancelled()), (vec!["one.1.1".to_owned()], vec!["one.1.1".to_owned()]));
 }
 
@@ -399,7 +399,7 @@ fn a_command_that_nobody_wanted_ended_is_in_doubt() {
     life.turns(&stage);
     life.settles("one.1.1", Outcome::Cancelled);
     life.turns(&stage);
-    // The flow says nothing of such an attempt: a person is asked.
+    // The flow has no rule for such an attempt, so a person is asked.
     assert!(matches!(stage.status(), Status::Waiting { .. }), "{:?}", stage.status());
     assert_eq!(life.ensured(), ["one.1.1"], "nothing is begun again unasked");
 }
@@ -440,7 +440,7 @@ fn a_worker_that_is_cut_off_begins_nothing() {
     life.worker.around.until_ms.store(boot_ms(), Ordering::Relaxed);
     life.worker.begin_wanted();
     assert!(life.ensured().is_empty());
-    // An answered beat lets it go on.
+    // After an answered heartbeat it continues.
     life.turns(&stage);
     assert_eq!(life.ensured(), ["one.1.1"]);
 }
@@ -456,7 +456,8 @@ fn a_worker_that_was_given_up_ends_what_it_runs_and_joins_again() {
     let stage = Stage::new();
     let mut life = stage.begin();
     life.turns(&stage);
-    // For the time of its lease nobody has heard of it: of all checks, that of the last beat says so.
+    // The worker sent no heartbeat for the time of its lease: only the check of the last heartbeat finds
+    // that.
     let checks = core::mem::take(&mut stage.platform.lock().unwrap().later);
     checks.into_iter().for_each(|check| drop(stage.platform.lock().unwrap().deliver(check)));
     assert!(
@@ -464,7 +465,7 @@ fn a_worker_that_was_given_up_ends_what_it_runs_and_joins_again() {
         "its attempt is in doubt: {:?}",
         stage.status()
     );
-    // Its supervisor ends the command when it is told.
+    // Its supervisor ends the command when it is cancelled.
     life.settles("one.1.1", Outcome::Cancelled);
     life.worker.turn().unwrap();
     assert_eq!(life.cancelled(), ["one.1.1"]);
@@ -505,7 +506,7 @@ fn a_worker_beats_between_the_contents_that_it_shares() {
     life.worker.report_all().unwrap();
     assert!(stage.platform.lock().unwrap().free.is_empty(), "the last one was a moment ago");
     assert_eq!(life.ensured(), ["one.1.1"]);
-    // Now the last one is long ago, and two are not answered.
+    // Now the last heartbeat is long ago, and two get no answer.
     life.turns(&stage);
     life.settles_with("two.1.1", Outcome::Exited { code: 0 }, ["d", "e", "f"].map(file).to_vec());
     life.worker.wait(Duration::ZERO);
