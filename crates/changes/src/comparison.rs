@@ -1,6 +1,6 @@
-//! What differs between two states of a run's workspace: as rows, and as lines for people.
+//! The differences between two states of a run's workspace: as rows, and as lines for people.
 //!
-//! The lists of both states are held; contents are read one file at a time.
+//! The lists of both states are in memory; contents are read one file at a time.
 
 use crate::{
     error::ChangesError,
@@ -13,12 +13,12 @@ use envoi_engine::snapshots::Taken;
 use envoi_tree::{Difference, Entry, Later, LeftOut, Order, Shelf, Tree, What, differences};
 use std::{collections::BTreeMap, path::Path};
 
-/// The folder of a run as it is now, and how a snapshot of it is taken.
+/// The current folder of a run, and how to take a snapshot of it.
 #[derive(Clone, Copy)]
 pub struct Folder<'f> {
-    /// Where it is.
+    /// Path of the folder.
     pub workspace: &'f Path,
-    /// What of it the store does not have yet is stored: it has to be read only once then.
+    /// How to take the snapshot. New contents are stored, so that they are read only once.
     pub order: &'f Order,
 }
 
@@ -33,8 +33,8 @@ pub struct Comparison<'r> {
 }
 
 impl<'r> Comparison<'r> {
-    /// The states that `range` names; without one, the start and the end. `now` is the folder for the state `now`; without a folder there
-    /// is no such state.
+    /// Compares the states that `range` names; without a range, the start and the end. `now` is the folder
+    /// for the state `now`; without a folder there is no such state.
     ///
     /// # Errors
     /// There is no such state, or it cannot be read.
@@ -62,7 +62,7 @@ impl<'r> Comparison<'r> {
         Ok(Self { shelf, taken, from, to, before, after })
     }
 
-    /// What names these two states: the same as long as no other states are compared.
+    /// Identifies these two states: the same for every comparison of them.
     #[must_use]
     pub fn id(&self) -> Digest {
         let name = |point: Point| match point {
@@ -72,7 +72,7 @@ impl<'r> Comparison<'r> {
         Digest::of(format!("{}..{}", name(self.from), name(self.to)).as_bytes())
     }
 
-    /// The paths that differ, sorted by their bytes; with `below`, only that path and those below it.
+    /// The paths that differ, sorted by their bytes; with `below`, only that path and paths below it.
     #[must_use]
     pub fn differences(&self, below: Option<&str>) -> Vec<Difference<'_>> {
         let mut found = differences(&self.before, &self.after);
@@ -103,7 +103,7 @@ impl<'r> Comparison<'r> {
         })
     }
 
-    /// A difference for a person: what kind of thing it is, where that is not plain from the lines, and the lines.
+    /// A difference as text for a person: the kind of the entry, if the lines do not show it, and the lines.
     ///
     /// # Errors
     /// A content cannot be read.
@@ -114,7 +114,7 @@ impl<'r> Comparison<'r> {
         let [is_hidden_before, is_hidden_after] =
             [difference.before, difference.after].map(|entry| entry.is_some_and(Entry::is_unlisted));
         match &words {
-            // It may have been there, with files in it.
+            // The path may have existed before, with files in it.
             _ if is_hidden_before => text.push_str("before: this folder could not be listed\n"),
             _ if is_hidden_after => {
                 text.push_str("after: this folder could not be listed; its files are not known\n")
@@ -135,7 +135,7 @@ impl<'r> Comparison<'r> {
         Ok(text)
     }
 
-    /// Who changed each path in this range.
+    /// The attempts that changed each path in this range.
     ///
     /// # Errors
     /// The list of a snapshot cannot be read.
@@ -147,11 +147,11 @@ impl<'r> Comparison<'r> {
         let first = place(self.from);
         let last = place(self.to);
         let mut states: Vec<(String, When, Digest)> = Vec::new();
-        // What the items of a step have left in trees of their own is in no order with what the run's tree was.
+        // The trees of a step's items have no order relative to the run's own tree.
         let apart = self.taken.get(first / 2).is_some_and(|it| it.apart);
         for (nth, it) in self.taken.iter().enumerate().filter(|(_, it)| it.apart == apart) {
             let place = nth.saturating_mul(2);
-            // A range that begins with the attempt begins when its files are set back.
+            // A range that begins with the attempt begins after the restore of its files.
             let set_back_from = it.set_back_from.filter(|_| place != first);
             let all = [
                 (place, set_back_from, When::BeforeSetBack),
@@ -208,25 +208,25 @@ impl<'r> Comparison<'r> {
     }
 }
 
-/// When the files of an attempt stood so.
+/// The moment of an attempt to which a state belongs.
 #[derive(Clone, Copy)]
 enum When {
-    /// Before Envoi set them back for it.
+    /// Before Envoi restored the files for the attempt.
     BeforeSetBack,
     /// Before its command.
     Before,
-    /// After it.
+    /// After its command.
     After,
-    /// Before a restore that came between it and the next one.
+    /// Before a restore between this attempt and the next one.
     BeforeRestore,
-    /// After that.
+    /// After that restore.
     Restored,
 }
 
 /// The list of a snapshot.
 ///
 /// # Errors
-/// It is not in the store, or damaged.
+/// It is not in the store, or is damaged.
 pub fn tree_of(shelf: &Shelf, digest: &Digest) -> Result<Tree, ChangesError> {
     Ok(Tree::parse(&shelf.read(digest)?)?)
 }

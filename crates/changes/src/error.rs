@@ -1,10 +1,10 @@
-//! Why nothing can be said about the files of a run: one code for each reason.
+//! Errors about the files of a run. Each variant has one code.
 
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_journal::{BlobError, ReadError};
 use envoi_tree::{ContentError, ListError, NotKept};
 
-/// See the module.
+/// Why the files of a run cannot be compared or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangesError {
     /// The run was started without `--keep-files`, or no attempt of it has ended.
@@ -13,62 +13,62 @@ pub enum ChangesError {
     /// No snapshot has this name.
     #[error("no snapshot of `{state}` is there; there are some of {}", known.join(", "))]
     NoState {
-        /// The name.
+        /// The given name.
         state: String,
-        /// The last visits that have one.
+        /// The last visits that have a snapshot.
         known: Vec<String>,
     },
-    /// A difference has two ends.
+    /// Only one state was given; a difference needs two.
     #[error("`{state}` is one state; a difference has two")]
     OneState {
-        /// The name.
+        /// The given name.
         state: String,
     },
-    /// The folder of the run is looked at only where it is.
+    /// The current state of a folder can be read only on its own machine.
     #[error("`now` is the folder as it is, which is looked at only on the machine where it is")]
     NowIsElsewhere,
-    /// The folder as it is cannot be kept.
+    /// No snapshot of the current folder can be taken.
     #[error(transparent)]
     NotKept(#[from] NotKept),
-    /// The store does not have it: the run was imported without its files, or the store is damaged.
+    /// The store does not have the content: the run was imported without its files, or the store is damaged.
     #[error("content `{digest}` of this run is not in the store")]
     Gone {
-        /// Which.
+        /// The digest of the content.
         digest: Digest,
     },
-    /// What is compared has more bytes than the caller takes.
+    /// The compared files have more bytes than the caller allows.
     #[error("the files that differ have {bytes} bytes, and at most {most} are compared")]
     TooLarge {
-        /// How many.
+        /// Their size in bytes.
         bytes: u64,
-        /// How many there may be.
+        /// The largest allowed size in bytes.
         most: u64,
     },
-    /// The files cannot be laid down for git to compare them.
+    /// The files cannot be written to a temporary folder for git.
     #[error("the files to compare: {0}")]
     NotLaid(String),
-    /// Git is not there.
+    /// Git cannot be started.
     #[error("{0}")]
     NoGit(String),
-    /// Git has failed.
+    /// Git failed.
     #[error("{0}")]
     Git(String),
     /// The run has no such artifact, or no such version of it.
     #[error("{}", no_artifact(path, at.as_deref(), visits))]
     NoArtifact {
-        /// Its path.
+        /// The path of the artifact.
         path: String,
-        /// The visit that was wanted.
+        /// The requested visit.
         at: Option<String>,
         /// The visits that have left a version.
         visits: Vec<String>,
     },
-    /// This version is that there is no such file any more.
+    /// The file was deleted in this version.
     #[error("artifact `{path}` was deleted by {visit}")]
     Deleted {
-        /// Its path.
+        /// The path of the artifact.
         path: String,
-        /// Which visit deleted it.
+        /// The visit that deleted it.
         visit: String,
     },
     /// The store or the machine failed.
@@ -111,7 +111,7 @@ impl ChangesError {
         }
     }
 
-    /// What to do about it.
+    /// A hint for the person, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {

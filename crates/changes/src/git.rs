@@ -1,5 +1,5 @@
-//! Git by its command line: without the variables that would lead it elsewhere, without programs of the repository's own, and without
-//! the user's index.
+//! Runs git by its command line: without environment variables that point to another repository, without
+//! programs of the repository's configuration, and without the user's index.
 
 use crate::{error::ChangesError, lines::printable};
 use envoi_tree::{
@@ -8,23 +8,23 @@ use envoi_tree::{
 };
 use std::{path::Path, process::Command};
 
-/// The longest part of what git says that a message has.
+/// The most characters of git's error output in a message.
 const MOST_STDERR: usize = 2000;
 
-/// Who made a commit, where git does not know it. No mail comes to an address that ends in `.invalid`.
+/// The author of a commit if git does not know one. Addresses that end in `.invalid` receive no mail.
 const ENVOI: [&str; 2] = ["Envoi", "envoi@envoi.invalid"];
 
-/// A folder of a repository, and the file that takes the place of the index of the user.
+/// A folder of a repository, and a file that replaces the user's index.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
-    /// A folder of it.
+    /// A folder in the repository.
     pub folder: &'a Path,
-    /// The file.
+    /// The file used as index.
     pub index: &'a Path,
 }
 
 impl At<'_> {
-    /// What git prints, without the end of the line.
+    /// Runs git. Returns its output, without the last line end.
     ///
     /// # Errors
     /// Git fails.
@@ -32,7 +32,7 @@ impl At<'_> {
         self.run_until(&Stop::default(), arguments)
     }
 
-    /// As [`Self::run`], with these variables, for this one call.
+    /// Like [`Self::run`], with these environment variables for this call.
     ///
     /// # Errors
     /// Git fails.
@@ -40,23 +40,24 @@ impl At<'_> {
         self.finish(variables, &Stop::default(), arguments)
     }
 
-    /// The variables for a commit by Envoi, for the author and the committer of whom git does not know the name and the address.
+    /// Environment variables that name Envoi as the author, the committer or both, if git does not know a
+    /// name and address for them.
     #[must_use]
     pub fn identity_where_git_has_none(self) -> Vec<(&'static str, &'static str)> {
         let roles = [
             ("GIT_AUTHOR_IDENT", ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"]),
             ("GIT_COMMITTER_IDENT", ["GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]),
         ];
-        // It is as strict here as for a commit.
+        // Git is as strict here as for a commit.
         let is_unknown = |what: &str| self.run(&["var", what]).is_err();
         let unknown = roles.into_iter().filter(|(what, _)| is_unknown(what));
         unknown.flat_map(|(_, names)| names.into_iter().zip(ENVOI)).collect()
     }
 
-    /// As [`Self::run`], no longer than until `stop` is wanted.
+    /// Like [`Self::run`], but ends when `stop` is requested.
     ///
     /// # Errors
-    /// Git fails, or is given up.
+    /// Git fails, or is ended.
     pub(crate) fn run_until(self, stop: &Stop, arguments: &[&str]) -> Result<String, ChangesError> {
         self.finish(&[], stop, arguments)
     }
@@ -77,10 +78,10 @@ impl At<'_> {
     }
 }
 
-/// The patch from one folder below `folder` to another one. The configuration of the user does not change its form.
+/// The patch between two folders below `folder`. The user's configuration does not change its form.
 ///
 /// # Errors
-/// Git fails, or `stop` is wanted.
+/// Git fails, or `stop` is requested.
 pub fn difference(folder: &Path, [before, after]: [&str; 2], stop: &Stop) -> Result<Vec<u8>, ChangesError> {
     let mut command = git::command(folder);
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
@@ -94,7 +95,7 @@ pub fn difference(folder: &Path, [before, after]: [&str; 2], stop: &Stop) -> Res
     }
 }
 
-/// It may go through the contents of many files.
+/// Git may read the contents of many files, so it has a long time limit.
 fn finish(command: &mut Command, stop: &Stop) -> Result<Finished, ChangesError> {
     let limits = Limits { longest: LONGEST_WORK, stop, memory: None };
     git::finish(command, &limits, || Ok(())).map_err(|error| match error {

@@ -1,9 +1,9 @@
-//! What a run has changed, as every way in shows it.
+//! The changes that a run has made, for every interface that shows them.
 //!
-//! Owns which state of a run's files a name means ([`states`]), what differs between two of them ([`Comparison`]: rows, and lines for
-//! people), the patch of git that a run comes to ([`Patch`]), and the versions of its artifacts ([`versions`]). It reads the store and the
-//! folder of a run, and takes a snapshot only if the folder as it is now is asked for. How the result is printed or sent is not decided
-//! here, nor who may see it.
+//! Owns which state of a run's files a name means ([`states`]), the differences between two of them
+//! ([`Comparison`]: rows, and lines for people), the git patch of a run ([`Patch`]), and the versions of its
+//! artifacts ([`versions`]). It reads the store and the folder of a run, and takes a snapshot only if the
+//! current folder is compared. It does not decide how the result is printed or sent, nor who may see it.
 
 mod comparison;
 mod error;

@@ -1,23 +1,24 @@
-//! What became of a file, line by line, for a person at a terminal.
+//! The changes of a file, line by line, for a person at a terminal.
 //!
-//! Pure: bytes in, text out. Whatever the bytes are, no control character comes out but tabs and the ends of lines, and
-//! the work is bounded by size, so that the same files look the same on a busy machine.
+//! Pure: bytes in, text out. The text has no control characters except tabs and line ends, whatever the bytes
+//! are. The work is bounded by size and not by time, so the same files have the same result on a busy
+//! machine.
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops, udiff::UnifiedHunkHeader};
 use std::{collections::HashMap, ops::Range};
 
-/// Lines around a change, as everybody's diff has them.
+/// Unchanged lines around a change, as many as usual in a diff.
 const CONTEXT_LINES: usize = 3;
 
-/// Texts beyond either are not compared line by line: the result is too long to read, and it can take seconds.
+/// Larger texts are not compared line by line: the result is too long to read, and can take seconds.
 const MOST_BYTES: usize = 512 * 1024;
 const MOST_LINES: usize = 20_000;
 
-/// Of a longer line (minified, generated) the rest would push everything else off the screen.
+/// Longer lines (minified, generated) are cut, because they would push everything else off the screen.
 const MOST_CHARS_A_LINE: usize = 1000;
 
-/// A unified diff: at most `most_lines` lines, and if there are more, one that says how many. Empty if no line differs.
-/// `None` is a file that is not there.
+/// A unified diff: at most `most_lines` lines, and if there are more, a line with their number. Empty if no
+/// line differs. `None` is a missing file.
 pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>, most_lines: usize) -> String {
     let bytes = |side: Option<&[u8]>| side.unwrap_or_default().len();
     let sizes = || format!("({} bytes → {} bytes)\n", bytes(before), bytes(after));
@@ -42,7 +43,8 @@ pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>, most_lin
     lines.finish()
 }
 
-/// Lines that came and lines that went. None of a binary file; of a text that is too large, without those that moved.
+/// Number of added and of removed lines. Zero for a binary file. For a text that is too large, lines that
+/// moved are not counted.
 pub fn stat(before: Option<&[u8]>, after: Option<&[u8]>) -> (usize, usize) {
     let (Some(old), Some(new)) = (text(before), text(after)) else { return (0, 0) };
     let (Some(old), Some(new)) = (comparable(old), comparable(new)) else { return came_and_went(old, new) };
@@ -52,7 +54,8 @@ pub fn stat(before: Option<&[u8]>, after: Option<&[u8]>) -> (usize, usize) {
     })
 }
 
-/// Text for a terminal: what would move the cursor, change a colour or turn the direction of writing is escaped.
+/// Text for a terminal: characters that move the cursor, change a colour or change the writing direction are
+/// escaped.
 pub fn printable(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, scalar| {
         match is_shown(scalar) {
@@ -63,19 +66,19 @@ pub fn printable(text: &str) -> String {
     })
 }
 
-/// As [`printable`], of JSON, which stays JSON: what is escaped is escaped as JSON does it, and line breaks stay.
+/// Like [`printable`], for JSON. The result is still JSON: the escapes are those of JSON, and line ends stay.
 pub fn json(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, scalar| {
         match scalar == '\n' || is_shown(scalar) {
             true => shown.push(scalar),
-            // JSON itself has no other control outside of a text; none of these is beyond 16 bits.
+            // JSON has no other control characters outside of strings, and none of these is above 16 bits.
             false => shown.push_str(&format!("\\u{:04x}", u32::from(scalar))),
         }
         shown
     })
 }
 
-/// As [`printable`], line by line.
+/// Like [`printable`], line by line.
 pub fn lines(text: &str) -> String {
     let shown = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
         Some(line) => printable(line.strip_suffix('\r').unwrap_or(line)) + "\n",
@@ -94,7 +97,7 @@ fn text(side: Option<&[u8]>) -> Option<&str> {
     std::str::from_utf8(side.unwrap_or_default()).ok().filter(|text| !text.contains('\0'))
 }
 
-/// The lines with their ends.
+/// The lines with their ends. `None` if the text is too large to compare.
 fn comparable(text: &str) -> Option<Vec<&str>> {
     if text.len() > MOST_BYTES {
         return None;
@@ -122,7 +125,7 @@ fn came_and_went(old: &str, new: &str) -> (usize, usize) {
     })
 }
 
-/// What is shown, as long as there is room.
+/// The output lines, up to a limit.
 struct Lines {
     text: String,
     room: usize,

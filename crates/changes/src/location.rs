@@ -1,28 +1,29 @@
-//! Where in a run: how a person names a step, an item, what an inner flow does, a visit or an attempt.
+//! A location in a run: how a person names a step, an item, a part of an inner flow, a visit or an attempt.
 //!
-//! Owns which spellings mean what. A spelling is a piece of an attempt's id that has a name in it, such as `test`, `0.test`,
-//! `test.2`, `build.2.compile` or the whole id; or names only, as in `build.compile`, for whichever visits and items.
+//! Owns the meaning of the spellings. A spelling is a part of an attempt's id that contains a name, such as
+//! `test`, `0.test`, `test.2`, `build.2.compile` or the whole id; or names only, as in `build.compile`, for
+//! all visits and items.
 
 use envoi_kernel::ids::{AttemptId, VisitId};
 
-/// See the module.
+/// A location in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     segments: Vec<String>,
 }
 
 impl Location {
-    /// `/` may stand for `.`, as the envelope writes it.
+    /// Parses a location. `/` means the same as `.`, because the envelope writes it so.
     pub fn new(text: &str) -> Self {
         Self { segments: text.split(['.', '/']).map(str::to_owned).collect() }
     }
 
-    /// Whether an attempt belongs there: it is of that step, or of what is part of it.
+    /// Whether an attempt is at this location: it belongs to that step, or to a part of it.
     pub fn has_attempt(&self, attempt: &AttemptId) -> bool {
         self.is_in(&attempt.to_string())
     }
 
-    /// As [`Location::has_attempt`], for a visit: that of an attempt, if one is named.
+    /// Like [`Location::has_attempt`], for a visit. If the location names an attempt, its visit counts.
     pub fn has_visit(&self, visit: &VisitId) -> bool {
         let without_attempt = || {
             let (_, rest) = self.segments.split_last()?;
@@ -33,7 +34,7 @@ impl Location {
         self.is_in(&id) || without_attempt().is_some_and(|place| place.is_in(&id))
     }
 
-    /// Whether a visit itself is named, not something around it.
+    /// Whether the location names a visit itself, and not only something around it.
     pub fn names(&self, visit: &VisitId) -> bool {
         let is_name = |text: &&String| is_name(text);
         self.has_visit(visit)
@@ -46,7 +47,7 @@ impl Location {
             return false;
         }
         let names: Vec<&str> = all.iter().copied().filter(|segment| is_name(segment)).collect();
-        // A number that comes first is an item; one that follows a name is a visit.
+        // A number at the beginning is an item; a number after a name is a visit.
         let begins_well = |whole: &[&str], at: usize| {
             let before = at.checked_sub(1).and_then(|at| whole.get(at));
             self.segments.first().is_some_and(|first| is_name(first))

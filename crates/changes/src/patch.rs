@@ -1,7 +1,7 @@
-//! What a run has changed, as a patch of git.
+//! The changes of a run as a git patch.
 //!
-//! It is made of what the run began with and of its last snapshot; the folder, its index and what is checked out are only read. The files of
-//! both that differ are laid beside each other, and git compares them.
+//! The patch is made from the first and the last snapshot of the run; the folder, its index and the checkout
+//! are only read. The differing files of both are written to two folders, and git compares these.
 
 use crate::{
     comparison::tree_of,
@@ -21,46 +21,48 @@ use envoi_tree::{
 };
 use std::path::Path;
 
-/// Where a patch is to fit.
+/// The target to which a patch is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fits {
-    /// A checkout: its paths begin at the top of the repository, as `git apply` wants them from wherever it is called. Files that the run
-    /// has begun to ignore are not deleted.
+    /// A checkout: paths begin at the top of the repository, as `git apply` expects them in every folder.
+    /// Files that the run has begun to ignore are not deleted.
     Checkout,
-    /// The workspace. Files that the run has begun to ignore are gone: in a commit they are no longer tracked.
+    /// The workspace. Files that the run has begun to ignore are deleted: in a commit they are no longer
+    /// tracked.
     Workspace,
 }
 
 /// A patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// As git writes it; empty if git sees no change.
+    /// The patch in git's format. Empty if git sees no change.
     pub bytes: Vec<u8>,
-    /// How many files it changes.
+    /// Number of changed files.
     pub files: u64,
-    /// Files whose content is not kept: they are not in it.
+    /// Files that are not in the patch because their content is not kept.
     pub left: Vec<Vec<u8>>,
-    /// What has changed, and is not in it.
+    /// Changes that are not in the patch.
     pub lacks: Vec<Lack>,
-    /// The last snapshot of the run, if the patch has all that is changed in it.
+    /// The last snapshot of the run, if the patch contains all its changes.
     pub whole: Option<Digest>,
 }
 
 /// A change that is not in a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
-    /// Of the file or the folder.
+    /// Path of the file or folder.
     pub path: Vec<u8>,
-    /// Why not, in words.
+    /// The reason, for a person.
     pub why: String,
 }
 
 impl Patch {
-    /// The patch of a run, made in a folder of its own `within` this one, which is gone afterwards. If what differs has more than `most_bytes`
-    /// on both sides together, there is none. The order's `stop` ends the git that compares them.
+    /// Makes the patch of a run in a temporary folder `within` this one, which is removed afterwards. Fails
+    /// if the differing files have more than `most_bytes` on both sides together. The order's `stop` ends the
+    /// comparing git.
     ///
     /// # Errors
-    /// The files were not kept, they are too many bytes, or git fails.
+    /// The files were not kept, they have too many bytes, or git fails.
     pub fn of(
         records: &[Record],
         started: &RunStarted,
@@ -71,18 +73,18 @@ impl Patch {
     ) -> Result<Self, ChangesError> {
         let (before, mut after, last) = ends(records, started, order)?;
         let shelf = order.contents.shelf()?;
-        // A patch would delete them in the folder.
+        // Otherwise the patch would delete them in the folder.
         if fits == Fits::Checkout {
             (after, _) = envoi_tree::with_ignored(&shelf, &before, &after, Later::Snapshot)?;
         }
         let lacks: Vec<Lack> =
             differences(&before, &after).iter().filter_map(|found| lack(&shelf, found)).collect();
-        // Git knows no empty folder.
+        // Git does not store empty folders.
         let before = without_folders(&before)?;
         let after = without_folders(&after)?;
         let found = differences(&before, &after);
         check_size(&found, most_bytes)?;
-        // The name says whose it is: what a killed process has left is removed.
+        // The name has the process id, so that the folder of a killed process can be found and removed.
         let prefix = format!(".new-{}-patch-", std::process::id());
         let made_in = tempfile::Builder::new().prefix(&prefix).tempdir_in(within)?;
         let scratch = made_in.path();
@@ -99,14 +101,14 @@ impl Patch {
         Ok(Self { files: Self::files_in(&bytes), bytes, left, lacks, whole })
     }
 
-    /// How many files a patch of git changes. No line of a content begins like this.
+    /// How many files a git patch changes. No line of a content begins like this, because git prefixes those.
     #[must_use]
     pub fn files_in(patch: &[u8]) -> u64 {
         let lines = patch.split(|byte| *byte == b'\n');
         u64::try_from(lines.filter(|line| line.starts_with(b"diff --git ")).count()).unwrap_or(u64::MAX)
     }
 
-    /// The patch, and before it what it lacks: git skips the lines before the first file.
+    /// The patch, after comment lines about the changes that it lacks: git skips lines before the first file.
     #[must_use]
     pub fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
@@ -121,7 +123,7 @@ impl Patch {
         text
     }
 
-    /// The lines of [`Self::text`] that say what it lacks, one for each change.
+    /// The lines of [`Self::text`] about lacking changes, one for each.
     #[must_use]
     pub fn lacks_in(text: &[u8]) -> Vec<String> {
         let Some(rest) = text.strip_prefix(LACKING.as_bytes()) else { return Vec::new() };
@@ -139,10 +141,10 @@ fn check_size(found: &[Difference<'_>], most: u64) -> Result<(), ChangesError> {
     }
 }
 
-/// The first line of a patch that lacks something.
+/// The first line of a patch that lacks changes.
 const LACKING: &str = "# Not in this patch, because git cannot carry it or the run has not kept it:\n";
 
-/// What of a difference does not come into a patch.
+/// Why a difference is not, or not completely, in a patch. `None` if it is.
 fn lack(shelf: &Shelf, found: &Difference<'_>) -> Option<Lack> {
     let sides = || [found.before, found.after].into_iter().flatten();
     let why = if sides().any(|entry| matches!(entry.what, What::LeftOut { .. })) {
@@ -155,7 +157,7 @@ fn lack(shelf: &Shelf, found: &Difference<'_>) -> Option<Lack> {
     Some(Lack { path: found.path().to_vec(), why })
 }
 
-/// What git does not carry of a change whose contents are there.
+/// What git does not store of a change whose contents exist.
 fn not_by_git(before: Option<State>, after: Option<State>) -> Option<String> {
     match (before, after) {
         (Some(State::Folder(before)), Some(State::Folder(mode))) => {
@@ -165,9 +167,9 @@ fn not_by_git(before: Option<State>, after: Option<State>) -> Option<String> {
         (Some(State::Folder(_)), None) => Some("the empty folder is gone".to_owned()),
         (before, Some(State::File(mode))) => {
             let has_changed = match before {
-                // Git leaves them as they were.
+                // Git leaves the other permissions as they were.
                 Some(State::File(before)) if (before ^ mode) & OWNER_RUNS == 0 => before != mode,
-                // Git makes them anew.
+                // Git makes the file new, with its default permissions.
                 _ => (mode ^ made_by_git(mode)) & !OTHERS_WRITE != 0,
             };
             has_changed.then(|| format!("its permissions are {mode:03o}"))
@@ -176,17 +178,17 @@ fn not_by_git(before: Option<State>, after: Option<State>) -> Option<String> {
     }
 }
 
-/// The permission that git keeps.
+/// The only permission that git stores.
 const OWNER_RUNS: u32 = 0o100;
 
-/// What the umask of a person decides, and no run.
+/// Permissions that depend on a person's umask, not on a run.
 const OTHERS_WRITE: u32 = 0o022;
 
 fn made_by_git(mode: u32) -> u32 {
     if mode & OWNER_RUNS != 0 { 0o755 } else { 0o644 }
 }
 
-/// What stands at a path, as far as a patch is concerned.
+/// The kind of an entry, as far as a patch needs it.
 enum State {
     File(u32),
     Folder(u32),
@@ -201,7 +203,7 @@ fn state(entry: &Entry) -> State {
     }
 }
 
-/// What the run began with, and its last snapshot.
+/// The first state of the run, and its last snapshot.
 fn ends(
     records: &[Record],
     started: &RunStarted,
@@ -221,11 +223,11 @@ fn ends(
     Ok((tree_of(&shelf, &base)?, tree_of(&shelf, &last.digest)?, last))
 }
 
-/// Where the workspace is in the checkout of a git repository: empty at its top, and where it is in none.
+/// The path of the workspace in the checkout of a git repository: empty at its top, and without a repository.
 fn below_top(started: &RunStarted, index: &Path, stop: &Stop) -> String {
     let folder = started.isolated.as_deref().map_or(started.workspace.as_str(), |isolated| &isolated.of);
     let prefix = prefix(Path::new(folder), index, stop);
-    // The folder is gone, or git does not answer there: the tree is like it.
+    // The folder is gone, or git does not answer there. The run's own tree has the same path.
     let in_tree = || {
         let place = &started.isolated.as_deref()?.place;
         Path::new(&started.workspace).strip_prefix(place).ok()?.to_str().map(str::to_owned)
@@ -233,7 +235,8 @@ fn below_top(started: &RunStarted, index: &Path, stop: &Stop) -> String {
     prefix.or_else(in_tree).unwrap_or_default()
 }
 
-/// As git says it. Where git would wait for a pipe, the folder with the repository says it.
+/// The path that git reports. If git would block on a pipe, the path is found from the folder that contains
+/// the repository.
 fn prefix(folder: &Path, index: &Path, stop: &Stop) -> Option<String> {
     let top = folder.ancestors().find(|above| std::fs::symlink_metadata(above.join(".git")).is_ok());
     match top.filter(|top| check_readable(top).is_err()) {
@@ -247,7 +250,7 @@ fn without_folders(tree: &Tree) -> Result<Tree, ChangesError> {
     Ok(Tree::new(files.cloned().collect())?)
 }
 
-/// Lays these files down, and returns those whose content is not kept.
+/// Writes these files to a folder. Returns those whose content is not kept.
 fn lay<'a>(
     folder: &Path,
     order: &Order,
@@ -323,7 +326,7 @@ mod tests {
         done(Command::new("git").args(["init", "-q"]).current_dir(place.path()));
         let folder = place.path().join("below/it");
         fs::create_dir_all(&folder).unwrap();
-        // A git that waits would wait for ever: it is given up when it was looked at a few times.
+        // A blocked git would block for ever, so it is ended after some checks.
         let looks = AtomicUsize::new(0);
         let stop = Stop::when(move || looks.fetch_add(1, Ordering::Relaxed) > 100);
         let index = place.path().join("index");

@@ -1,6 +1,7 @@
-//! The states of a run's workspace, as a person names them: `start`, `end`, `now`, `STEP`, `STEP.N`, `before:STEP.N`.
+//! The states of a run's workspace, as a person names them: `start`, `end`, `now`, `STEP`, `STEP.N`,
+//! `before:STEP.N`.
 //!
-//! Owns which snapshot a name means. What differs between two of them is `comparison`'s to say.
+//! Owns which snapshot a name means. `comparison` compares two of them.
 
 use crate::{error::ChangesError, location::Location};
 use envoi_engine::snapshots::Taken;
@@ -11,28 +12,28 @@ use envoi_kernel::{
     ids::{RunId, Seq},
 };
 
-/// Events that are read at a time.
+/// How many events are read at a time.
 const PAGE: u32 = 500;
 
-/// Visits that are named when there is no such state.
+/// The most visits in the error message about an unknown state.
 const MOST_NAMED: usize = 20;
 
 /// A state of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// A snapshot, and how many states of the run lie before it: two for each attempt.
+    /// A snapshot, and how many states of the run are before it: two for each attempt.
     Kept {
-        /// Which.
+        /// The snapshot.
         snapshot: Snapshot,
-        /// How many.
+        /// Number of states before it.
         place: usize,
     },
-    /// The folder as it is now.
+    /// The current folder.
     Now,
 }
 
-/// The start of a run, and its events that name snapshots of the workspace: all that [`envoi_engine::snapshots::taken`] looks at. Of a long
-/// run a page at a time is held.
+/// The start of a run, and its events that name snapshots of the workspace: all that
+/// [`envoi_engine::snapshots::taken`] uses. The other events of a long run are in memory only page by page.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -54,7 +55,7 @@ pub fn records(reader: &Reader, run: &RunId) -> Result<Vec<Record>, ChangesError
     }
 }
 
-/// From where to where: `A..B`, or what one visit changed. Without a text, from the start to the end.
+/// The two ends of a range: `A..B`, or the changes of one visit. Without a text, from the start to the end.
 ///
 /// # Errors
 /// There is no such state.
@@ -73,12 +74,12 @@ pub fn range(taken: &[Taken], text: Option<&str>) -> Result<(Point, Point), Chan
     }
 }
 
-/// The state of this name.
+/// The state with this name.
 ///
 /// # Errors
 /// There is no such state.
 pub fn point(taken: &[Taken], text: &str) -> Result<Point, ChangesError> {
-    // Those of the trees of items are no states of the workspace.
+    // States of the items' own trees are not states of the workspace.
     let states = |apart: bool| {
         let of = |(nth, taken): (usize, &Taken)| {
             let place = nth.saturating_mul(2);
@@ -106,7 +107,7 @@ pub fn point(taken: &[Taken], text: &str) -> Result<Point, ChangesError> {
             let Some((_, last)) = of_place().next_back() else {
                 return Err(not_kept(taken, text));
             };
-            // Before the first attempt of the visit, and after its last one.
+            // Before the first attempt of the visit, or after its last one.
             let first = of_place().find(|(_, taken)| taken.attempt.visit == last.attempt.visit);
             match is_before {
                 true => first.and_then(|(nth, taken)| {

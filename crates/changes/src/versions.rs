@@ -1,4 +1,4 @@
-//! The versions of the artifacts of a run: the files that its steps have handed over.
+//! The versions of a run's artifacts: the files that its steps have handed over.
 
 use crate::{error::ChangesError, location::Location};
 use envoi_api::file::ArtifactVersion;
@@ -10,24 +10,24 @@ use envoi_kernel::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Events that are read at a time.
+/// How many events are read at a time.
 const PAGE: u32 = 500;
 
 /// A version of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// Relative to the workspace.
+    /// Path relative to the workspace.
     pub path: String,
-    /// The visit that left it.
+    /// The visit that handed it over.
     pub visit: VisitId,
-    /// `None`: it was deleted.
+    /// The content. `None`: the file was deleted.
     pub blob: Option<Blob>,
-    /// What it was before, as far as that was kept.
+    /// The content before, if it was kept.
     pub before: Option<Blob>,
 }
 
 impl Version {
-    /// The row that people and programs see.
+    /// The row for people and programs.
     #[must_use]
     pub fn row(&self) -> ArtifactVersion {
         ArtifactVersion {
@@ -39,7 +39,8 @@ impl Version {
     }
 }
 
-/// Every version, in the order in which they were handed over. What a step handed over as it was is no version of its own.
+/// Every version, in the order of the hand-over. A file that a step handed over unchanged is not a new
+/// version.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -69,7 +70,8 @@ pub fn versions(reader: &Reader, run: &RunId) -> Result<Vec<Version>, ChangesErr
     }
 }
 
-/// The versions by path, each path in the order in which they were handed over; without `all`, the newest of each path.
+/// The versions sorted by path, and for each path in the order of the hand-over; without `all`, only the
+/// newest of each path.
 #[must_use]
 pub fn listed(versions: Vec<Version>, all: bool) -> Vec<Version> {
     let mut wanted = versions;
@@ -82,7 +84,7 @@ pub fn listed(versions: Vec<Version>, all: bool) -> Vec<Version> {
     wanted
 }
 
-/// The path and the visit of `PATH` or `PATH@STEP.N`. A path may have an `@` of its own.
+/// Splits `PATH` or `PATH@STEP.N` into the path and the visit. A path may itself contain an `@`.
 #[must_use]
 pub fn split<'n>(all: &[Version], name: &'n str) -> (&'n str, Option<&'n str>) {
     let is_path = |path: &str| all.iter().any(|version| version.path == path);
@@ -92,7 +94,7 @@ pub fn split<'n>(all: &[Version], name: &'n str) -> (&'n str, Option<&'n str>) {
     }
 }
 
-/// The newest version of a path, or the one that a visit has left.
+/// The newest version of a path, or the one of a visit.
 ///
 /// # Errors
 /// [`ChangesError::NoArtifact`]
@@ -123,7 +125,8 @@ pub fn blob(version: &Version) -> Result<&Blob, ChangesError> {
         .ok_or_else(|| ChangesError::Deleted { path: version.path.clone(), visit: version.visit.to_string() })
 }
 
-/// Two versions to be compared: those of `A..B`; without a range, what was there before the run and the newest. `None`: there is no content.
+/// Two contents to compare: those of `A..B`; without a range, the one before the run and the newest. `None`:
+/// there is no content.
 ///
 /// # Errors
 /// [`ChangesError::NoArtifact`]
@@ -142,9 +145,9 @@ pub fn pair(
     }
 }
 
-/// What stood there before the run, as far as it was kept.
+/// The content before the run, if it was kept.
 fn first(all: &[Version], path: &str) -> Result<Option<Blob>, ChangesError> {
-    // A path that no version has is an error.
+    // A path without any version is an error.
     version(all, path, None)?;
     Ok(all.iter().find(|version| version.path == path).and_then(|version| version.before.clone()))
 }
