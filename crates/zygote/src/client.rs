@@ -17,33 +17,33 @@ use std::{
     time::Duration,
 };
 
-/// A zygote that has not answered for so long is stopped, or does not get any processor time: it is given up. A fork takes far less
-/// than a millisecond.
+/// A zygote that has not answered after this time is stopped, or gets no processor time: it is given up. A
+/// fork takes much less than a millisecond.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The zygote of this process. It ends when this process does, or when this is dropped.
+/// The zygote of this process. It ends when this process ends, or when this value is dropped.
 #[derive(Debug)]
 pub struct Zygote {
     pid: Pid,
-    /// `None`: it is gone.
+    /// `None`: the zygote has ended.
     socket: Mutex<Option<OwnedFd>>,
     patience: Duration,
 }
 
-/// A copy: no child of this process. It goes on when this is dropped.
+/// A copy. It is not a child of this process, and continues when this value is dropped.
 #[derive(Debug)]
 pub struct Forked {
     pid: Pid,
     fd: OwnedFd,
 }
 
-/// Why there is no copy.
+/// Why no copy was made.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
-    /// The zygote has died or does not answer. It makes no copies any more; start programs in another way.
+    /// The zygote has ended or does not answer. It makes no more copies; start programs in another way.
     #[error("the process that starts others is gone")]
     Gone,
-    /// The system refused another process, or its descriptor. The zygote is there still.
+    /// The system refused to make a process, or its descriptor. The zygote still works.
     #[error("no process can be made: {source}")]
     Refused {
         /// The error of the system.
@@ -52,11 +52,11 @@ pub enum ForkError {
 }
 
 impl Zygote {
-    /// Forks the zygote. To be called early: before this process has a second thread, opens files that a copy should not have, or
-    /// holds anything that a copy should not know.
+    /// Forks the zygote. Call it early: before this process has a second thread, opens files that a copy
+    /// should not have, or holds data that a copy should not know.
     ///
     /// # Errors
-    /// This process has several threads; or the system refuses a socket or a process.
+    /// This process has several threads, or the system refuses a socket or a process.
     pub fn start(program: &Program) -> io::Result<Self> {
         let threads = fs::read_dir("/proc/self/task")?.count();
         if threads != 1 {
@@ -75,18 +75,20 @@ impl Zygote {
         }
     }
 
-    /// Gives the zygote up if it has not answered for so long, in place of ten seconds.
+    /// Sets the time after which a zygote without an answer is given up, instead of ten seconds.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Makes a copy with these files as its standard ones. `stdin` is that end of a pipe from which the copy reads what to do: it must do
-    /// nothing before it has read that to its end. Several threads may call this; they take turns.
+    /// Makes a copy with these files as its standard streams. `stdin` is the reading end of a pipe with the
+    /// copy's order: the copy must do nothing before it has read the order to its end. Several threads may
+    /// call this; they take turns.
     ///
     /// # Errors
-    /// [`ForkError`]. If it is [`ForkError::Gone`], a copy may have been made. It ends as soon as the other end of `stdin` is closed.
+    /// [`ForkError`]. With [`ForkError::Gone`], a copy may have been made. It ends as soon as the other end
+    /// of `stdin` is closed.
     pub fn fork(
         &self,
         stdin: OwnedFd,
@@ -105,28 +107,31 @@ impl Zygote {
         }
     }
 
-    /// The id of the zygote's process.
+    /// The process id of the zygote.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_pid().unsigned_abs()
     }
 
-    /// Ends the zygote, and waits until it is gone. Copies go on. Without this it ends by itself, a moment after this process.
+    /// Ends the zygote, and waits until it has ended. Copies continue. Without this call it ends by itself,
+    /// shortly after this process.
     pub fn stop(&self) {
         self.end(&mut self.socket());
     }
 
-    /// What is on its way to a stopped zygote is kept open by their socket: so the process has to go, not only our end.
+    /// The zygote is killed, because closing our end of the socket is not enough: a stopped zygote keeps the
+    /// files of unread requests open.
     fn end(&self, socket: &mut Option<OwnedFd>) {
         if socket.take().is_some() {
-            // No other process waits for this child, so the id is its own until we have. Killing fails only if it is gone already.
+            // No other process waits for this child, so its id is not reused before this wait. Killing fails
+            // only if it has ended already.
             kill_process(self.pid, Signal::KILL).ok();
             retry_on_intr(|| waitpid(Some(self.pid), WaitOptions::empty())).ok();
         }
     }
 
     fn socket(&self) -> MutexGuard<'_, Option<OwnedFd>> {
-        // Nothing that holds it panics.
+        // No code panics while it holds this lock.
         self.socket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,7 +142,7 @@ impl Drop for Zygote {
     }
 }
 
-/// The outer error says that there is no answer, the inner one is the answer.
+/// The outer error means that there is no answer; the inner result is the answer.
 fn ask(
     socket: &OwnedFd,
     fds: [BorrowedFd<'_>; 3],
@@ -145,7 +150,7 @@ fn ask(
 ) -> Result<Result<Forked, Errno>, Errno> {
     fd_message::send(socket, &REQUEST, &fds)?;
     let mut waiting = [PollFd::new(socket, PollFlags::IN)];
-    // A signal begins the wait anew: they are rare, and the bound need not be exact.
+    // A signal restarts the wait: signals are rare, and the bound need not be exact.
     let patience = Timespec::try_from(patience).map_err(|_| Errno::INVAL)?;
     if retry_on_intr(|| poll(&mut waiting, Some(&patience)))? == 0 {
         return Err(Errno::TIMEDOUT);
@@ -164,13 +169,13 @@ fn ask(
 }
 
 impl Forked {
-    /// Its process id. It can be another process's once this one has ended.
+    /// Its process id. Another process may get it after this one has ended.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_pid().unsigned_abs()
     }
 
-    /// Kills the process; never another one that has got its id.
+    /// Kills the process, never another one that has its id now.
     ///
     /// # Errors
     /// It has ended.

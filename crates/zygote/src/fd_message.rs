@@ -1,4 +1,4 @@
-//! One message with open files, over a socket that keeps the borders of messages.
+//! Sends and receives single messages with open files, over a socket that preserves message boundaries.
 
 use rustix::{
     io::{Errno, retry_on_intr},
@@ -13,21 +13,22 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-/// No message has more open files.
+/// The most open files in a message.
 const MOST_FDS: usize = 3;
 
-/// Sends `bytes` with copies of `fds`. The process at the other end has both or nothing.
+/// Sends `bytes` with copies of `fds`. The receiver gets both or nothing.
 pub(crate) fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(Errno::NOMEM);
     }
-    // A peer that is gone is an error, not a signal.
+    // If the peer has ended, the call fails instead of raising a signal.
     retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)).map(drop)
 }
 
-/// Receives one message into `bytes`: how long it is, and its open files. Zero bytes: the other end is closed.
+/// Receives one message into `bytes`. Returns its length and its open files. Zero bytes: the other end is
+/// closed.
 pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

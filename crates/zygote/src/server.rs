@@ -13,21 +13,22 @@ use std::{
     panic, process,
 };
 
-/// What a request says. There is one kind.
+/// The content of a request. There is one kind.
 pub(crate) const REQUEST: [u8; 1] = [b'f'];
 
-/// How long an answer is: the id of the process, or zero; then the number of the error, or zero.
+/// Length of an answer: the process id, or zero; then the error number, or zero.
 pub(crate) const ANSWER_BYTES: usize = 8;
 
-/// How a copy that panics ends, as a program of Rust does.
+/// Exit code of a copy that panics, the same as of every Rust program.
 const PANICKED: i32 = 101;
 
 /// Copies this process: `None` in the copy, its id in the original.
 ///
 /// The caller has one thread.
 pub(crate) fn fork() -> Result<Option<Pid>, Errno> {
-    // SAFETY: This process has one thread: `Zygote::start` has counted them, and the zygote never starts another one. So no lock is
-    // held by a thread that is missing in the copy, and the copy may do whatever the original may.
+    // SAFETY: This process has one thread: `Zygote::start` has counted the threads, and the zygote never
+    // starts another one. So no lock is held by a thread that is missing in the copy, and the copy may do
+    // whatever the original may.
     match unsafe { libc::fork() } {
         -1 => Err(last_error()),
         id => Ok(Pid::from_raw(id)),
@@ -38,13 +39,13 @@ fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN)
 }
 
-/// Says what becomes of children that have ended.
+/// Sets the handling of ended children.
 fn on_child(handling: libc::sighandler_t) {
-    // SAFETY: The two handlings are the system's own, no function of this program is called at a signal.
+    // SAFETY: Both handlings are the system's own; no function of this program is called at a signal.
     unsafe { libc::signal(libc::SIGCHLD, handling) };
 }
 
-/// All that the zygote does, until the other end of `socket` is closed.
+/// The whole work of the zygote, until the other end of `socket` is closed.
 pub(crate) fn serve(socket: OwnedFd, program: &Program) -> ! {
     let area = ArgumentArea::of_this_process();
     if let Some(area) = area {
@@ -53,7 +54,7 @@ pub(crate) fn serve(socket: OwnedFd, program: &Program) -> ! {
     if stand_alone().is_err() {
         process::exit(1);
     }
-    // The kernel removes copies that have ended.
+    // The kernel reaps copies that have ended.
     on_child(libc::SIG_IGN);
     let mut request = [0; REQUEST.len()];
     loop {
@@ -69,10 +70,12 @@ pub(crate) fn serve(socket: OwnedFd, program: &Program) -> ! {
     }
 }
 
-/// A session of its own, no files of the original, and no folder that it would keep in use.
+/// Makes a session of its own, closes the original's standard streams, and leaves its working folder, which
+/// it would keep in use.
 fn stand_alone() -> Result<(), Errno> {
-    // A stopped process does not see that the socket is closed, and what lies unread in it keeps the files of a request open. If the
-    // original has ended already, there is no request, and the socket says it. Copies do not inherit this.
+    // A stopped process does not notice that the socket is closed, and unread messages in it keep the files
+    // of a request open. If the original has ended already, there is no request, and the closed socket shows
+    // that. Copies do not inherit this setting.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::process::setsid()?;
     rustix::process::chdir("/")?;
@@ -87,7 +90,7 @@ fn take_as_standard([stdin, stdout, stderr]: [BorrowedFd<'_>; 3]) -> Result<(), 
 }
 
 fn be_a_copy(fds: [OwnedFd; 3], program: &Program, area: Option<ArgumentArea>) -> ! {
-    // Its own children end as everywhere.
+    // The copy's own children need the usual handling.
     on_child(libc::SIG_DFL);
     let [stdin, stdout, stderr] = &fds;
     if take_as_standard([stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]).is_err() {
@@ -97,12 +100,13 @@ fn be_a_copy(fds: [OwnedFd; 3], program: &Program, area: Option<ArgumentArea>) -
     if let Some(area) = area {
         area.write(program.copy);
     }
-    // A panic must not come back into the loop of the zygote.
+    // A panic must not return into the zygote's loop.
     let ended = panic::catch_unwind(program.main);
     process::exit(if ended.is_ok() { 0 } else { PANICKED })
 }
 
-/// The copy waits for its order, which the other end writes after this answer: so it cannot have ended by itself, and its id is its own.
+/// The copy waits for its order, which is written only after this answer. So it cannot have ended by itself,
+/// and its id cannot have been reused.
 fn answer(socket: &OwnedFd, forked: Result<Option<Pid>, Errno>) {
     let opened = forked.and_then(|pid| {
         let pid = pid.ok_or(Errno::SRCH)?;

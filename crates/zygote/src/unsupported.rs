@@ -1,4 +1,5 @@
-//! Where the system has no descriptors of processes: no zygote can be started, so there is never one to ask.
+//! For systems without process descriptors: no zygote can be started, so its other functions are never
+//! called.
 
 use crate::Program;
 use std::{
@@ -8,15 +9,15 @@ use std::{
     time::Duration,
 };
 
-/// There is none on this system.
+/// Does not exist on this system.
 #[derive(Debug)]
 pub struct Zygote(Infallible);
 
-/// There is none on this system.
+/// Does not exist on this system.
 #[derive(Debug)]
 pub struct Forked(Infallible);
 
-/// There is none on this system.
+/// Does not exist on this system.
 #[derive(Debug)]
 pub enum ForkError {}
 
@@ -32,7 +33,7 @@ impl Zygote {
     /// Fails.
     ///
     /// # Errors
-    /// Always: only Linux has what is needed.
+    /// Always: only Linux has the necessary calls.
     pub fn start(_: &Program) -> io::Result<Self> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }

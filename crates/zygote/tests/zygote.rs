@@ -1,5 +1,5 @@
-//! A real zygote and real copies. It has to be started before this program has threads: so each test starts this program once more, with
-//! the name of its story.
+//! A real zygote and real copies. The zygote must be started before this program has threads, so each test
+//! starts this program once more, with the name of its story.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -70,7 +70,8 @@ fn tell(name: &str) -> Result<(), Failed> {
     }
 }
 
-/// What a copy does: it reads an order to its end, and answers to its standard output. An empty order is none.
+/// The work of a copy: reads an order to its end, and answers on its standard output. It ignores an empty
+/// order.
 fn copy() {
     let mut order = String::new();
     io::stdin().read_to_string(&mut order).unwrap();
@@ -175,10 +176,10 @@ fn threads_ask_at_once(folder: &Path) {
     assert!(pids.iter().collect::<BTreeSet<_>>().len() > 1);
 }
 
-/// The parent kills after each possible number of copies, at a moment that differs from round to round.
+/// The parent is killed after each possible number of copies, at a moment that differs from round to round.
 fn killed_at_any_moment(folder: &Path) {
     for round in 0..40_u32 {
-        // A round has a process of its own, because a process with threads cannot start another zygote.
+        // Each round has its own process, because a process with threads cannot start another zygote.
         let place = folder.join(round.to_string());
         let ended = match round % 2 {
             0 => Command::new(env::current_exe().unwrap()).args(["wait", "kill"]).arg(&place).status(),
@@ -188,7 +189,7 @@ fn killed_at_any_moment(folder: &Path) {
     }
 }
 
-/// One round of the story above, or the life of an original that somebody kills.
+/// One round of the story above, or an original that another process kills.
 fn wait_for_the_end() -> ExitCode {
     let words: Vec<String> = env::args().collect();
     let zygote = Zygote::start(&PROGRAM).unwrap();
@@ -218,7 +219,7 @@ fn wait_for_the_end() -> ExitCode {
                 Err(error) => {
                     assert!(matches!(error, ForkError::Gone), "{error}");
                     drop(out);
-                    // A copy that was made without an answer ends by itself, and has then said nothing.
+                    // A copy that was made without an answer ends by itself, and has written nothing.
                     let again = File::open(&place).unwrap();
                     flock(&again, FlockOperation::LockExclusive).unwrap();
                     assert_eq!(fs::read_to_string(&place).unwrap(), "");
@@ -241,7 +242,8 @@ fn no_zombies(folder: &Path) {
     for turn in 0..20 {
         order(&zygote, "done", &folder.join(turn.to_string()));
     }
-    // A process is reported as ended a moment before it is removed. What never goes makes this test hang, and its caller say so.
+    // A process is reported as ended a moment before it is removed. If it is never removed, this test hangs,
+    // and its caller reports that.
     let children = format!("/proc/{0}/task/{0}/children", zygote.pid());
     while !fs::read_to_string(&children).unwrap().trim().is_empty() {
         thread::yield_now();
