@@ -1,4 +1,4 @@
-//! Chance that can be had again: numbers that follow from a seed alone.
+//! Repeatable random choices: numbers that follow only from a seed.
 //!
 //! Owns the generator (`SplitMix64`) and how a number becomes a choice.
 
@@ -7,10 +7,10 @@
 pub struct Dice(u64);
 
 impl Dice {
-    /// Dice that depend on nothing but the seed and these words, however often others were thrown.
+    /// Dice that depend only on the seed and these words, not on how often other dice were used.
     #[must_use]
     pub fn of(seed: u64, words: &[&str]) -> Self {
-        // FNV-1a, with a byte between words that no word has.
+        // FNV-1a, with a byte after each word that does not occur in words.
         let mut hash = seed ^ 0xCBF2_9CE4_8422_2325;
         for word in words {
             for byte in word.bytes().chain([0xFF]) {
@@ -29,39 +29,40 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to `bound`, without it; 0 if there is no such number.
+    /// From 0 to `bound`, exclusive; 0 if `bound` is 0.
     #[must_use]
     pub fn below(&mut self, bound: u64) -> u64 {
         self.number().checked_rem(bound).unwrap_or(0)
     }
 
-    /// From `low` to `high`, with both.
+    /// From `low` to `high`, both inclusive.
     #[must_use]
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low.saturating_add(self.below(high.saturating_sub(low).saturating_add(1)))
     }
 
-    /// True so many times in a thousand.
+    /// True with a probability of `times` in a thousand.
     #[must_use]
     pub fn permille(&mut self, times: u64) -> bool {
-        // Not thrown when it cannot matter, so that a world without faults takes the same course whatever they are.
+        // No number is drawn for a probability of zero, so that a world without faults is the same whatever
+        // faults exist.
         times > 0 && self.below(1000) < times
     }
 
-    /// A place in a list of this length; 0 if the list is empty.
+    /// An index into a list of this length; 0 if the list is empty.
     #[must_use]
     pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(u64::try_from(length).unwrap_or(0))).unwrap_or(0)
     }
 
-    /// One of these; `None` if there is none.
+    /// One of the elements; `None` if there is none.
     #[must_use]
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let index = self.index(from.len());
         from.get(index)
     }
 
-    /// One of these words.
+    /// One of these words; empty if there is none.
     #[must_use]
     pub fn word<'a>(&mut self, from: &[&'a str]) -> &'a str {
         self.pick(from).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The disk under one folder: its faults are planned here, and its log is read.
+//! The disk below one folder: plans its faults, and reads its log.
 
 use crate::{
     image::{Act, Moment, Survives, image},
@@ -12,8 +12,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-/// The disk under the databases of one folder. It works as long as this value, or an open file on it, lives. If two are for
-/// the same folder, the newer one counts.
+/// The disk below the databases of one folder. It is active as long as this value, or an open file on it,
+/// lives. If there are two for the same folder, the newer one counts.
 #[derive(Debug)]
 pub struct Disk {
     root: PathBuf,
@@ -21,10 +21,10 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Puts a disk under every database below an existing folder that is opened from now on.
+    /// Puts a disk below every database that is opened from now on in an existing folder.
     ///
     /// # Errors
-    /// When there is no such folder, or SQLite refuses another file system.
+    /// There is no such folder, or SQLite refuses another file system.
     pub fn below(folder: &Path) -> io::Result<Self> {
         let root = fs::canonicalize(folder)?;
         let state = Arc::default();
@@ -33,33 +33,33 @@ impl Disk {
         Ok(Self { root, state })
     }
 
-    /// Plans these faults from now on, and counts from 0.
+    /// Plans these faults from now on, and restarts the counts at 0.
     pub fn plan(&self, faults: Faults) {
         let mut state = self.state();
         state.faults = faults;
         state.counts = Counts::default();
     }
 
-    /// How many syncs and writes it has refused since [`Disk::plan`].
+    /// How many syncs and writes the disk has refused since [`Disk::plan`].
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.state().counts.refused
     }
 
-    /// How many bytes its files have grown by since [`Disk::plan`].
+    /// How many bytes its files have grown since [`Disk::plan`].
     #[must_use]
     pub fn grown_bytes(&self) -> u64 {
         self.state().counts.grown_bytes
     }
 
-    /// The present moment.
+    /// The current moment.
     #[must_use]
     pub fn now(&self) -> Moment {
         Moment(self.state().log.len())
     }
 
-    /// The moments before each sync that made something durable, and now: the last of those between which
-    /// [`Survives::Synced`] leaves the same files, but for what was removed.
+    /// The moments before each sync that made something durable, and the current one. Between two of them
+    /// [`Survives::Synced`] gives the same files, except for removed ones.
     #[must_use]
     pub fn before_syncs(&self) -> Vec<Moment> {
         let state = self.state();
@@ -67,10 +67,10 @@ impl Disk {
         syncs.map(|(place, _)| Moment(place)).chain([Moment(state.log.len())]).collect()
     }
 
-    /// Writes to another folder the files that would be found if the power had failed at a moment.
+    /// Writes to another folder the files that would exist after a power failure at a moment.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// The files cannot be written.
     pub fn power_loss(&self, at: Moment, survives: Survives, target: &Path) -> io::Result<()> {
         let state = self.state();
         let log = state.log.get(..at.0).unwrap_or(&state.log);

@@ -1,7 +1,7 @@
-//! What is on a disk after the power failed, from the log of what was done to it.
+//! The content of a disk after a power failure, from the log of its operations.
 //!
-//! Owns the model of loss: what was synced is there; of what was written since, anything may be missing or torn. A file is
-//! there from its creation until its removal: when the folder itself was synced is not part of the model.
+//! Owns the model of loss: synced content survives; later writes may be missing or torn. A file exists from
+//! its creation to its removal: the sync of a folder is not part of the model.
 
 use std::{
     collections::BTreeMap,
@@ -11,43 +11,44 @@ use std::{
 /// The unit in which a write is torn: no disk writes less at once.
 const SECTOR_BYTES: usize = 512;
 
-/// A place in a disk's log; later ones are larger.
+/// A position in a disk's log. Later ones are larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub usize);
 
-/// How much of what was not synced is there after the power failed.
+/// How much unsynced content survives a power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Survives {
-    /// Nothing of it. What was written before a sync that failed is gone for good, as later syncs do not write it again.
+    /// Nothing. Content written before a failed sync is lost for good, because later syncs do not write it
+    /// again.
     Synced,
-    /// All of it, as when only the process died.
+    /// Everything, as if only the process had died.
     Everything,
-    /// Some of its writes, some of them torn. The same seed leaves the same.
+    /// Some of the writes, some of them torn. The same seed has the same result.
     Some {
         /// Picks the writes.
         seed: u64,
     },
 }
 
-/// Something that was done to a file.
+/// An operation on a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) path: PathBuf,
     pub(crate) act: Act,
 }
 
-/// What was done.
+/// The operation.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    /// It was opened for the first time, with this content, all of it durable.
+    /// The file was opened for the first time, with this content, all of it durable.
     Found(Vec<u8>),
-    /// A change that lasts once it is synced.
+    /// A change that is durable once it is synced.
     Changed(Change),
-    /// Every change until here is durable.
+    /// Every change so far is durable.
     Synced,
-    /// A sync failed: each change until here is durable or lost, and no later sync makes it durable.
+    /// A sync failed: each change so far is durable or lost, and no later sync makes it durable.
     SyncFailed,
-    /// It was removed.
+    /// The file was removed.
     Removed,
 }
 
@@ -64,7 +65,7 @@ struct File {
     pending: Vec<Change>,
 }
 
-/// The files that are there if the power fails after these entries.
+/// The files that exist after a power failure at the end of these entries.
 pub(crate) fn image(log: &[Entry], survives: Survives) -> BTreeMap<&Path, Vec<u8>> {
     let mut luck = Luck::of(survives);
     let mut files: BTreeMap<&Path, File> = BTreeMap::new();
@@ -85,7 +86,7 @@ pub(crate) fn image(log: &[Entry], survives: Survives) -> BTreeMap<&Path, Vec<u8
 }
 
 impl File {
-    /// Decides about what is pending.
+    /// Decides about pending changes.
     fn keep(&mut self, mut fate: impl FnMut(&Change) -> Fate) {
         for change in std::mem::take(&mut self.pending) {
             match (fate(&change), change) {
@@ -116,7 +117,7 @@ impl File {
     }
 }
 
-/// What becomes of a change that was not synced.
+/// The fate of an unsynced change.
 enum Fate {
     Kept,
     Lost,
@@ -150,7 +151,7 @@ impl Luck {
     }
 }
 
-/// `SplitMix64`: enough to pick with, and the same on every machine.
+/// `SplitMix64`: good enough for choices, and the same on every machine.
 struct Random(u64);
 
 impl Random {

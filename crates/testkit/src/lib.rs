@@ -1,13 +1,15 @@
-//! Chance that can be had again, and a disk that fails on request, for tests.
+//! Repeatable random choices, and a disk that fails on request, for tests.
 //!
 //! Simulations make each random choice with [`Dice`].
 //!
-//! A `Disk` (with the feature `disk`) stands under the SQLite databases of one folder. It fails syncs and writes as its `Faults` say, and keeps a log of
-//! what was written and synced, from which it makes what would be found after the power failed at any `Moment`.
+//! A `Disk` (with the feature `disk`) is below the SQLite databases of one folder. It fails syncs and writes
+//! as its `Faults` say, and keeps a log of writes and syncs, from which it makes the files that would exist
+//! after a power failure at any `Moment`.
 //!
-//! No program is built with this crate. The disk is installed as the default file system of SQLite in the test's
-//! process, so that the code under test opens its databases as ever; databases elsewhere are untouched. It sees only what
-//! SQLite does: files that are written otherwise never fail and do not survive.
+//! No product program contains this crate. The disk is installed as SQLite's default file system in the
+//! test's process, so that the code under test opens its databases as usual; databases elsewhere are not
+//! affected. It sees only the operations of SQLite: files that are written in another way never fail, and do
+//! not survive.
 
 mod dice;
 #[cfg(feature = "disk")]

@@ -1,7 +1,7 @@
-//! A file system of SQLite's that puts a [`Watched`] between SQLite and the machine's files.
+//! An SQLite file system that puts a [`Watched`] between SQLite and the machine's files.
 //!
-//! Owns everything that is unsafe, and decides nothing. It is a copy of the default file system with another `xOpen` and
-//! `xDelete`; a file on a disk of ours begins with our part, and the machine's own part follows it.
+//! Contains all unsafe code, and decides nothing. It is a copy of the default file system with another
+//! `xOpen` and `xDelete`. A file on one of our disks begins with our part, and the machine's part follows.
 
 use crate::watched::{self, Watched};
 use libsqlite3_sys::{
@@ -17,7 +17,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// The default file system as it was before ours.
+/// The default file system before ours was installed.
 static MACHINE: OnceLock<Machine> = OnceLock::new();
 
 struct Machine(*mut sqlite3_vfs);
@@ -28,8 +28,8 @@ unsafe impl Send for Machine {}
 // SAFETY: as above.
 unsafe impl Sync for Machine {}
 
-/// Our part of an open file. SQLite makes room for it and for the machine's part, which begins at `OURS_BYTES`, aligned
-/// for whatever a pointer and an `i64` need.
+/// Our part of an open file. SQLite allocates memory for it and for the machine's part, which begins at
+/// `OURS_BYTES`, aligned for a pointer and an `i64`.
 #[repr(C)]
 struct Ours {
     base: sqlite3_file,
@@ -39,7 +39,7 @@ struct Ours {
 
 const OURS_BYTES: usize = size_of::<Ours>();
 
-/// Makes ours the default file system, once in the life of a process.
+/// Makes ours the default file system, once per process.
 pub(crate) fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     match INSTALLED.get_or_init(|| register().is_some()) {
@@ -48,7 +48,7 @@ pub(crate) fn install() -> io::Result<()> {
     }
 }
 
-/// `None` when SQLite refuses.
+/// `None` if SQLite refuses.
 fn register() -> Option<()> {
     // SAFETY: null asks for the default one; the answer is null or lives as long as the process.
     let machine = unsafe { sqlite3_vfs_find(ptr::null()) };
@@ -62,7 +62,7 @@ fn register() -> Option<()> {
         xDelete: Some(delete),
         ..*copied
     }));
-    // Before ours can be called, which it may be as soon as it is registered.
+    // Set it before ours is registered, because ours may be called immediately after that.
     MACHINE.set(Machine(machine)).ok()?;
     // SAFETY: a whole file system that is never freed. The functions that were copied find what they need in `pAppData`,
     // which was copied too.
@@ -74,7 +74,7 @@ fn machine() -> *mut sqlite3_vfs {
     MACHINE.get().map_or(ptr::null_mut(), |machine| machine.0)
 }
 
-/// The path of a name that SQLite gave; `None` for a file without one.
+/// The path of a name from SQLite; `None` for a file without a name.
 ///
 /// # Safety
 /// `name` is null or a C string that lives for `'a`.
@@ -126,7 +126,7 @@ unsafe extern "C" fn delete(_vfs: *mut sqlite3_vfs, name: *const c_char, sync_fo
     };
     // SAFETY: SQLite gives null or a C string.
     let watched = unsafe { path(name) }.and_then(watched::find);
-    // As with files, the machine's own disk is not waited for.
+    // As with files, do not wait for the machine's own disk.
     let sync_folder = if watched.is_some() { 0 } else { sync_folder };
     // SAFETY: SQLite's own arguments.
     let result = unsafe { xdelete(machine, name, sync_folder) };
@@ -136,7 +136,8 @@ unsafe extern "C" fn delete(_vfs: *mut sqlite3_vfs, name: *const c_char, sync_fo
     result
 }
 
-/// What SQLite may do with a file of ours. Version 2: no memory maps of the file itself, which no method would see.
+/// The operations that SQLite may use on our files. Version 2: without memory maps of the file itself, which
+/// no method would see.
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     iVersion: 2,
     xClose: Some(close),
@@ -159,34 +160,35 @@ static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     xUnfetch: None,
 };
 
-/// The machine's part of a file of ours.
+/// The machine's part of one of our files.
 ///
 /// # Safety
-/// `file` was opened by [`open`] and is not closed. So it is in every method: SQLite calls them for no other file.
+/// `file` was opened by [`open`] and is not closed. This holds in every method: SQLite calls them for no
+/// other file.
 unsafe fn real(file: *mut sqlite3_file) -> *mut sqlite3_file {
     // SAFETY: SQLite made room for both parts.
     unsafe { file.byte_add(OURS_BYTES) }
 }
 
-/// The machine's methods for a file of ours.
+/// The machine's methods for one of our files.
 ///
 /// # Safety
-/// As [`real`].
+/// Like [`real`].
 unsafe fn methods<'a>(file: *mut sqlite3_file) -> Option<&'a sqlite3_io_methods> {
     // SAFETY: an open file's methods are set, and live as long as the file.
     unsafe { (*real(file)).pMethods.as_ref() }
 }
 
-/// What stands between SQLite and the machine.
+/// The object between SQLite and the machine.
 ///
 /// # Safety
-/// As [`real`].
+/// Like [`real`].
 unsafe fn watched<'a>(file: *mut sqlite3_file) -> Option<&'a Watched> {
     // SAFETY: `open` put it there, and only `close` frees it.
     unsafe { (*file.cast::<Ours>()).watched.as_ref() }
 }
 
-/// A method that is the machine's.
+/// Defines a method that calls the machine's.
 macro_rules! forward {
     ($($name:ident = $method:ident($($argument:ident: $type:ty),*) else $otherwise:expr => $result:ty;)*) => {
         $(unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> $result {

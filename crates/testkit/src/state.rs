@@ -1,6 +1,6 @@
-//! The state of one disk: the faults that are planned, what has been counted, and the log.
+//! The state of one disk: the planned faults, the counts, and the log.
 //!
-//! Owns every decision about a write or a sync. Of SQLite it knows only the result codes.
+//! Owns every decision about a write or a sync. Knows only the result codes of SQLite.
 
 use crate::image::{Act, Change, Entry};
 use libsqlite3_sys::{SQLITE_FULL, SQLITE_IOERR_FSYNC, SQLITE_IOERR_WRITE};
@@ -10,24 +10,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The faults of a disk. Numbers count from 1, over all its files, from [`crate::Disk::plan`] on.
+/// The faults of a disk. Numbers count from 1, over all its files, since [`crate::Disk::plan`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// The sync of this number fails.
+    /// The sync with this number fails.
     pub fail_sync_at: Option<u64>,
-    /// The write of this number fails, having written nothing.
+    /// The write with this number fails, and writes nothing.
     pub fail_write_at: Option<u64>,
-    /// The write of this number fails, having written its first half.
+    /// The write with this number fails, after its first half.
     pub short_write_at: Option<u64>,
-    /// Files may grow by this many bytes. The write that needs more writes what fits, and fails because the disk is full.
+    /// Files may grow by this many bytes. A write that needs more writes what fits, and fails because the
+    /// disk is full.
     pub full_after_bytes: Option<u64>,
-    /// Whether syncs and writes fail from the one of this number on; otherwise only that one does. A full disk stays full.
+    /// Whether all syncs and writes from that number on fail; otherwise only one does. A full disk stays
+    /// full.
     pub for_good: bool,
     /// Every sync succeeds without making anything durable.
     pub lie_sync: bool,
 }
 
-/// How much of a write is done, and the result code of a refusal.
+/// How much of a write is done, and the result code if it is refused.
 pub(crate) struct Verdict {
     pub(crate) len: usize,
     pub(crate) refusal: Option<c_int>,
@@ -37,7 +39,7 @@ pub(crate) struct Verdict {
 pub(crate) struct State {
     pub(crate) faults: Faults,
     pub(crate) counts: Counts,
-    /// The lengths of the files that exist.
+    /// The lengths of the existing files.
     pub(crate) lengths: BTreeMap<PathBuf, usize>,
     pub(crate) log: Vec<Entry>,
 }
@@ -122,7 +124,8 @@ mod tests {
         State { faults, ..State::default() }
     }
 
-    /// Writes `len` bytes at the end, five times. Returns how many were written, and the result code.
+    /// Writes `len` bytes at the end, five times. Returns how many were written each time, and the result
+    /// code.
     fn writes(faults: Faults, len: usize) -> [(usize, c_int); 5] {
         let mut state = state(faults);
         [(); 5].map(|()| {

@@ -1,4 +1,4 @@
-//! The files on our disks: which disk a file is on, and the operations on it that SQLite requests.
+//! The files on our disks: which disk a file is on, and the operations that SQLite requests.
 
 use crate::{
     image::{Act, Change},
@@ -14,26 +14,26 @@ use std::{
 /// All disks of this process, by their folders.
 static DISKS: Mutex<Vec<(PathBuf, Weak<Mutex<State>>)>> = Mutex::new(Vec::new());
 
-/// Puts a disk under the databases below `root`.
+/// Puts a disk below the databases in `root`.
 pub(crate) fn add(root: PathBuf, state: &Arc<Mutex<State>>) {
     let mut disks = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
     disks.retain(|(_, disk)| disk.strong_count() > 0);
     disks.push((root, Arc::downgrade(state)));
 }
 
-/// A test that failed while it held the lock does not matter for the others.
+/// Ignores poisoning: a test that failed while it held the lock does not affect the others.
 pub(crate) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The disk that a file is on, if it is on one.
+/// The disk of a file, if it is on one of ours.
 pub(crate) fn find(path: &Path) -> Option<Watched> {
     let disks = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
     let (_, disk) = disks.iter().rfind(|(root, disk)| path.starts_with(root) && disk.strong_count() > 0)?;
     Some(Watched { path: path.to_owned(), state: disk.upgrade()? })
 }
 
-/// A file on a disk.
+/// A file on one of our disks.
 pub(crate) struct Watched {
     path: PathBuf,
     state: Arc<Mutex<State>>,
