@@ -1,4 +1,5 @@
-//! A store with many finished runs: whether a step, the start of a run, or a look takes longer than in an empty one.
+//! A store with many finished runs: does a step, the start of a run, or a query take longer than in an empty
+//! store?
 
 use crate::{
     Outcome, processes, raw,
@@ -7,23 +8,23 @@ use crate::{
 };
 use std::{path::Path, time::Instant};
 
-/// Runs at a time, while the store is filled.
+/// Runs at the same time, while the store is filled.
 const AT_ONCE: u32 = 200;
 /// Runs whose steps are measured, at the beginning and at the end.
 const MEASURED: u32 = 2_000;
-/// Steps of each.
+/// Steps of each run.
 const STEPS: u32 = 3;
 /// Calls of each command.
 const CALLS: usize = 21;
 
-/// Fills a store with so many runs of three steps, in one process; then calls commands on it.
+/// Fills a store with `runs` runs of three steps, in one process; then calls commands on it.
 pub(crate) fn finished(runs: u32) -> Outcome<Vec<Row>> {
     let mut small = stage()?;
     fill(&mut small, MEASURED)?;
-    // A command that starts a run takes the store over: nothing can be filled afterwards.
+    // A command that starts a run takes over the store, so it can no longer be filled.
     let few = Looks::at(small.root())?;
     let mut large = stage()?;
-    // The first ones make the tables and the folders.
+    // The first runs make the tables and the folders, so they are not measured.
     fill(&mut large, MEASURED)?;
     let first = fill(&mut large, MEASURED)?;
     fill(&mut large, runs.saturating_sub(MEASURED.saturating_mul(3)))?;
@@ -56,7 +57,7 @@ fn stage() -> Outcome<Stage> {
     Stage::new(&std::env::temp_dir(), usize::try_from(AT_ONCE)?, STEPS, Steps::Settle { text_bytes: 20 })
 }
 
-/// So many runs more, a few at a time; seconds of each.
+/// Adds this many runs, [`AT_ONCE`] at a time. Returns the seconds per run.
 fn fill(stage: &mut Stage, runs: u32) -> Outcome<f64> {
     let began = Instant::now();
     let mut left = runs;
@@ -69,7 +70,7 @@ fn fill(stage: &mut Stage, runs: u32) -> Outcome<f64> {
     Ok(raw::each_s(began.elapsed(), runs.max(1)))
 }
 
-/// Seconds of commands.
+/// Durations of commands, in seconds.
 struct Looks {
     runs: f64,
     show: f64,

@@ -1,4 +1,4 @@
-//! The engine with steps that settle at once: alone, many at once, in memory, on disk.
+//! The engine with steps that settle immediately: alone, many at the same time, in memory, on disk.
 
 use crate::{
     Outcome, processes, raw,
@@ -7,21 +7,21 @@ use crate::{
 };
 use std::{fs, path::Path, time::Instant};
 
-/// Rounds of each measurement; the median counts.
+/// Rounds of each measurement. The median is the result.
 const ROUNDS: u32 = 5;
-/// Raw commits before and after each.
+/// Raw commits before and after each round.
 const RAW_COMMITS: u32 = 150;
-/// Steps of a run that is alone.
+/// Steps of a single run.
 const STEPS_ALONE: u32 = 200;
-/// What a no-op step says.
+/// The result of a no-op step.
 const NOOP: Steps = Steps::Settle { text_bytes: 20 };
 
-/// Where databases are made: as the tools of the system have it, so that TMPDIR names the disk to measure.
+/// The folder for databases: the system's temporary folder, so that TMPDIR chooses the disk to measure.
 fn dir() -> std::path::PathBuf {
     std::env::temp_dir()
 }
 
-/// Seconds a step, from the start of `runs` runs of `steps` steps to their ends.
+/// Seconds per step, from the start of `runs` runs of `steps` steps to their ends.
 fn step_s(runs: u32, steps: u32) -> Outcome<f64> {
     let mut stage = Stage::new(&dir(), usize::try_from(runs)?, steps, NOOP)?;
     stage.begin(runs)?;
@@ -30,16 +30,16 @@ fn step_s(runs: u32, steps: u32) -> Outcome<f64> {
     Ok(raw::each_s(began.elapsed(), runs.saturating_mul(steps)))
 }
 
-/// What the rounds of one measurement took.
+/// The times of the rounds of one measurement.
 struct Rounds {
-    /// Seconds a step.
+    /// Seconds per step.
     steps: Vec<f64>,
-    /// Seconds a raw commit.
+    /// Seconds per raw commit.
     commits: Vec<f64>,
 }
 
 impl Rounds {
-    /// So many rounds, each between raw commits.
+    /// Runs [`ROUNDS`] rounds, each between raw commits.
     fn of(mut step_s: impl FnMut() -> Outcome<f64>) -> Outcome<Self> {
         let (mut steps, mut commits) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -50,12 +50,12 @@ impl Rounds {
         Ok(Self { steps, commits })
     }
 
-    /// How many raw commits a step takes, in each round.
+    /// The time of a step in raw commits, in each round.
     fn costs(&self) -> Vec<f64> {
         self.steps.iter().zip(&self.commits).map(|(step, commit)| step / commit).collect()
     }
 
-    /// How many steps there are in the time of a raw commit, in each round.
+    /// How many steps take the time of a raw commit, in each round.
     fn rates(&self) -> Vec<f64> {
         self.costs().into_iter().map(f64::recip).collect()
     }
@@ -74,14 +74,14 @@ pub(crate) fn alone() -> Outcome<Row> {
     })
 }
 
-/// `runs` runs at once, each of `steps` steps.
+/// `runs` runs at the same time, each of `steps` steps.
 pub(crate) fn many(runs: u32, steps: u32) -> Outcome<Row> {
     let rounds = Rounds::of(|| step_s(runs, steps))?;
     let target = if runs > 200 { "no lower than at 200" } else { ">= 3 x" };
     Ok(rate(format!("{runs} runs at once, {steps} steps each"), rounds, target))
 }
 
-/// A rate of steps, beside that of raw commits.
+/// A rate of steps, compared with that of raw commits.
 fn rate(what: String, rounds: Rounds, target: &'static str) -> Row {
     Row {
         what,
@@ -93,14 +93,14 @@ fn rate(what: String, rounds: Rounds, target: &'static str) -> Row {
     }
 }
 
-/// Raw commits a second, for comparisons that alternate.
+/// Raw commits per second, for alternating comparisons.
 pub(crate) fn commits() -> Outcome<()> {
     println!("{:.0}", raw::commit_s(&dir(), RAW_COMMITS)?.recip());
     Ok(())
 }
 
-/// `runs` runs of ten steps at any time, until `all` have ended: whenever one ends, the next one begins. One round, without a raw measurement: for
-/// comparisons that alternate (`bench/restate`).
+/// `runs` runs of ten steps at any time, until `all` have ended: when one ends, the next one begins. One
+/// round, without a raw measurement: for alternating comparisons (`bench/restate`).
 pub(crate) fn steady(runs: u32, all: u32) -> Outcome<()> {
     const STEPS: u32 = 10;
     let mut stage = Stage::new(&dir(), usize::try_from(runs)?, STEPS, NOOP)?;
@@ -140,7 +140,7 @@ fn resident_kib() -> Outcome<u32> {
     Ok(line.trim_end_matches("kB").trim().parse()?)
 }
 
-/// Bytes on disk a step, with texts of 100 KB, for runs of growing length.
+/// Bytes on disk per step, with texts of 100 KB, for runs of increasing length.
 pub(crate) fn bytes() -> Outcome<Vec<Row>> {
     const TEXT_BYTES: usize = 100_000;
     let row = |steps: u32| -> Outcome<Row> {
@@ -163,7 +163,7 @@ pub(crate) fn bytes() -> Outcome<Vec<Row>> {
     [125, 250, 500, 1000].into_iter().map(row).collect()
 }
 
-/// Everything below a folder, but for the write-ahead log, which is bounded.
+/// The size of everything below a folder, except the write-ahead log, which is bounded.
 fn size_of(folder: &Path) -> Outcome<u64> {
     let mut total: u64 = 0;
     for entry in fs::read_dir(folder)? {
@@ -179,7 +179,8 @@ fn size_of(folder: &Path) -> Outcome<u64> {
     Ok(total)
 }
 
-/// Plays between two looks at files that are not there: marks for who counts system calls (`bench/engine-fsyncs.sh`).
+/// Runs between two look-ups of missing files, which mark the range for a system call trace
+/// (`bench/engine-fsyncs.sh`).
 pub(crate) fn between_marks(runs: u32, steps: u32) -> Outcome<()> {
     let mut stage = Stage::new(&dir(), usize::try_from(runs)?, steps, NOOP)?;
     stage.begin(runs)?;
@@ -189,7 +190,7 @@ pub(crate) fn between_marks(runs: u32, steps: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// As [`between_marks`], and says where the store is, which is closed (`bench/counts.sh`).
+/// Like [`between_marks`]; also prints the path of the store, which is closed then (`bench/counts.sh`).
 pub(crate) fn store(runs: u32, steps: u32) -> Outcome<()> {
     let mut stage = Stage::new(&dir(), usize::try_from(runs)?, steps, NOOP)?;
     stage.begin(runs)?;
@@ -200,8 +201,8 @@ pub(crate) fn store(runs: u32, steps: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// One run that goes round a loop: how time, memory, bytes and the longest turn of the engine's loop grow with its visits, and how long
-/// commands take that show it.
+/// One run that goes round a loop: how time, memory, bytes and the longest turn of the engine's loop grow
+/// with its visits, and how long the commands take that show it.
 pub(crate) fn grow(visits: u32) -> Outcome<()> {
     let mut stage = Stage::of(&dir(), 1, &loop_of(visits), Steps::GoRound)?;
     stage.begin(1)?;
@@ -224,7 +225,7 @@ pub(crate) fn grow(visits: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// As [`grow`], without a table; then the commands that show the run.
+/// Like [`grow`], without a table; then runs the commands that show the run.
 pub(crate) fn shown(visits: u32) -> Outcome<Vec<Row>> {
     let mut stage = Stage::of(&dir(), 1, &loop_of(visits), Steps::GoRound)?;
     let run = stage.begin_one()?;
@@ -243,7 +244,7 @@ pub(crate) fn shown(visits: u32) -> Outcome<Vec<Row>> {
     looks.into_iter().map(row).collect()
 }
 
-/// A loop of twenty steps that goes on for more than so many visits: a loop has at most 10,000 rounds.
+/// A loop of twenty steps with more than `visits` visits: a loop has at most 10,000 rounds.
 fn loop_of(visits: u32) -> String {
     const STEPS: u32 = 20;
     let rounds = visits.div_ceil(STEPS).max(1);

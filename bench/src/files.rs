@@ -1,4 +1,5 @@
-//! Snapshots of a folder in git: the first one, one of a folder that has not changed, one after some changes, and the way back.
+//! Snapshots of a folder in git: the first one, one of an unchanged folder, one after some changes, and a
+//! restore.
 
 use crate::{
     Outcome,
@@ -7,14 +8,14 @@ use crate::{
 use envoi_tree::{Bounds, Contents, Kept, Order, Stop, keep, restore};
 use std::{fs, path::Path, process::Command, time::Instant};
 
-/// Rounds of what is measured more than once.
+/// Rounds of repeated measurements.
 const ROUNDS: usize = 9;
 /// Files that change between two snapshots.
 const CHANGED: usize = 20;
-/// Files a folder.
+/// Files per folder.
 const A_FOLDER: usize = 25;
 
-/// One row each.
+/// One row for each measurement.
 pub(crate) fn snapshots(count: usize) -> Outcome<Vec<Row>> {
     let base = tempfile::tempdir()?;
     let root = base.path().join("work");
@@ -44,7 +45,7 @@ pub(crate) fn snapshots(count: usize) -> Outcome<Vec<Row>> {
     );
     let mut first = None;
     let first_s = timed(|| keep_into(&mut first, &root, &order))?;
-    // Files that were written just now are read a second time.
+    // Files that were written a moment ago are read a second time, so take one snapshot before measuring.
     keep(&root, &order)?;
     let unchanged =
         median((0..ROUNDS).map(|_| timed(|| Ok(keep(&root, &order).map(drop)?))).collect::<Outcome<_>>()?);

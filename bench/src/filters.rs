@@ -9,7 +9,7 @@ const TIMES: u32 = 20_000;
 const ROUTE: &str = "Handoff text: \"The code review is complete. Status: VERIFIED\"\nStep routing: loop_target=VERIFIED, \
                      max_iterations=5, success_values=[VERIFIED], can_further_iteration_help=false\n";
 
-/// Resolver; writer with a short text; writer with one that needs a digest.
+/// The resolver, the writer with a short text, and the writer with a text that needs a digest.
 pub(crate) fn both() -> Outcome<Vec<Row>> {
     let long = "The step wrote a line about what it did.\\n".repeat(150);
     let short = draft("Analyzed 15 user stories. Created requirements.md.");

@@ -1,4 +1,4 @@
-//! An engine that was killed while it held many open runs, and the next one: how long until that one holds them all.
+//! An engine is killed while it holds many open runs: how long the next one takes until it holds them all.
 
 use crate::{
     Outcome, processes, raw,
@@ -17,7 +17,7 @@ use std::{
 
 /// Each round opens the same store again.
 const ROUNDS: u32 = 5;
-/// Most of the runs wait for the only slot. The step that has it lives longer than the measurement.
+/// Most of the runs wait for the only slot. The step in it lives longer than the measurement.
 const FLOW: &str = "\
 flow: bench
 steps:
@@ -25,7 +25,7 @@ steps:
     run: [sleep, \"300\"]
 ";
 
-/// Makes the store, prints where it is, and waits to be killed.
+/// Makes the store, prints its path, and waits to be killed.
 pub(crate) fn hold(runs: u32) -> Outcome<()> {
     let mut stage = Stage::of(&std::env::temp_dir(), 1, FLOW, Steps::Hang)?;
     stage.begin(runs)?;
@@ -36,7 +36,7 @@ pub(crate) fn hold(runs: u32) -> Outcome<()> {
     }
 }
 
-/// From the start of `envoi serve` until its engine has noted all of the runs as its own.
+/// Time from the start of `envoi serve` until its engine has recorded all runs as its own.
 pub(crate) fn known_again(runs: u32) -> Outcome<Row> {
     let mut engine = Command::new(std::env::current_exe()?)
         .args(["hold", &runs.to_string()])
@@ -68,7 +68,7 @@ pub(crate) fn known_again(runs: u32) -> Outcome<Row> {
     })
 }
 
-/// An engine that is killed at the end, as the one before.
+/// An engine that is killed at the end, like the one before.
 struct Server(Child);
 
 impl Server {
@@ -86,7 +86,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended by itself only if something is wrong, which the measurement says.
+        // If it has ended already, something is wrong, and the measurement reports that.
         self.0.kill().unwrap_or_default();
         self.0.wait().map(drop).unwrap_or_default();
     }
@@ -98,7 +98,7 @@ fn first_line(child: &mut Child) -> Outcome<String> {
     if line.is_empty() { Err("it ended before its first line".into()) } else { Ok(line) }
 }
 
-/// Runs that the newest engine of the store goes on with.
+/// The number of runs that the newest engine of the store holds.
 fn held_by_the_newest(home: &Path) -> Outcome<u64> {
     let conn = Connection::open_with_flags(home.join("envoi.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     conn.busy_timeout(Duration::from_secs(5))?;

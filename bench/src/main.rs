@@ -1,7 +1,8 @@
-//! Measures Envoi, each figure beside a raw measurement of the same minute: the machine is shared and noisy, ratios are not.
+//! Measures Envoi. Each figure is compared with a raw measurement from the same minute: the machine is shared
+//! and noisy, but ratios are stable.
 //!
-//! `bench/run.sh` builds it and calls one subcommand after the other, each in a process of its own. Nothing here is a test:
-//! no figure fails a build.
+//! `bench/run.sh` builds it and calls the subcommands one after the other, each in its own process. This is
+//! not a test: no figure fails a build.
 
 mod crowded;
 mod engine;
@@ -17,13 +18,14 @@ mod stage;
 use row::Row;
 use std::process::ExitCode;
 
-/// What is wrong is told as it is; nobody handles it.
+/// Errors are only printed, so any error type will do.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|commits|steady RUNS ALL|memory RUNS|bytes|files COUNT|filters|spawn|start|asked|\
 fsyncs RUNS STEPS|asked-fsyncs RUNS|store RUNS STEPS|grow VISITS|shown VISITS|killed RUNS|finished RUNS";
 
-/// What one thread has allocated is often freed by another one, at which the allocator of the C library is slow (docs/figures.md).
+/// Memory that one thread has allocated is often freed by another one, which is slow with the C library's
+/// allocator (docs/figures.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,7 +1,9 @@
-//! A run that asks a person: how long it takes until the question is shown, and how long until an answer has it go on.
+//! A run that asks a person: how long it takes until the question is shown, and how long until the run
+//! continues after an answer.
 //!
-//! Measured is the engine: from the message that its loop takes to what a follower hears. The command that a person types, and
-//! the reading of the run from the journal when no engine holds it, are not part of it.
+//! Only the engine is measured: from the message that its loop receives to the event that a follower
+//! receives. The command that a person types, and reading the run from the journal when no engine holds it,
+//! are not included.
 
 use crate::{
     Outcome, raw,
@@ -21,9 +23,9 @@ use std::{
     time::Instant,
 };
 
-/// Rounds, each between raw measures of its own.
+/// Rounds, each between its own raw measurements.
 const ROUNDS: u32 = 5;
-/// Runs a round, one after the other: each pauses once and resumes once.
+/// Runs per round, one after the other. Each pauses once and resumes once.
 const RUNS: u32 = 80;
 /// Raw commits before and after each round.
 const RAW_COMMITS: u32 = 150;
@@ -39,7 +41,7 @@ steps:
     run: [\"true\"]
 ";
 
-/// A pause and a resume, of the median run and of the slowest tenth; and the commits of each.
+/// A pause and a resume, for the median run and the slowest tenth; and the commits of each.
 pub(crate) fn pause_and_resume() -> Outcome<Vec<Row>> {
     let (mut pause, mut resume) = (Part::default(), Part::default());
     for _ in 0..ROUNDS {
@@ -55,7 +57,7 @@ pub(crate) fn pause_and_resume() -> Outcome<Vec<Row>> {
     ])
 }
 
-/// The same without a clock, between looks at files that are not there (`bench/engine-fsyncs.sh`).
+/// The same without a clock, between look-ups of missing files (`bench/engine-fsyncs.sh`).
 pub(crate) fn between_marks(runs: u32) -> Outcome<()> {
     let mut stage = Stage::of(&std::env::temp_dir(), 1, FLOW, Steps::Settle { text_bytes: 20 })?;
     for _ in 0..runs {
@@ -72,13 +74,13 @@ pub(crate) fn between_marks(runs: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// What one of the two took.
+/// The cost of one pause or one resume.
 struct Took {
     seconds: f64,
     commits: u64,
 }
 
-/// All that was measured of one of the two.
+/// All measurements of pauses, or of resumes.
 #[derive(Default)]
 struct Part {
     all: Vec<f64>,
@@ -109,7 +111,7 @@ impl Part {
     }
 }
 
-/// Pauses and resumes of one round.
+/// The pauses and resumes of one round.
 fn round() -> Outcome<(Vec<Took>, Vec<Took>)> {
     let mut stage = Stage::of(&std::env::temp_dir(), 1, FLOW, Steps::Settle { text_bytes: 20 })?;
     let (mut pauses, mut resumes) = (Vec::new(), Vec::new());
@@ -123,7 +125,7 @@ fn round() -> Outcome<(Vec<Took>, Vec<Took>)> {
     Ok((pauses, resumes))
 }
 
-/// A run whose first step has come to its end, which the engine does not know yet.
+/// A run whose first step has ended. The engine does not know that yet.
 struct Paused<'a> {
     stage: &'a mut Stage,
     run: RunId,
@@ -137,18 +139,18 @@ impl<'a> Paused<'a> {
         Ok(Self { stage, run, settled })
     }
 
-    /// Hands the settlement to the engine, until a follower has the question.
+    /// Passes the result of the step to the engine, and waits until a follower has the question.
     fn pause(&mut self) -> Outcome<Took> {
         let settled = self.settled.take().ok_or("the run has paused already")?;
         self.until(settled, |event| matches!(event, Event::InterruptRaised(_)))
     }
 
-    /// A person's yes to the question that is open.
+    /// A person's approval of the open question.
     fn answer(&self) -> Outcome<Message> {
         let question = self.stage.open_question(&self.run).ok_or("the run does not ask")?;
         let by = Principal { tenant: "local".to_owned(), actor: "ada".to_owned() };
         let answer = Answer::new(question, Choice::Approve, by);
-        // Who answers too late or wrongly would be told so, and the follower would never hear of a start.
+        // If the answer is refused, no start would follow, and the follower would wait for ever. So exit.
         Ok(Message::Input {
             run: self.run.clone(),
             input: Box::new(Input::Answer(Box::new(answer))),
@@ -161,7 +163,7 @@ impl<'a> Paused<'a> {
         })
     }
 
-    /// Hands the answer to the engine, until a follower knows that the next attempt is about to start.
+    /// Passes the answer to the engine, and waits until a follower has the start of the next attempt.
     fn resume(&mut self, answer: Message) -> Outcome<Took> {
         self.until(answer, |event| matches!(event, Event::AttemptStarted(_)))
     }

@@ -1,4 +1,5 @@
-//! The binary itself: a step with a command against a bare spawn, and its start to the end of a first run.
+//! The binary itself: a step with a command compared with a bare spawn, and its start to the end of a first
+//! run.
 
 use crate::{
     Outcome, raw,
@@ -15,7 +16,7 @@ const ROUNDS: u32 = 5;
 /// Steps of the longer run.
 const STEPS: u32 = 50;
 
-/// `envoi` beside this program, or what ENVOI names.
+/// `envoi` in the folder of this program, or the path in ENVOI.
 pub(crate) fn binary() -> Outcome<PathBuf> {
     if let Some(named) = std::env::var_os("ENVOI") {
         return Ok(named.into());
@@ -34,7 +35,7 @@ pub(crate) fn run_in_s(home: &Path, steps: u32) -> Outcome<f64> {
     envoi_s(&folder, &["run", "flow.yaml", "--home", &home.to_string_lossy()])
 }
 
-/// Seconds of a command that looks at a store.
+/// Seconds of a command that reads a store.
 pub(crate) fn call_s(home: &Path, words: &[&str]) -> Outcome<f64> {
     let home = home.to_string_lossy();
     envoi_s(&std::env::temp_dir(), &[words, &["--home", &home]].concat())
@@ -49,7 +50,7 @@ fn folder_of(steps: u32) -> Outcome<PathBuf> {
     Ok(folder)
 }
 
-/// Seconds of a call of the binary.
+/// Seconds of one call of the binary.
 fn envoi_s(folder: &Path, words: &[&str]) -> Outcome<f64> {
     let began = Instant::now();
     let status = Command::new(binary()?)
@@ -66,7 +67,7 @@ fn envoi_s(folder: &Path, words: &[&str]) -> Outcome<f64> {
     }
 }
 
-/// The difference between a long and a short run, by the step.
+/// The difference between a long and a short run, per step.
 pub(crate) fn step_against_spawn() -> Outcome<Row> {
     let (mut ours, mut bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -87,7 +88,7 @@ pub(crate) fn step_against_spawn() -> Outcome<Row> {
     })
 }
 
-/// What a person waits for: the binary without a command's work, a flow that is checked, the end of a first run.
+/// The times that a person waits: the binary without any work, the check of a flow, the end of a first run.
 pub(crate) fn start() -> Outcome<Vec<Row>> {
     let folder = folder_of(100)?;
     Ok(vec![
@@ -115,7 +116,7 @@ fn started(what: &str, target: &'static str, mut call_s: impl FnMut() -> Outcome
     })
 }
 
-/// What reads one long run from the store: seconds of each command.
+/// Commands that read one long run from the store: seconds of each.
 pub(crate) fn looks(home: &Path, run: &str) -> Outcome<Vec<(&'static str, f64)>> {
     let look = |command: &'static str| -> Outcome<_> {
         let calls = (0..ROUNDS).map(|_| call_s(home, &[command, run])).collect::<Outcome<Vec<_>>>()?;

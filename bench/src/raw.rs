@@ -1,4 +1,4 @@
-//! What the machine can do without Envoi: durable one-row commits, and bare spawns.
+//! The machine's performance without Envoi: durable commits of one row, and bare spawns.
 
 use crate::Outcome;
 use rusqlite::Connection;
@@ -8,10 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// As large as a small event.
+/// The size of a small event.
 const BODY_BYTES: usize = 200;
 
-/// Seconds of one commit of one row, WAL and synchronous=FULL, on average over `commits` in a fresh database in `dir`.
+/// Seconds per commit of one row, WAL and synchronous=FULL, on average over `commits` in a fresh database in
+/// `dir`.
 pub(crate) fn commit_s(dir: &Path, commits: u32) -> Outcome<f64> {
     let folder = tempfile::tempdir_in(dir)?.keep();
     let conn = Connection::open(folder.join("raw.db"))?;
@@ -27,7 +28,7 @@ pub(crate) fn commit_s(dir: &Path, commits: u32) -> Outcome<f64> {
     Ok(each_s(began.elapsed(), commits))
 }
 
-/// Seconds of a spawn of `true`, waited for, on average.
+/// Seconds per spawn of `true`, including the wait, on average.
 pub(crate) fn spawn_s(times: u32) -> Outcome<f64> {
     let began = Instant::now();
     for _ in 0..times {
@@ -36,7 +37,7 @@ pub(crate) fn spawn_s(times: u32) -> Outcome<f64> {
     Ok(each_s(began.elapsed(), times))
 }
 
-/// Seconds of one of `times`.
+/// Seconds per item, of `times` items.
 pub(crate) fn each_s(all: Duration, times: u32) -> f64 {
     all.as_secs_f64() / f64::from(times.max(1))
 }

@@ -1,6 +1,6 @@
-//! The real engine, journal and hand-off files around steps that settle at once.
+//! The real engine, journal and hand-off files, with steps that settle immediately.
 //!
-//! It differs from an engine at work only in its runner, and in that the loop runs on the caller's thread.
+//! It differs from a real engine only in its runner, and in that the loop runs on the caller's thread.
 
 use crate::Outcome;
 use envoi_contract::{json::Object, time::Timestamp};
@@ -26,18 +26,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the steps of a stage do.
+/// The behaviour of a stage's steps.
 #[derive(Clone, Copy)]
 pub(crate) enum Steps {
-    /// They settle at once, with a text of this many bytes.
+    /// They settle immediately, with a text of this many bytes.
     Settle { text_bytes: usize },
-    /// They settle at once, with a text that says to go round again.
+    /// They settle immediately, with a text that starts another round.
     GoRound,
     /// They never settle.
     Hang,
 }
 
-/// See the module.
+/// An engine with its store and its runs.
 pub(crate) struct Stage {
     engine: Engine,
     mailbox: Sender<Message>,
@@ -52,29 +52,29 @@ pub(crate) struct Stage {
     folder: PathBuf,
 }
 
-/// What has been committed.
+/// Counts of committed events.
 #[derive(Default)]
 struct Seen {
     begun: Cell<u64>,
     ended: Cell<u64>,
     started: Cell<u64>,
     settled: Cell<u64>,
-    /// How long the loop was at work on one message, at most.
+    /// The longest time that the loop took for one message.
     longest_turn: Cell<Duration>,
     wrong: Cell<bool>,
     commits: Cell<u64>,
-    /// When followers had heard of the newest commit.
+    /// When followers received the newest commit.
     shown_at: Cell<Option<Instant>>,
 }
 
 impl Stage {
-    /// A stage for a flow of `steps` steps in a row.
+    /// A stage for a flow of `steps` sequential steps.
     pub(crate) fn new(dir: &Path, jobs: usize, steps: u32, kind: Steps) -> Outcome<Self> {
         Self::of(dir, jobs, &flow_text(steps), kind)
     }
 
-    /// An empty store in `dir`, and a flow. The store is left there: a file system may be slow for seconds after thousands
-    /// of files were removed (ext4 does not use their inodes again at once, and searches).
+    /// An empty store in `dir`, and a flow. The store is not removed: a file system may be slow for seconds
+    /// after thousands of files were removed (ext4 does not reuse their inodes immediately, and searches).
     pub(crate) fn of(dir: &Path, jobs: usize, text: &str, kind: Steps) -> Outcome<Self> {
         let folder = tempfile::tempdir_in(dir)?.keep();
         let layout = Layout::new(folder.join(".envoi"));
@@ -107,12 +107,12 @@ impl Stage {
         })
     }
 
-    /// Begins `runs` runs; their messages wait for the loop.
+    /// Begins `runs` runs. Their messages wait for the loop.
     pub(crate) fn begin(&mut self, runs: u32) -> Outcome<()> {
         (0..runs).try_for_each(|_| self.begin_one().map(drop))
     }
 
-    /// Begins one run, as [`Stage::begin`].
+    /// Begins one run, like [`Stage::begin`].
     pub(crate) fn begin_one(&mut self) -> Outcome<RunId> {
         let begin = self.next_run()?;
         let run = begin.start.run.clone();
@@ -120,7 +120,7 @@ impl Stage {
         Ok(run)
     }
 
-    /// Hands the loop a message, past its mailbox.
+    /// Passes a message to the loop directly, without its mailbox.
     pub(crate) fn hand(&mut self, message: Message) -> Outcome<()> {
         let began = Instant::now();
         self.engine.handle(message);
@@ -128,7 +128,7 @@ impl Stage {
         self.engine.stopped().map_or(Ok(()), |error| Err(error.to_string().into()))
     }
 
-    /// Lets the loop run until an attempt has come to its end, and takes that message out of its mailbox.
+    /// Runs the loop until an attempt has ended, and takes that message out of its mailbox.
     pub(crate) fn play_until_one_settles(&mut self) -> Outcome<Message> {
         loop {
             match self.inbox.recv()? {
@@ -138,62 +138,62 @@ impl Stage {
         }
     }
 
-    /// From now on `follower` hears of the run, until it is at rest.
+    /// From now on `follower` receives the run's events, until it is at rest.
     pub(crate) fn follow(&self, run: &RunId, follower: Sender<Response>) {
         self.followers.add(run, follower);
     }
 
-    /// The question that the run asks.
+    /// The open question of the run.
     pub(crate) fn open_question(&self, run: &RunId) -> Option<InterruptId> {
         self.engine.run(run)?.interrupts().next().map(|raised| raised.interrupt.clone())
     }
 
-    /// Attempts that have come to their end.
+    /// Number of attempts that have ended.
     pub(crate) fn settled(&self) -> u64 {
         self.seen.settled.get()
     }
 
-    /// Runs that have begun.
+    /// Number of runs that have begun.
     pub(crate) fn begun(&self) -> u64 {
         self.seen.begun.get()
     }
 
-    /// Runs that have come to their end.
+    /// Number of runs that have ended.
     pub(crate) fn ended(&self) -> u64 {
         self.seen.ended.get()
     }
 
-    /// The longest time that the loop was at work on one message since the last call.
+    /// The longest time that the loop took for one message since the last call.
     pub(crate) fn take_longest_turn(&self) -> Duration {
         self.seen.longest_turn.take()
     }
 
-    /// Commits so far.
+    /// Number of commits so far.
     pub(crate) fn commits(&self) -> u64 {
         self.seen.commits.get()
     }
 
-    /// When followers had heard of the newest commit.
+    /// When followers received the newest commit.
     pub(crate) fn shown_at(&self) -> Option<Instant> {
         self.seen.shown_at.get()
     }
 
-    /// Lets the loop run until all runs have ended.
+    /// Runs the loop until all runs have ended.
     pub(crate) fn play_to_the_end(&mut self) -> Outcome<()> {
         self.play_until(|stage| stage.seen.ended.get() == stage.runs)
     }
 
-    /// Lets the loop run until each run has a live attempt.
+    /// Runs the loop until each run has a live attempt.
     pub(crate) fn play_until_all_are_live(&mut self) -> Outcome<()> {
         self.play_until(|stage| stage.seen.started.get() == stage.runs)
     }
 
-    /// Where the store lies.
+    /// The folder of the store.
     pub(crate) fn root(&self) -> &Path {
         self.layout.root()
     }
 
-    /// Lets the loop run until this is so.
+    /// Runs the loop until the condition holds.
     pub(crate) fn play_until(&mut self, over: impl Fn(&Self) -> bool) -> Outcome<()> {
         while !over(self) {
             let message = self.inbox.recv()?;
@@ -285,12 +285,12 @@ impl Log for WriterLog {
     }
 
     fn next_seq(&mut self, run: &RunId) -> Result<Seq, envoi_journal::ReadError> {
-        // Runs are only begun here.
+        // The benchmark only begins new runs.
         Err(envoi_journal::ReadError::Missing { what: "run", id: run.to_string() })
     }
 }
 
-/// The real observer, and a count.
+/// The real observer, with counters.
 struct Counting {
     projector: FileProjector,
     seen: Rc<Seen>,
@@ -328,7 +328,7 @@ impl Runner for AtOnce {
         self.count = self.count.saturating_add(1);
         let text = match self.kind {
             Steps::Settle { text_bytes } => text(self.count, text_bytes),
-            // The status is a line of its own; no two texts are equal.
+            // The status is on its own line. No two texts are equal.
             Steps::GoRound => format!("Status: UNVERIFIED\n{}", self.count),
             Steps::Hang => return,
         };
@@ -342,14 +342,14 @@ impl Runner for AtOnce {
     fn cancel(&mut self, _: &RunId, _: &AttemptId) {}
 }
 
-/// No two are equal, so that none is stored once for many.
+/// No two texts are equal, so that none is stored once for many steps.
 fn text(number: u64, bytes: usize) -> String {
     let mut text = format!("{number} ");
     text.extend("the step says what it did; ".chars().cycle().take(bytes.saturating_sub(text.len())));
     text
 }
 
-/// As a real attempt is settled: large texts are in the store before, small ones travel with the commit.
+/// Settles like a real attempt: a large text is put into the store before, a small one goes with the commit.
 fn settle(job: &Job, blobs: &Blobs, text: String) -> Outcome<Settlement> {
     let bytes = text.as_bytes().to_vec();
     let size = u64::try_from(bytes.len())?;

@@ -2,9 +2,10 @@
 //!
 //!     restate-bench ADMIN INGRESS RUNS ROUNDS
 //!
-//! Registers its worker at the admin address of a server, then has `RUNS` clients at once call it, each `ROUNDS` times, one call after the
-//! other. A call is a run of ten `ctx.run` steps that do nothing. Prints steps a second. Both sides use TCP_NODELAY; without it each step waits for
-//! a delayed acknowledgement of the kernel.
+//! Registers its worker at the admin address of a server. Then `RUNS` clients call it at the same time, each
+//! `ROUNDS` times, one call after the other. A call is a run of ten `ctx.run` steps that do nothing. Prints
+//! steps per second. Both sides use TCP_NODELAY; without it each step waits for a delayed acknowledgement of
+//! the kernel.
 
 use restate_sdk::prelude::*;
 use std::{error::Error, net::SocketAddr, time::Instant};
@@ -39,7 +40,7 @@ async fn main() -> Outcome<()> {
     };
     let (admin, ingress): (SocketAddr, SocketAddr) = (admin.parse()?, ingress.parse()?);
     let (runs, rounds): (u32, u32) = (runs.parse()?, rounds.parse()?);
-    // Connections that are accepted inherit the option on Linux.
+    // Accepted connections inherit the option on Linux.
     let socket = TcpSocket::new_v4()?;
     socket.set_nodelay(true)?;
     socket.bind("127.0.0.1:0".parse()?)?;
@@ -48,7 +49,7 @@ async fn main() -> Outcome<()> {
     tokio::spawn(HttpServer::new(Endpoint::builder().bind(Bench).build()).serve(listener));
     let body = format!("{{\"uri\":\"http://{worker}\",\"force\":true}}");
     call(&mut connect(admin).await?, "/deployments", &body).await?;
-    // Connections are made, and the server knows the worker.
+    // A first round opens the connections, and waits until the server knows the worker.
     round(ingress, runs, 1).await?;
     let began = Instant::now();
     round(ingress, runs, rounds).await?;
@@ -58,7 +59,7 @@ async fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// `runs` clients at once, each with so many calls.
+/// `runs` clients at the same time, each with `calls` calls.
 async fn round(ingress: SocketAddr, runs: u32, calls: u32) -> Outcome<()> {
     let mut clients = tokio::task::JoinSet::new();
     for number in 0..runs {
