@@ -1,8 +1,9 @@
-//! Writes what is made from the code and committed: the JSON Schemas of the contracts, the OpenAPI document, the
-//! schemas of what commands print, the libraries' vocabularies and types, the types of the web page, and the page of each command.
+//! Writes the committed files that are generated from the code: the JSON Schemas of the contracts, the
+//! OpenAPI document, the schemas of command output, the libraries' vocabularies and types, the types of the
+//! web page, and the page of each command.
 //!
-//! It knows where a file stands, not what is in it. `flow.schema.json` and `config.schema.json`
-//! beside them are kept by hand (`flow::SCHEMA`, `flow::config::SCHEMA`).
+//! It knows the path of each file, not its content. `flow.schema.json` and `config.schema.json` in the same
+//! folder are written by hand (`flow::SCHEMA`, `flow::config::SCHEMA`).
 
 mod commands;
 mod shapes;
@@ -15,16 +16,16 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 
 const SCHEMAS: &str = "spec/schemas";
 
-/// The folder of the pages of the commands.
+/// The folder of the commands' pages.
 const COMMANDS: &str = "docs/commands";
 
-/// Folders in which every file is generated, but those of [`BY_HAND`].
+/// Folders in which every file is generated, except those of [`BY_HAND`].
 const FOLDERS: &[&str] = &[SCHEMAS, COMMANDS];
 
-/// What stands in the folder of the schemas and is not generated.
+/// Files in the schemas' folder that are not generated.
 const BY_HAND: &[&str] = &["config.schema.json", "flow.schema.json"];
 
-/// One file to be generated, and where it stands below the root.
+/// One generated file. Its path is relative to the root.
 struct Generated {
     path: String,
     text: String,
@@ -36,7 +37,7 @@ fn generated() -> Vec<Generated> {
         text: schema.to_value().pretty(),
     };
     let openapi = envoi_server::openapi::generate();
-    // It was written by a serializer.
+    // A serializer wrote it, so it can be parsed.
     let document: serde_json::Value = serde_json::from_str(&openapi).unwrap_or_default();
     let others = [
         ("sdk/python/src/envoi/client/shapes.py", shapes::python(&document)),
@@ -53,7 +54,7 @@ fn generated() -> Vec<Generated> {
     schema::ALL.iter().map(schema).chain(others.into_iter().map(other)).chain(commands).collect()
 }
 
-/// Writes the files that differ below `root`, and says which.
+/// Writes the files that differ below `root`. Returns their paths.
 pub(crate) fn write(root: &Path) -> Result<Vec<String>, Unusable> {
     let mut written = Vec::new();
     for Generated { path, text } in generated() {
@@ -66,7 +67,7 @@ pub(crate) fn write(root: &Path) -> Result<Vec<String>, Unusable> {
     Ok(written)
 }
 
-/// Every file below `root` that is missing, differs, or is generated no more.
+/// Every file below `root` that is missing, differs, or is no longer generated.
 pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, Unusable> {
     let mut problems = Vec::new();
     let mut known: BTreeSet<String> = BY_HAND.iter().map(|name| format!("{SCHEMAS}/{name}")).collect();

@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask tidy`, `cargo xtask generate`.
+//! Tasks of this repository: `cargo xtask tidy`, `cargo xtask generate`.
 
 #[path = "../../crates/cli/src/process"]
 mod process {
@@ -14,7 +14,7 @@ mod tidy;
 
 use std::{error::Error, path::Path, process::ExitCode};
 
-/// Why the tree cannot be looked at.
+/// Why the tree cannot be read.
 type Unusable = Box<dyn Error>;
 
 const USAGE: &str = "\
@@ -24,7 +24,7 @@ usage: cargo xtask tidy                 holds the tree to ARCHITECTURE.md and CO
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    // xtask/ lies beside crates/, wherever the command is called.
+    // xtask/ is beside crates/, in whichever folder the command is called.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => report("tidy", tidy::check(root)),

@@ -1,7 +1,8 @@
-//! Holds the tree to ARCHITECTURE.md: arrows between crates and layers inside them, what is banned where, pages, links, licences.
+//! Checks the tree against ARCHITECTURE.md: dependencies between crates and layers inside them, bans, pages,
+//! links, licences.
 //!
-//! Each rule is a module with one `check` that gets what it looks at as an argument, so that its tests show it small trees
-//! that break it. What rustc and clippy can see is left to them.
+//! Each rule is a module with one `check` that gets its input as an argument, so that its tests can pass
+//! small trees that break it. Rules that rustc and clippy can check are left to them.
 
 mod arrows;
 mod bans;
@@ -24,7 +25,7 @@ use crate::Unusable;
 pub(crate) use problem::Problem;
 use std::path::Path;
 
-/// Everything that is wrong with the tree below `root`, in the order of its files.
+/// All problems of the tree below `root`, in the order of its files.
 pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, Unusable> {
     let tree = tree::Tree::read(root)?;
     let crates = manifest::crates(root)?;

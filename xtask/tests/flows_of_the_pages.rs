@@ -1,4 +1,4 @@
-//! Each whole flow that stands in a page of the documentation is one that `envoi check` accepts.
+//! Every complete flow in a page of the documentation is accepted by `envoi check`.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::{
@@ -21,7 +21,7 @@ fn pages(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Contents of the ```` ```yaml ```` fences, with the line each begins at.
+/// Contents of the ```` ```yaml ```` fences, with the line where each begins.
 fn fences(text: &str) -> Vec<(usize, String)> {
     let mut fences = Vec::new();
     let mut open: Option<(usize, String)> = None;
@@ -45,7 +45,7 @@ fn every_flow_in_the_documentation_can_run() {
     for page in found {
         let text = fs::read_to_string(&page).unwrap();
         let fences = fences(&text);
-        // A flow that another one on the page names says in its first line which file it is.
+        // A flow that another one on the page refers to has its file name in its first line.
         let file = |body: &String| Some((body.lines().next()?.strip_prefix("# ")?.to_owned(), body.clone()));
         let parts: BTreeMap<String, String> = fences.iter().filter_map(|(_, body)| file(body)).collect();
         for (line, flow) in

@@ -1,4 +1,5 @@
-//! The pages in `docs/commands/`: one for each command, and a list of them all, made of the definitions that `--help` is made of.
+//! The pages in `docs/commands/`: one for each command, and a list of them all. They are made from the
+//! definitions that also give `--help`.
 
 use crate::process::args::Cli;
 use clap::{Arg, Command, CommandFactory as _};
@@ -8,7 +9,7 @@ const MADE: &str = "<!-- Made by `cargo xtask generate` from crates/cli/src/proc
 /// The name and text of each page.
 pub(super) fn pages() -> Vec<(String, String)> {
     let mut root = Cli::command();
-    // Usage lines and names of nested commands are whole only then.
+    // Only then usage lines and names of nested commands are complete.
     root.build();
     let visible: Vec<&Command> = root.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let pages = visible.iter().map(|command| (command.get_name().to_owned(), page(command)));
@@ -39,7 +40,7 @@ fn page(command: &Command) -> String {
     )
 }
 
-/// What a command is for, how it is given, its arguments, and its own commands at this level of titles.
+/// The purpose of a command, its usage and arguments, and its subcommands with headings of this level.
 fn body(command: &Command, level: &str) -> String {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
@@ -56,7 +57,7 @@ fn body(command: &Command, level: &str) -> String {
     text
 }
 
-/// A table of arguments; none without them.
+/// A table of arguments; empty if there are none.
 fn arguments<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
     let shown = args.filter(|arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version"));
     let rows: String = shown.map(|arg| format!("| {} | {} |\n", name(arg), meaning(arg))).collect();
@@ -105,7 +106,7 @@ fn about(command: &Command) -> String {
         .unwrap_or_default()
 }
 
-/// All paragraphs on one line. The first one has no full stop where the terminal shows it.
+/// All paragraphs on one line. The terminal shows the first one without a full stop, so one is added.
 fn paragraphs(text: &str) -> String {
     let mut all: Vec<String> = text.split("\n\n").map(one_line).collect();
     let last = all.pop().unwrap_or_default();

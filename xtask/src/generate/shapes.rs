@@ -1,12 +1,13 @@
-//! What the server's answers and requests look like, as types of the libraries for Python and TypeScript.
+//! The server's requests and answers, as types of the libraries for Python and TypeScript.
 //!
-//! Made of the OpenAPI document alone. Left out is what has no members of its own (the contracts, which the libraries
-//! have as classes) and what the clients turn into something else (problems, references to files).
+//! Generated only from the OpenAPI document. Left out are schemas without members of their own (the
+//! contracts, which the libraries have as classes), and those that the clients convert (problems, references
+//! to files).
 
 use serde_json::{Map, Value};
 use std::{collections::BTreeSet, fmt::Write as _};
 
-/// Schemas that the clients have as types by hand.
+/// Schemas for which the clients have hand-written types.
 const BY_HAND: &[&str] = &[
     "Attachment",
     "Problem",
@@ -25,7 +26,7 @@ const REFERENCE: &str = "#/components/schemas/";
 struct Shape<'d> {
     name: &'d str,
     members: Vec<Member<'d>>,
-    /// Whether clients send it; else they read it.
+    /// Whether clients send it; otherwise they read it.
     sent: bool,
 }
 
@@ -35,7 +36,7 @@ struct Member<'d> {
     required: bool,
 }
 
-/// What a schema allows, in no language yet.
+/// The values that a schema allows, independent of a language.
 enum Kind<'d> {
     Text,
     Words(Vec<&'d str>),
@@ -43,11 +44,11 @@ enum Kind<'d> {
     Truth,
     List(Box<Kind<'d>>),
     Named(&'d str),
-    /// An object whose members are described in place.
+    /// An object whose members are described inline.
     Members(Vec<Member<'d>>),
-    /// An object of any members.
+    /// An object with any members.
     Object,
-    /// Anything.
+    /// Any value.
     Free,
     Nullable(Box<Kind<'d>>),
 }
@@ -69,7 +70,7 @@ fn shapes(document: &Value) -> Vec<Shape<'_>> {
         .collect()
 }
 
-/// Schemas that are one of several, by their names.
+/// Schemas that are one of several others, with their names.
 fn unions(document: &Value) -> Vec<(&str, Vec<Kind<'_>>)> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
     schemas
@@ -134,7 +135,7 @@ fn kind(schema: &Value) -> Kind<'_> {
     if nullable { Kind::Nullable(Box::new(plain)) } else { plain }
 }
 
-/// What a schema with a `type` allows, null aside.
+/// The values that a schema with a `type` allows, except null.
 fn typed<'d>(schema: &'d Value, types: &[&str]) -> Kind<'d> {
     match types.iter().find(|name| **name != "null") {
         Some(&"string") => Kind::Text,
@@ -151,7 +152,7 @@ fn told(schema: &Value) -> Option<&str> {
     schema.get("description").and_then(Value::as_str)
 }
 
-/// The module for Python: what is read. What is sent are arguments of methods there.
+/// The Python module, with the types that are read. Types that are sent are arguments of methods there.
 pub(super) fn python(document: &Value) -> String {
     let mut out = String::from(
         "\"\"\"What the server's answers look like: dictionaries with these members.\n\n\
@@ -161,7 +162,7 @@ pub(super) fn python(document: &Value) -> String {
     let unions = unions(document);
     out.push_str(if unions.is_empty() { "\n" } else { ", Union\n" });
     for (name, each) in &unions {
-        // It is looked at when the module is loaded, and may name one that stands below.
+        // It is evaluated when the module is loaded, and may name a type that is defined below.
         let quoted = |kind: &Kind<'_>| match kind {
             Kind::Named(name) => format!("\"{name}\""),
             kind => python_type(kind),
@@ -186,12 +187,12 @@ pub(super) fn python(document: &Value) -> String {
     out
 }
 
-/// Words of Python that are also names of members.
+/// Reserved words of Python that are also names of members.
 const RESERVED: &[&str] = &["from", "with", "for", "in", "is", "not", "and", "or", "if", "class", "pass"];
 
-/// A class whose members cannot be written as those of one, because a name is a word of the language.
+/// A type with a member whose name is a reserved word, so that the class syntax cannot be used.
 fn python_call(out: &mut String, name: &str, members: &[Member<'_>]) {
-    // Words in a type stand in double quotes.
+    // Words in a type are in double quotes.
     let each: Vec<_> = members
         .iter()
         .map(|member| format!("    \"{}\": '{}',\n", member.name, python_type(&kind(member.schema))))
@@ -224,7 +225,7 @@ fn python_type(kind: &Kind<'_>) -> String {
     }
 }
 
-/// The module for TypeScript: what is read and what is sent.
+/// The TypeScript module, with types that are read and types that are sent.
 pub(super) fn typescript(document: &Value) -> String {
     let mut out = String::from(
         "/**\n * What the server's answers and requests look like.\n *\n \
@@ -258,7 +259,7 @@ fn typescript_unions(out: &mut String, document: &Value) {
     }
 }
 
-/// The module for the web page: plain JSON, with the members of all objects.
+/// The module of the web page: plain JSON, with the members of all objects.
 pub(super) fn page(document: &Value) -> String {
     let mut out = String::from(
         "/**\n * What the server's answers and requests look like.\n *\n \
@@ -287,7 +288,7 @@ fn typescript_member(out: &mut String, member: &Member<'_>, sent: bool, margin: 
         let _ = writeln!(out, "{margin}/** {told}. */");
     }
     let mark = if member.required { "" } else { "?" };
-    // What callers leave open is left out, however they say so.
+    // Callers may leave a member out by omitting it or with `undefined`.
     let kind = typescript_type(&kind(member.schema), sent, margin);
     let open = if sent && !member.required && kind != "unknown" { " | undefined" } else { "" };
     let _ = writeln!(out, "{margin}{}{mark}: {kind}{open};", member.name);
@@ -315,7 +316,7 @@ fn typescript_type(kind: &Kind<'_>, sent: bool, margin: &str) -> String {
             members.iter().for_each(|member| typescript_member(&mut out, member, sent, &inner));
             out + margin + "}"
         }
-        // What is sent is any JavaScript value that JSON can express.
+        // A sent value may be any JavaScript value that JSON can express.
         Kind::Object if sent => "object".to_owned(),
         Kind::Free if sent => "unknown".to_owned(),
         Kind::Members(_) | Kind::Object => "JsonObject".to_owned(),

@@ -1,6 +1,8 @@
-//! The closed vocabularies and fixed tables of the contracts, as modules of the libraries for Python and TypeScript.
+//! The closed vocabularies and fixed tables of the contracts, as modules of the libraries for Python and
+//! TypeScript.
 //!
-//! Data only: what is done with a word is written by hand there. Each language has its own form of the same list.
+//! Only data: the code that uses a word is written by hand there. Each language has its own form of the same
+//! list.
 
 use envoi_contract::envelope::{InterruptKind, InterruptStatus, RecordStatus, TerminalReason};
 use envoi_contract::error::ADVICE;
@@ -11,9 +13,9 @@ use std::fmt::Write as _;
 
 /// One closed vocabulary.
 struct Vocabulary {
-    /// The type, in every language.
+    /// Name of the type, in every language.
     name: &'static str,
-    /// The list of its words, in TypeScript.
+    /// Name of the list of its words, in TypeScript.
     list: &'static str,
     told: &'static str,
     words: Vec<&'static str>,
@@ -72,14 +74,14 @@ const TIME_TO_LIVE: &str = "How long an interrupt made by a library stays open, 
 const EXCHANGED: &str = "The members of an envelope that systems exchange while a pipeline runs, in order.";
 const ADVISED: &str = "The general advice for each code, for refusals without a more precise hint.";
 
-/// The members of the exchanged form, in order.
+/// The member names of the exchanged form, in order.
 fn exchanged() -> Vec<String> {
     let schema = Schema::named("envelope-dict").map(Schema::to_value).unwrap_or_default();
     let members = schema.get("properties").and_then(|members| members.as_object());
     members.into_iter().flat_map(|members| members.keys()).map(ToString::to_string).collect()
 }
 
-/// The module for Python.
+/// The Python module.
 pub(super) fn python() -> String {
     let mut out = String::from(
         "\"\"\"The closed vocabularies and fixed tables of the contracts.\n\n\
@@ -104,7 +106,7 @@ pub(super) fn python() -> String {
     out
 }
 
-/// The module for TypeScript.
+/// The TypeScript module.
 pub(super) fn typescript() -> String {
     let mut out = String::from(
         "/**\n * The closed vocabularies and fixed tables of the contracts.\n *\n \
@@ -133,7 +135,7 @@ pub(super) fn typescript() -> String {
     out
 }
 
-/// The default time to live of an interrupt, with its thousands apart.
+/// The default time to live of an interrupt in milliseconds, with thousands separators.
 fn milliseconds(kind: InterruptKind) -> Option<String> {
     let digits = kind.default_time_to_live_ms()?.to_string();
     let mut apart = String::new();

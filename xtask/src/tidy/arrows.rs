@@ -1,8 +1,9 @@
-//! Which crate may use which: the arrows of ARCHITECTURE.md, and the few outside crates that have one home.
+//! Which crate may use which: the dependencies of ARCHITECTURE.md, and the outside crates that only some
+//! crates may use.
 
 use super::{manifest::Crate, problem::Problem};
 
-/// A crate, what its code may use, and what its tests may use besides.
+/// A crate, the crates that its code may use, and those that only its tests may use.
 struct Row {
     name: &'static str,
     uses: &'static [&'static str],
@@ -83,20 +84,21 @@ const BELOW_CLI: &[&str] = &[
     "envoi-server",
 ];
 
-/// Left of the arrows first. Tests of every crate may use `envoi-testkit`; beside them only the simulation may.
+/// Used crates come before their users. Tests of every crate may use `envoi-testkit`; of other code only the
+/// simulation may.
 const TABLE: &[Row] = &[
-    // For tests; of what is here only the simulation uses it otherwise, which is for tests itself.
+    // For tests. The only other user here is the simulation, which is itself for tests.
     Row { name: "envoi-testkit", uses: &[], tests_use: &[] },
     Row { name: "envoi-contract", uses: &[], tests_use: &[] },
-    // How files are written that must last; it knows nothing of what is in them.
+    // Writes files durably; it knows nothing of their content.
     Row { name: "envoi-durable", uses: &[], tests_use: &[] },
-    // Tests of the kernel read better as flow files.
+    // Tests of the kernel are easier to read as flow files.
     Row { name: "envoi-kernel", uses: &["envoi-contract"], tests_use: &["envoi-flow"] },
-    // What is known of agent programs; its costs are the kernel's.
+    // Knowledge of agent programs. The type of their costs is in the kernel.
     Row { name: "envoi-preset", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     Row { name: "envoi-flow", uses: &["envoi-contract", "envoi-kernel", "envoi-preset"], tests_use: &[] },
     Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-durable", "envoi-kernel"], tests_use: &[] },
-    // Rows and bodies; the conversions from the journal's rows and from a flow's plan are features.
+    // Rows and bodies. The conversions from the journal's rows and from a flow's plan are features.
     Row {
         name: "envoi-api",
         uses: &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal"],
@@ -104,9 +106,9 @@ const TABLE: &[Row] = &[
     },
     // The files of a folder; it knows neither runs nor events.
     Row { name: "envoi-tree", uses: &["envoi-contract", "envoi-durable"], tests_use: &[] },
-    // Copies of a process; it does not know what they do.
+    // Copies of a process; it does not know what the copies do.
     Row { name: "envoi-zygote", uses: &[], tests_use: &[] },
-    // The supervisor takes snapshots: it is there when the engine is not.
+    // The supervisor takes snapshots, because the engine may not be running.
     Row {
         name: "envoi-step",
         uses: &["envoi-contract", "envoi-durable", "envoi-tree", "envoi-zygote"],
@@ -114,7 +116,7 @@ const TABLE: &[Row] = &[
     },
     Row { name: "envoi-http", uses: &[], tests_use: &[] },
     Row { name: "envoi-notify", uses: &["envoi-contract", "envoi-http"], tests_use: &[] },
-    // Read and written by a client, `agent`, and by a server.
+    // Used by a client, `agent`, and by a server.
     Row { name: "envoi-a2a", uses: &["envoi-contract"], tests_use: &[] },
     Row {
         name: "envoi-agent",
@@ -132,15 +134,16 @@ const TABLE: &[Row] = &[
         tests_use: &[],
     },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
-    // Who may start what on many machines; it knows no platform. Its tests simulate one, with flows as people write them.
+    // The rules of which machine may start what; it knows no platform. Its tests simulate one, with real flow
+    // files.
     Row { name: "envoi-cluster", uses: &["envoi-contract", "envoi-kernel"], tests_use: &["envoi-flow"] },
-    // The same objects on a platform. Its stories load flows as people write them.
+    // The same objects on a platform. Its stories load real flow files.
     Row {
         name: "envoi-restate",
         uses: &["envoi-contract", "envoi-kernel", "envoi-http", "envoi-cluster"],
         tests_use: &["envoi-flow"],
     },
-    // A process of a cluster: it runs attempts with the runner of the engine, and shows runs from a store.
+    // A process of a cluster: it runs attempts with the engine's runner, and shows runs from a store.
     Row {
         name: "envoi-machines",
         uses: &[
@@ -155,26 +158,26 @@ const TABLE: &[Row] = &[
         ],
         tests_use: &["envoi-flow", "envoi-tree"],
     },
-    // A run as one file; the engine knows how a run is loaded.
+    // A run as one file. The engine knows how to load a run.
     Row {
         name: "envoi-bundle",
         uses: &["envoi-contract", "envoi-kernel", "envoi-journal", "envoi-tree", "envoi-engine"],
         tests_use: &[],
     },
-    // What a run has changed: `server` and `cli` show it, each in its way.
+    // The changes of a run, which `server` and `cli` show in different ways.
     Row {
         name: "envoi-changes",
         uses: &["envoi-contract", "envoi-kernel", "envoi-journal", "envoi-api", "envoi-tree", "envoi-engine"],
         tests_use: &[],
     },
-    // Another way in; it and the simulation do not know each other.
+    // Another interface. It and the simulation do not know each other.
     Row { name: "envoi-server", uses: BELOW_SERVER, tests_use: &[] },
     Row { name: "envoi-sim", uses: BELOW_SIM, tests_use: &[] },
     Row { name: "envoi", uses: BELOW_CLI, tests_use: &[] },
-    // Measures the library as well as the binary; nothing depends on it.
+    // Measures the library and the binary; no crate depends on it.
     Row { name: "envoi-bench", uses: BELOW_CLI, tests_use: &[] },
-    // Writes the schemas and the OpenAPI document; loads the flows that stand in the documentation.
-    // The definitions of the command line, which the pages of the commands are made of, name `flow` and `kernel`.
+    // Writes the schemas and the OpenAPI document, and loads the flows in the documentation. The command line
+    // definitions, from which the commands' pages are made, use `flow` and `kernel`.
     Row {
         name: "xtask",
         uses: &["envoi-api", "envoi-contract", "envoi-kernel", "envoi-flow", "envoi-server"],
@@ -182,7 +185,7 @@ const TABLE: &[Row] = &[
     },
 ];
 
-/// Outside crates with one home: only `homes` may use them.
+/// An outside crate that only the crates in `homes` may use.
 struct Home {
     dependency: &'static str,
     homes: &'static [&'static str],
@@ -191,8 +194,9 @@ struct Home {
 
 const SPANS: &str = "spans are derived in `engine`, and sent by `cli` if it is built for that";
 
-/// Browsers ask for `br` and `zstd` only over TLS, and over plain HTTP for gzip alone. Plain HTTP is for the loopback, where 10,000 rows take
-/// milliseconds; in front of a network stands a proxy, which compresses (docs/server.md).
+/// Browsers request `br` and `zstd` only over TLS; over plain HTTP they request only gzip. Plain HTTP is for
+/// loopback, where 10,000 rows take milliseconds. In a network a proxy is in front of the server, and
+/// compresses (docs/server.md).
 const NOT_COMPRESSED: &str = "the server compresses no answer, and bundles are compressed with zstd";
 
 const HOMES: &[Home] = &[
@@ -202,7 +206,7 @@ const HOMES: &[Home] = &[
         why: "only `journal` knows SQL",
     },
     Home { dependency: "tar", homes: &["envoi-bundle"], why: "only `bundle` knows archives" },
-    // The tests of the whole binary unpack a bundle as a stranger does.
+    // The tests of the whole binary unpack a bundle with other code than the product's.
     Home {
         dependency: "zstd",
         homes: &["envoi-bundle", "envoi-tree", "envoi"],
@@ -214,11 +218,11 @@ const HOMES: &[Home] = &[
     Home { dependency: "saphyr-parser", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
-    // `xtask` makes pages of the same definitions.
+    // `xtask` makes pages from the same definitions.
     Home { dependency: "clap", homes: &["envoi", "xtask"], why: "only `cli` reads the command line" },
     Home { dependency: "clap_mangen", homes: &["envoi"], why: "only `cli` reads the command line" },
-    // Commands may be given to a server elsewhere; the tests of the whole binary are clients of its server; with `otel` it
-    // posts spans.
+    // Commands may be sent to a server elsewhere; the tests of the whole binary are clients of its server;
+    // with `otel` it posts spans.
     Home {
         dependency: "ureq",
         homes: &["envoi-http", "envoi-notify", "envoi-agent", "envoi-restate", "envoi"],

@@ -1,22 +1,23 @@
-//! What may not be used where: the environment, clocks and disks in the pure crates, sleeping tests, unfinished code.
+//! Bans: the environment, clocks and disks in the pure crates, sleeping tests, unfinished code.
 //!
-//! Clippy's `disallowed_*` lints of `contract` and `kernel` see through aliases; this sees all crates, and tests.
+//! Clippy's `disallowed_*` lints of `contract` and `kernel` resolve aliases; this check covers all crates,
+//! and tests.
 
 mod names;
 
 use super::{lexer::Code, problem::Problem, tree::Tree};
 use names::{Name, names};
 
-/// A Rust file of the tree.
+/// A Rust source file of the tree.
 pub(crate) struct Source {
     pub(crate) path: String,
     pub(crate) code: Code,
-    /// All of it is test code.
+    /// Whether the whole file is test code.
     is_test: bool,
 }
 
 impl Source {
-    /// Whether only tests are made from this line.
+    /// Whether this line is in test code.
     pub(crate) fn is_test(&self, line: usize) -> bool {
         self.is_test || self.code.is_test(line)
     }
@@ -26,7 +27,7 @@ impl Source {
     }
 }
 
-/// All Rust files; modules that are declared under `#[cfg(test)]` are tests throughout.
+/// All Rust files. Modules that are declared under `#[cfg(test)]` are completely test code.
 pub(crate) fn sources(tree: &Tree) -> Vec<Source> {
     let read = |file: &super::tree::File| Source {
         path: file.path.clone(),
@@ -44,7 +45,7 @@ pub(crate) fn sources(tree: &Tree) -> Vec<Source> {
     sources
 }
 
-/// Paths, without `.rs`, of the modules that this file declares for tests.
+/// Paths, without `.rs`, of the test modules that this file declares.
 fn test_modules(source: &Source) -> Vec<String> {
     let stem = source.path.trim_end_matches(".rs");
     let folder = match stem.rsplit_once('/') {
@@ -63,17 +64,17 @@ fn test_modules(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Where a ban holds.
+/// A banned path, and where the ban applies.
 struct Ban {
-    /// A path that may not be used, with everything below it; one word also stands for the last part of a path.
+    /// The banned path, with everything below it. A single word also matches the last component of a path.
     name: &'static str,
-    /// Only below these folders; everywhere if empty.
+    /// Only in these folders; everywhere if empty.
     inside: &'static [&'static str],
-    /// Not below these.
+    /// Exceptions: not in these folders.
     but_not: &'static [&'static str],
-    /// In tests too.
+    /// Whether the ban applies in tests too.
     in_tests: bool,
-    /// What to do.
+    /// The advice in the message.
     cure: &'static str,
 }
 
@@ -87,7 +88,7 @@ const PURE: &[&str] = &[
     "crates/cluster/src/",
 ];
 
-/// What they make is the same on every machine.
+/// Crates whose results must be the same on every machine.
 const ORDERED: &[&str] = &["crates/contract/src/", "crates/kernel/src/", "crates/cluster/src/"];
 
 const fn pure(name: &'static str, cure: &'static str) -> Ban {
@@ -120,7 +121,7 @@ const BANS: &[Ban] = &[
     Ban {
         name: "std::env",
         inside: &[],
-        // These two find the program to start a supervisor and a hook with: itself.
+        // These two start the program itself again, as a supervisor or as a hook.
         but_not: &[
             "crates/cli/",
             "crates/step/src/control/launch.rs",
@@ -147,12 +148,13 @@ const BANS: &[Ban] = &[
     },
 ];
 
-/// A file system of SQLite's is a table of C functions (for tests); and to copy a process is unsafe.
+/// Crates that may use unsafe code: an SQLite file system is a table of C functions (for tests), and copying
+/// a process is unsafe.
 const UNSAFE_HOME: &[&str] = &["crates/testkit/", "crates/zygote/"];
 
 const UNSAFE: &str = "unsafe ";
 
-/// Words that may not stand in code at all.
+/// Words that are banned in all code.
 const WORDS: &[(&str, &str)] = &[
     ("#[ignore", "a test that does not run proves nothing; make it run, or remove it"),
     ("todo!", "finish it, or refuse it with a code"),
@@ -200,7 +202,7 @@ fn words(source: &Source) -> Vec<Problem> {
     problems
 }
 
-/// `word` does not go on from a longer one.
+/// Whether `text` contains `word`, and not only as the end of a longer word.
 fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|text| text.chars().next_back());
@@ -208,7 +210,8 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// A bounded poll for another process is a function of its own that says so in its name.
+/// Whether the line is in a function for a bounded poll of another process. Such a function shows that by its
+/// name.
 fn in_a_wait(source: &Source, line: usize) -> bool {
     let named = |text: &str| -> Option<String> {
         let rest = text.split("fn ").nth(1)?;

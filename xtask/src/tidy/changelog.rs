@@ -1,11 +1,12 @@
-//! CHANGELOG.md has each entry once. A merge can bring an older copy of the list back, and then two entries begin alike.
+//! Checks that CHANGELOG.md has each entry once. A merge can bring an older copy of the list back, and then
+//! two entries have the same beginning.
 
 use super::{problem::Problem, tree::Tree};
 use std::collections::BTreeMap;
 
 const CHANGELOG: &str = "CHANGELOG.md";
 
-/// Two entries that are alike up to here are the same one, also if one was reworded further on.
+/// Two entries with the same beginning of this length are the same one, even if the rest of one was reworded.
 const COMPARED_CHARS: usize = 60;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Problem> {

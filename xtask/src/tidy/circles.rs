@@ -1,7 +1,7 @@
-//! Files of one crate do not import each other in a circle.
+//! Checks that files of one crate do not import each other in a circle.
 //!
-//! A module and the modules below it are one thing here: a file may name what is below it, and what is above it. Where a module passes on
-//! what is below it, an import counts as one of the file that has it.
+//! A module and the modules below it count as one: a file may name modules below it and above it. If a module
+//! re-exports an item from below, an import of it leads to the file that defines the item.
 
 use super::{
     bans::Source,
@@ -36,7 +36,7 @@ fn circles(of: &Crate<'_>) -> Vec<Problem> {
         .collect()
 }
 
-/// Whether the arrows lead from a file back to it.
+/// Whether following the imports from a file leads back to it.
 fn reaches(arrows: &BTreeMap<&[String], BTreeSet<&[String]>>, start: &[String]) -> bool {
     let mut seen = BTreeSet::new();
     let mut left: Vec<&[String]> = vec![start];

@@ -1,4 +1,5 @@
-//! Each error code has a page in `spec/errors/`, and each page a code that says it; those of the libraries in `sdk/` too.
+//! Checks that each error code has a page in `spec/errors/`, and that each page has a code in the source;
+//! this includes the libraries in `sdk/`.
 
 use super::{
     bans::Source,
@@ -6,16 +7,16 @@ use super::{
     tree::{File, Tree},
 };
 
-/// Codes of one word: nothing tells them from other words, so they stand here.
+/// Codes of one word. They must be listed because they look like other words.
 const ONE_WORD: &[&str] = &["CANCELLING", "DENIED", "REFUSED"];
 
-/// Words in capitals that are no codes of ours.
+/// Words in capital letters that are not error codes of Envoi.
 const NO_CODES: &[&str] = &["CARGO_PKG_VERSION", "NO_COLOR", "OUT_DIR", "XTERM_VERSION"];
 
-/// Texts of the libraries that are no codes: variables without their `ENVOI_`.
+/// Texts of the libraries that are not codes: names of variables without `ENVOI_`.
 const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];
 
-/// Files that hold the words of a protocol or a program of others, which look like codes and are none of ours.
+/// Files with the words of a foreign protocol or program, which look like codes but are not Envoi's.
 const WORDS_OF_OTHERS: &[&str] = &[
     "crates/a2a/src/fault/kind.rs",
     "crates/a2a/src/v1/enums.rs",
@@ -24,7 +25,7 @@ const WORDS_OF_OTHERS: &[&str] = &[
     "crates/tree/src/git.rs",
 ];
 
-/// Their members come with parts that are not built yet.
+/// Codes of parts that are not built yet.
 const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];
 
 const PAGES: &str = "spec/errors/";
@@ -58,7 +59,7 @@ pub(crate) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
     problems
 }
 
-/// Codes in texts of the code that is shipped.
+/// Codes in string literals of shipped code.
 fn codes(source: &Source) -> impl Iterator<Item = (&str, usize, &str)> {
     let shipped = source.path.starts_with("crates/")
         && !source.path.ends_with("/build.rs")
@@ -71,7 +72,8 @@ fn codes(source: &Source) -> impl Iterator<Item = (&str, usize, &str)> {
         .map(|literal| (source.path.as_str(), literal.line, literal.text.as_str()))
 }
 
-/// Codes in texts of the libraries for other languages, above the names that a Python module exports.
+/// Codes in string literals of the libraries for other languages. In a Python module only the text before
+/// `__all__` counts.
 fn codes_of_library(file: &File) -> impl Iterator<Item = (&str, usize, &str)> {
     let shipped = file.path.starts_with("sdk/")
         && file.path.contains("/src/")

@@ -1,7 +1,7 @@
-//! What a source file names of its own crate: every path that begins with `crate`, `super` or `self`, and the modules below it that it
-//! passes on.
+//! The names of its own crate that a source file uses: every path that begins with `crate`, `super` or
+//! `self`, and the re-exports of modules below it.
 //!
-//! Not a parser of Rust: it reads the paths of `use` and of expressions, with their braces, and nothing else.
+//! Not a parser of Rust: it reads only the paths of `use` and of expressions, with their braces.
 
 use super::bans::Source;
 
@@ -10,11 +10,12 @@ use super::bans::Source;
 pub(crate) struct Import {
     pub(crate) path: Vec<String>,
     pub(crate) line: usize,
-    /// It stands behind a plain `use`, without `crate`, `super` or `self`: it leads into a module below the file, or out of the crate.
+    /// It follows a plain `use`, without `crate`, `super` or `self`: it leads into a module below the file,
+    /// or out of the crate.
     pub(crate) is_below: bool,
 }
 
-/// Everything that a file names, outside tests. `here` is the path of the file's own module.
+/// All imports of a file, except in tests. `here` is the path of the file's own module.
 pub(crate) fn imports(source: &Source, here: &[String]) -> Vec<Import> {
     let tokens = tokens(source);
     let mut found = Vec::new();
@@ -36,7 +37,7 @@ pub(crate) fn imports(source: &Source, here: &[String]) -> Vec<Import> {
     found
 }
 
-/// Takes `crate`, `super` and `self` away.
+/// Resolves `crate`, `super` and `self`.
 fn absolute(import: Import, here: &[String]) -> Import {
     let mut segments = import.path.iter().map(String::as_str).peekable();
     let mut path: Vec<String> = here.to_vec();
@@ -128,11 +129,11 @@ impl TreeReader<'_> {
             let before = self.at;
             match self.text() {
                 "," => self.at = self.at.saturating_add(1),
-                // Another name for it, which counts for this file alone.
+                // An alias counts only within this file.
                 "as" => self.at = self.at.saturating_add(2),
                 _ => self.tree(prefix),
             }
-            // Something that is no tree.
+            // This is not a tree.
             if self.at == before {
                 self.at = self.at.saturating_add(1);
             }

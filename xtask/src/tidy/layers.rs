@@ -1,5 +1,6 @@
-//! Layers inside a crate: a file names nothing of a higher layer of its crate, nor of another part of its own layer. What `lib.rs` or another
-//! file passes on belongs to the layer of the file that has it.
+//! Checks the layers inside a crate: a file uses nothing of a higher layer of its crate, nor of another part
+//! of its own layer. An item that `lib.rs` or another file re-exports belongs to the layer of the file that
+//! defines it.
 
 use super::{
     bans::Source,
@@ -8,8 +9,8 @@ use super::{
 };
 use std::collections::BTreeSet;
 
-/// Each crate with its layers, the lowest first. A layer is one string with the files and folders of `src` that stand in it.
-/// `lib.rs` and `main.rs` stand above all of them.
+/// Each crate with its layers, the lowest first. A layer is a string with its files and folders in `src`.
+/// `lib.rs` and `main.rs` are above all layers.
 const LAYERS: &[(&str, &[&str])] = &[
     (
         "a2a",
@@ -126,7 +127,7 @@ fn check_crate(name: &str, of: &Crate<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut unlisted = BTreeSet::new();
     for (module, source) in &of.files {
-        // `lib.rs` and `main.rs` have no first segment.
+        // `lib.rs` and `main.rs` have no first component.
         let Some(part) = module.first() else { continue };
         let Some(level) = level_of(part) else {
             if part != "tests" && unlisted.insert(part) {
@@ -137,7 +138,7 @@ fn check_crate(name: &str, of: &Crate<'_>) -> Vec<Problem> {
             continue;
         };
         for import in of.imports(module) {
-            // A test of this check may have no file for what is named.
+            // In a test of this check the imported file may not exist.
             let has_it = of.target(&import.path).filter(|found| !found.is_empty()).unwrap_or(&import.path);
             let Some(target) = has_it.first().filter(|target| *target != part) else { continue };
             let relation = match level_of(target) {

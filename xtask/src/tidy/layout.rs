@@ -1,11 +1,11 @@
-//! Rules about which files there are: licences, names of modules, a first line that says what a file owns.
+//! Rules about the existing files: licences, names of modules, and a first line that says what a file owns.
 
 use super::{
     problem::Problem,
     tree::{File, Tree},
 };
 
-/// Files that a stranger looks for.
+/// Files that a newcomer looks for.
 const EXPECTED: &[&str] = &[
     "LICENSE-APACHE",
     "LICENSE-MIT",
@@ -17,7 +17,7 @@ const EXPECTED: &[&str] = &[
     ".ci/run",
 ];
 
-/// Names that say nothing about what is inside.
+/// Names that do not describe the content.
 const NAMELESS: &[&str] = &["utils", "util", "common", "helpers", "helper", "manager", "types", "misc"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Problem> {

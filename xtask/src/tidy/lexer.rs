@@ -1,8 +1,8 @@
-//! Rust source without what only looks like code: comments and texts are blanked, and what is test code is known.
+//! Reads Rust source as code: blanks comments and strings, and finds test code.
 //!
-//! Not a parser: it knows comments, strings, raw strings, characters and brackets, and nothing else.
+//! Not a parser: it knows only comments, strings, raw strings, characters and brackets.
 
-/// A text in the source, and where it begins.
+/// A string literal, and the line where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Literal {
     pub(crate) line: usize,
@@ -14,9 +14,9 @@ pub(crate) struct Literal {
 pub(crate) struct Code {
     /// The file with its comments, strings and characters replaced by spaces.
     pub(crate) lines: Vec<String>,
-    /// What stands between double quotes, escapes as they are written.
+    /// The text between double quotes, with escapes as written.
     pub(crate) literals: Vec<Literal>,
-    /// Whether the line at this index belongs to an item under `#[cfg(test)]` or `#[test]`.
+    /// Whether the line with this index belongs to an item under `#[cfg(test)]` or `#[test]`.
     in_tests: Vec<bool>,
 }
 
@@ -42,7 +42,7 @@ impl Code {
         Self { lines: blanked.lines().map(str::to_owned).collect(), literals, in_tests }
     }
 
-    /// Lines are from 1.
+    /// Whether a line is test code. Lines count from 1.
     pub(crate) fn is_test(&self, line: usize) -> bool {
         line.checked_sub(1).and_then(|at| self.in_tests.get(at)).copied().unwrap_or(false)
     }
@@ -57,7 +57,7 @@ impl Code {
 struct Token {
     length: usize,
     is_code: bool,
-    /// Characters before and after the content, if it is a string.
+    /// For a string: the number of characters before and after its content.
     quotes: Option<(usize, usize)>,
 }
 
@@ -91,7 +91,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Length of a comment, with the comments in it.
+/// Length of a comment, including nested comments.
 fn block_comment(rest: &[char]) -> usize {
     let (mut depth, mut at) = (0_usize, 0_usize);
     while let Some(pair) = rest.get(at..).filter(|rest| !rest.is_empty()) {
@@ -114,7 +114,7 @@ fn block_comment(rest: &[char]) -> usize {
     at
 }
 
-/// Length up to the quote that is not escaped, both quotes included.
+/// Length up to the closing quote, including both quotes.
 fn quoted(rest: &[char], quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.iter().enumerate().skip(1) {
@@ -128,7 +128,7 @@ fn quoted(rest: &[char], quote: char) -> usize {
     rest.len()
 }
 
-/// `r"…"` or `r#"…"#`; none for `r#type`.
+/// `r"…"` or `r#"…"#`; `None` for `r#type`.
 fn raw(rest: &[char]) -> Option<Token> {
     let hashes = rest.iter().skip(1).take_while(|c| **c == '#').count();
     let before = hashes.saturating_add(2);
@@ -145,7 +145,7 @@ fn raw(rest: &[char]) -> Option<Token> {
     Some(Token { length, is_code: false, quotes: Some((before, end.len())) })
 }
 
-/// For each line, whether an item under a test attribute stands on it.
+/// For each line, whether it belongs to an item under a test attribute.
 fn test_lines(blanked: &str) -> Vec<bool> {
     let mut marks = vec![false; blanked.lines().count()];
     for attribute in ["#[cfg(test)]", "#[test]", "#[cfg(all(test"] {
@@ -159,7 +159,8 @@ fn test_lines(blanked: &str) -> Vec<bool> {
     marks
 }
 
-/// Up to the end of the item's braces, or to the `;` that ends it. The attribute's own brackets are balanced.
+/// Length to the end of the item's braces, or to the `;` that ends it. The attribute's own brackets are
+/// balanced.
 fn item_length(item: &str) -> usize {
     let (mut depth, mut braces) = (0_i32, 0_i32);
     for (at, c) in item.char_indices() {

@@ -1,4 +1,4 @@
-//! Links between markdown files lead somewhere: the file is there, and so is the heading.
+//! Checks that links between markdown files have a target: the file exists, and so does the heading.
 
 use super::{
     problem::Problem,
@@ -40,7 +40,7 @@ fn check_link(tree: &Tree, page: &File, line: usize, target: &str) -> Option<Pro
     })
 }
 
-/// The path that `target` means on the page at `from`; none if it leaves the repository.
+/// The path of `target` on the page at `from`. `None` if it leaves the repository.
 fn resolve(from: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -54,7 +54,7 @@ fn resolve(from: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Lines outside fences, with their numbers.
+/// Lines outside of fences, with their numbers.
 fn prose(page: &File) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     page.text.lines().enumerate().filter_map(move |(at, line)| {
@@ -64,7 +64,7 @@ fn prose(page: &File) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Targets of `[text](target)`, outside code.
+/// Targets of `[text](target)`, outside of code.
 fn links(page: &File) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in prose(page) {
@@ -79,7 +79,7 @@ fn links(page: &File) -> Vec<(usize, String)> {
     links
 }
 
-/// Headings as they stand in links: small letters, hyphens for spaces, no other punctuation.
+/// Headings in the form that links use: lower case, hyphens for spaces, no other punctuation.
 fn headings(page: &File) -> Vec<String> {
     let slug = |(_, line): (usize, &str)| {
         let title = line.trim_start_matches('#').trim();

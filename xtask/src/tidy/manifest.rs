@@ -1,29 +1,30 @@
-//! What the manifests say, read through `cargo metadata`; and that each inherits the workspace's lints and licence.
+//! Reads the manifests through `cargo metadata`, and checks that each inherits the workspace's lints and
+//! licence.
 
 use super::problem::Problem;
 use crate::Unusable;
 use serde_json::Value;
 use std::{fs, path::Path, process::Command};
 
-/// The licence of everything here.
+/// The licence of every crate.
 const LICENCE: &str = "Apache-2.0 OR MIT";
 
 /// A crate of the workspace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Crate {
     pub(crate) name: String,
-    /// Of its `Cargo.toml`, relative to the root.
+    /// Path of its `Cargo.toml`, relative to the root.
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) licence: String,
-    /// What its code uses, build scripts included.
+    /// Crates that its code uses, including build scripts.
     pub(crate) uses: Vec<String>,
-    /// What only its tests use.
+    /// Crates that only its tests use.
     pub(crate) tests_use: Vec<String>,
 }
 
 impl Crate {
-    /// The line of the manifest that names `dependency`; 1 if none does.
+    /// The line of the manifest that names `dependency`; 1 if there is none.
     pub(crate) fn line_of(&self, dependency: &str) -> usize {
         let names = |line: &str| {
             line.trim_start().strip_prefix(dependency).is_some_and(|rest| rest.starts_with([' ', '.', '=']))
@@ -74,10 +75,11 @@ fn read(package: &Value, root: &Path) -> Result<Crate, Unusable> {
     Ok(read)
 }
 
-/// These have lints of their own: the fault disk, and the copies of a process, need what the others forbid.
+/// These crates have their own lints: the fault disk, and the copies of a process, need what the workspace
+/// forbids.
 const OWN_LINTS: [&str; 2] = ["envoi-testkit", "envoi-zygote"];
 
-/// Each crate has the licence and the lints of the workspace.
+/// Checks that each crate has the licence and the lints of the workspace.
 pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for one in crates {

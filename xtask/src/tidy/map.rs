@@ -1,8 +1,9 @@
-//! The files, folders and names that ARCHITECTURE.md, CONTRIBUTING.md and docs/code/ send a reader to are there.
+//! Checks that the files, folders and names exist that ARCHITECTURE.md, CONTRIBUTING.md and docs/code/ refer
+//! to.
 
 use super::{problem::Problem, tree::Tree};
 
-/// Pages whose paths are looked at.
+/// Pages whose paths are checked.
 const PAGES: &[&str] = &[
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -12,10 +13,10 @@ const PAGES: &[&str] = &[
     "docs/code/where-to-look.md",
 ];
 
-/// Ends of the names of files that a page sends to.
+/// Ends of the file names that a page may refer to.
 const ENDS: &[&str] = &[".rs", ".json", ".md", ".sh", ".py", ".ts", ".js"];
 
-/// Paths in back quotes that name a place of the repository, and names in brackets behind one.
+/// Checks paths in back quotes that name a place in the repository, and names in brackets after one.
 pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
     let pages = tree.files.iter().filter(|file| PAGES.contains(&file.path.as_str()));
     let lines = pages.flat_map(|page| {
@@ -28,7 +29,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
         .collect()
 }
 
-/// What a line names and is not there.
+/// The references of a line that do not exist.
 fn wrong(tree: &Tree, line: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut parts = line.split('`').skip(1);
@@ -51,7 +52,8 @@ fn wrong(tree: &Tree, line: &str) -> Vec<String> {
     wrong
 }
 
-/// What looks like a path of ours: `NAME` and `CODE` stand for any name.
+/// Whether the text looks like a path of this repository. Paths with `NAME` or `CODE`, which stand for any
+/// name, do not count.
 fn is_path(text: &str) -> bool {
     let is_plain = !text.contains([' ', '{', '*', '<']) && !text.contains("NAME") && !text.contains("CODE");
     let is_below = text.trim_end_matches('/').contains('/') && !text.starts_with(['/', '.']);
@@ -60,13 +62,13 @@ fn is_path(text: &str) -> bool {
     is_plain && is_below && is_place
 }
 
-/// Whether a page may name the place at `there` so: its first folders may be left out.
+/// Whether a page may use this name for `there`: the first folders may be left out.
 fn is_named(there: &str, path: &str) -> bool {
     let path = path.trim_end_matches('/');
     there.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-/// Whether the file has this name: of `Type::name` the last part.
+/// Whether the file contains this name; of `Type::name` only the last part counts.
 fn has_name(tree: &Tree, path: &str, name: &str) -> bool {
     let name = name.rsplit_once("::").map_or(name, |(_, last)| last);
     tree.files.iter().any(|file| is_named(&file.path, path) && file.text.contains(name))

@@ -1,7 +1,7 @@
-//! The modules of each crate, and which file has what an import names.
+//! The modules of each crate, and which file defines an imported item.
 //!
-//! A module passes on what it names with `pub use` from below it: such an import leads into the file that has the item, not into the one that
-//! passes it on.
+//! A module re-exports what it names with `pub use` from below it: an import of such an item leads to the
+//! file that defines it, not to the one that re-exports it.
 
 use super::{
     bans::Source,
@@ -9,7 +9,7 @@ use super::{
 };
 use std::collections::BTreeMap;
 
-/// A crate: its modules by their paths, with their files and what these import. The path of `lib.rs` and `main.rs` is empty.
+/// A crate: its modules by path, with their files and imports. The path of `lib.rs` and `main.rs` is empty.
 #[derive(Default)]
 pub(super) struct Crate<'s> {
     pub(super) files: BTreeMap<Vec<String>, &'s Source>,
@@ -28,7 +28,7 @@ pub(super) fn crates(sources: &[Source]) -> BTreeMap<&str, Crate<'_>> {
     crates
 }
 
-/// Where the sources of the crate are, and the path of the module of this file.
+/// The source folder of the crate, and the module path of this file.
 fn module(path: &str) -> Option<(&str, Vec<String>)> {
     let end = path.find("/src/")?.saturating_add("/src/".len());
     let (base, file) = path.split_at(end);
@@ -38,18 +38,18 @@ fn module(path: &str) -> Option<(&str, Vec<String>)> {
 }
 
 impl Crate<'_> {
-    /// What the file of a module imports.
+    /// The imports of a module's file.
     pub(super) fn imports(&self, module: &[String]) -> &[Import] {
         self.imports.get(module).map_or(&[], Vec::as_slice)
     }
 
-    /// The module of the file that a path leads into.
+    /// The module of the file to which a path leads.
     pub(super) fn target(&self, path: &[String]) -> Option<&[String]> {
         let (file, rest) = (0..=path.len()).rev().find_map(|length| {
             let (file, rest) = path.split_at_checked(length)?;
             self.files.get_key_value(file).map(|(file, _)| (file.as_slice(), rest))
         })?;
-        // What the module passes on stands below it.
+        // A re-exported item is below the module.
         let named = rest.first();
         let passed = self.imports(file).iter().find(|import| {
             import.is_below

@@ -1,15 +1,15 @@
-//! What is wrong, where, and what to do about it.
+//! A problem, its place, and what to do about it.
 
 use std::fmt;
 
-/// One thing to put right. Sorts by place.
+/// One problem to fix. Sorts by place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Problem {
-    /// Relative to the root of the repository.
+    /// Path relative to the root of the repository.
     pub(crate) path: String,
-    /// From 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
-    /// What is wrong, and after a semicolon what to do.
+    /// The problem, and after a semicolon the advice.
     pub(crate) message: String,
 }
 

@@ -1,4 +1,5 @@
-//! Rules for every text file: no white space at the end of a line, one newline at the end, no path of somebody's machine.
+//! Rules for every text file: no white space at the end of a line, one newline at the end, no path of a
+//! particular machine.
 
 use super::{
     problem::Problem,
@@ -6,10 +7,10 @@ use super::{
 };
 use std::path::Path;
 
-/// Homes of people. `concat!` keeps this file from breaking its own rule.
+/// Home folders. `concat!` keeps this file from breaking its own rule.
 const HOMES: &[&str] = &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/")];
 
-/// `root` is where the tree lies on this machine: that path has no place in a file either.
+/// `root` is the path of the tree on this machine. Files must not contain it either.
 pub(crate) fn check(tree: &Tree, root: &Path) -> Vec<Problem> {
     let root = format!("{}/", root.display());
     let machine: Vec<&str> = HOMES.iter().copied().chain([root.as_str()]).collect();
@@ -47,7 +48,8 @@ fn check_file(file: &File, machine: &[&str]) -> Vec<Problem> {
     problems
 }
 
-/// What only ends like such a path, as `docs/home/` does, is none.
+/// Whether the line has this path. A longer path that only ends like it, such as `docs/home/`, does not
+/// count.
 fn names_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());

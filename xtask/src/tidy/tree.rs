@@ -1,9 +1,9 @@
-//! The files of the repository, as text. What builds and runs leave behind is not among them.
+//! The files of the repository, as text, without the results of builds and runs.
 
 use crate::Unusable;
 use std::{fs, path::Path};
 
-/// Folders that no rule looks into.
+/// Folders that are not checked.
 const SKIPPED: &[&str] = &[".git", "target", ".envoi", "__pycache__", "node_modules", "build"];
 
 /// A text file; `path` is relative to the root, with `/`.
@@ -26,7 +26,7 @@ impl File {
 #[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
-    /// Paths of files and folders of any content.
+    /// Paths of all files and folders.
     pub(crate) paths: Vec<String>,
 }
 

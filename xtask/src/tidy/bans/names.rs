@@ -1,9 +1,9 @@
-//! The names that a file uses, with `use` statements taken apart: `use std::{env, fs::File}` is two names, and
-//! an alias stands beside what it is for.
+//! The names that a file uses. `use` statements are taken apart: `use std::{env, fs::File}` has two names,
+//! and an alias counts as the name that it stands for.
 
 use crate::tidy::lexer::Code;
 
-/// A path such as `std::fs::read`, and where it stands.
+/// A path such as `std::fs::read`, and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) line: usize,
@@ -11,8 +11,8 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// Whether this is `path` or below it. A single word with a capital is also found at the end of or within a path.
-    /// A path whose first part was imported (`thread::sleep`) is known by its tail.
+    /// Whether this is `path` or below it. A single word with a capital letter also matches any component of
+    /// a path. A path whose first component was imported (`thread::sleep`) is matched by its tail.
     pub(crate) fn is(&self, path: &str) -> bool {
         let wanted: Vec<&str> = path.split("::").collect();
         let begins = |parts: &[&str]| {
@@ -26,7 +26,7 @@ impl Name {
     }
 }
 
-/// Names in the order of their lines. A lone word is a name only if it begins with a capital.
+/// Names in the order of their lines. A single word counts only if it begins with a capital letter.
 pub(crate) fn names(code: &Code) -> Vec<Name> {
     let mut names = Vec::new();
     let mut scan = Scan::default();
@@ -39,7 +39,7 @@ pub(crate) fn names(code: &Code) -> Vec<Name> {
     names
 }
 
-/// Identifiers, `::`, and every other character by itself.
+/// Identifiers, `::`, and each other character separately.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_start();
     std::iter::from_fn(move || {
@@ -56,15 +56,15 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands before the present word.
+/// The state before the current word.
 #[derive(Default)]
 struct Scan {
-    /// Prefixes of the open braces of a `use` statement; none outside of one.
+    /// Prefixes of the open braces of a `use` statement; empty outside of one.
     prefixes: Vec<Vec<String>>,
     in_use: bool,
     path: Vec<String>,
     line: usize,
-    /// The last word was `::`.
+    /// Whether the last word was `::`.
     joined: bool,
 }
 
