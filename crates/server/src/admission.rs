@@ -1,7 +1,8 @@
-//! Who is admitted: checks the `Host` of a request, its `Origin`, then its token or its session.
+//! Decides which requests are admitted: checks the `Host` of a request, its `Origin`, then its token or its
+//! session.
 //!
-//! A page in a browser can point a name of its own at this machine and send requests here. Such a request carries that
-//! name as `Host`, and the page's own `Origin`. Both are checked before the token is read.
+//! A page in a browser can let a name of its own resolve to this machine and send requests here. Such a
+//! request has that name as `Host`, and the page's own `Origin`. Both are checked before the token is read.
 
 use crate::{
     auth::{
@@ -15,25 +16,26 @@ use axum::http::{HeaderMap, HeaderName, header, request::Parts};
 use envoi_contract::code::Code;
 use std::sync::Arc;
 
-/// Longer ones are no tokens.
+/// A longer text is not a token.
 pub(crate) const MAX_TOKEN: usize = 256;
 
 /// The header with the half of a session that the page keeps.
 const PAGE_KEY: HeaderName = HeaderName::from_static("x-envoi-page");
 
-/// The header in which a browser says from where a request comes.
+/// The header in which a browser states the origin of a request.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Where sessions of the web page are good. The bridge and A2A take tokens only.
+/// The path prefix for which sessions of the web page are valid. The bridge and A2A accept only tokens.
 const SESSIONS: &str = "/v1/";
 
-/// The name of the cookie if the browser speaks TLS: it then takes the cookie from this host alone, and for every path.
+/// The name of the cookie if the browser uses TLS: then the browser accepts the cookie only from this host,
+/// and for all paths.
 const ENCRYPTED_COOKIE: &str = "__Host-envoi";
 
-/// Cookies of that name that are looked at: another server of this machine can plant some.
+/// The most cookies of that name that are tried: another server of this machine can set some.
 const MAX_COOKIES: usize = 4;
 
-/// The owner of the request's token or session, if the request is admitted.
+/// The owner of the request's token or session. An error if the request is not admitted.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Problem> {
     check_host_and_origin(app, parts)?;
     if let Some((cookies, key)) = session_halves(app, parts) {
@@ -46,8 +48,9 @@ pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Probl
     found.ok_or_else(Problem::unauthenticated)
 }
 
-/// The halves of the session that the request carries, one cookie or several of that name. `None` with a token, elsewhere than
-/// below `/v1/`, without a web page, or from a page of another origin, whatever the configuration allows such pages.
+/// The halves of the session in the request, with one or several cookies of that name. `None` if the request
+/// has a token, is not below `/v1/`, if there is no web page, or if the request comes from a page of another
+/// origin, even one that the configuration allows.
 fn session_halves(app: &App, parts: &Parts) -> Option<(Vec<String>, String)> {
     let headers = &parts.headers;
     let has_token = headers.contains_key(header::AUTHORIZATION);
@@ -88,24 +91,25 @@ async fn admit_session(app: &Arc<App>, cookies: Vec<String>, key: String) -> Res
     .await
 }
 
-/// What the cookie is called. Cookies know no ports: the name does.
+/// The name of the cookie. Cookies do not distinguish ports, so the name contains the port.
 pub(crate) fn cookie_name(app: &App, is_encrypted: bool) -> String {
     if is_encrypted { ENCRYPTED_COOKIE.to_owned() } else { format!("envoi_{}", app.port) }
 }
 
-/// Whether the browser speaks TLS, with this server or with a proxy before it.
+/// Whether the browser uses TLS, with this server or with a proxy in front of it.
 pub(crate) fn came_encrypted(app: &App, headers: &HeaderMap) -> bool {
     let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
     app.settings.tls.is_some() || origin.starts_with("https://")
 }
 
-/// Checks that the request names this server as its host, and comes from no foreign page.
+/// Checks that the request names this server as its host, and does not come from a foreign page.
 pub(crate) fn check_host_and_origin(app: &App, parts: &Parts) -> Result<(), Problem> {
     check_host(app, parts)?;
     check_origin(app, &parts.headers)
 }
 
-/// The token of the `Authorization` header, of at most `most` bytes; `None` if there are several such headers.
+/// The token of the `Authorization` header, of at most `most` bytes. `None` if there are several such
+/// headers.
 pub(crate) fn bearer_token(headers: &HeaderMap, most: usize) -> Option<&str> {
     let value = only(headers, header::AUTHORIZATION)?;
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
@@ -122,13 +126,13 @@ pub(crate) fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {
     Err(Problem::new(Code::HostNotAllowed, detail).hint("name it in `server.hosts` of the configuration"))
 }
 
-/// Whether the configuration names this origin of pages.
+/// Whether the configuration allows this origin.
 pub(crate) fn is_allowed_origin(app: &App, origin: &str) -> bool {
     app.settings.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
 }
 
-/// Whether pages of this origin are the server's own. A proxy in front may speak TLS where the server does not. A page without TLS
-/// is not the page of a server with TLS.
+/// Whether this origin is the server's own. A proxy in front may use TLS although the server does not. A page
+/// without TLS is not the page of a server with TLS.
 fn is_own_origin(app: &App, origin: &str) -> bool {
     let schemes = if app.settings.tls.is_some() { &["https"][..] } else { &["http", "https"] };
     let is_own = |host: &String| {

@@ -1,7 +1,7 @@
-//! Tokens, sessions of the web page, and what they allow.
+//! Tokens, sessions of the web page, and the scopes of both.
 //!
-//! Owns how both are made, read and compared, and the scopes. Where a request carries its token, and whether it is
-//! admitted, is decided by `admission` and by the bridge.
+//! Owns how tokens and sessions are made, read and compared, and the scopes. `admission` and the bridge
+//! decide where a request has its token, and whether it is admitted.
 
 pub mod scope;
 

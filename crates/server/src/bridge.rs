@@ -1,11 +1,11 @@
-//! The bridge: models, called for commands and for other systems, metered into the run that pays.
+//! The bridge: calls models for commands and for other systems, and charges the run that pays.
 //!
-//! There are several ways to call a model. `POST /api/llm-bridge` takes a text and its attachments, and makes the checks of
-//! contract 5 in their order. The others are the protocols of providers, passed through: each is for the models of providers that
-//! are called in it. A call is
-//! counted in the journal before a byte goes to a provider. It is charged with the usage that the provider reports,
-//! before the end of its answer is passed on. A call is refused before the model is called, or not at all. This module
-//! decides nothing about a run: the kernel decides whether a call may begin.
+//! There are several ways to call a model. `POST /api/llm-bridge` takes a text and its attachments, and makes
+//! the checks of contract 5 in their order. The others are the protocols of providers, passed through: each
+//! is for the models whose providers use that protocol. A call is counted in the journal before a byte goes
+//! to a provider. It is charged with the usage that the provider reports, before the end of its answer is
+//! passed on. A call is refused before the model is called, or not at all. This module decides nothing about
+//! a run: the kernel decides whether a call may begin.
 
 mod caller;
 mod chat_request;
@@ -61,16 +61,19 @@ use refusal::{ErrorShape, Refusal, TURN_PATH};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Most bytes of the body of a message (contract 5).
+/// Maximum size of a message's body, in bytes (contract 5).
 const MAX_TURN: u64 = 1_000_000;
 
-/// Most bytes of a request of the OpenAI API. It carries whole conversations; the JSON reader takes no more.
+/// Maximum size of an OpenAI API request, in bytes. It contains whole conversations; the JSON reader accepts
+/// no more.
 const MAX_CHAT: u64 = 16 * 1024 * 1024;
 
-/// Below the path of messages: how many tokens a request has. It is no call of a model, and costs nothing.
+/// The path, below that of messages, that counts the tokens of a request. It does not call a model, and costs
+/// nothing.
 const COUNT: &str = "/count_tokens";
 
-/// The caller of this request, if it may call. Host and origin are checked as for every request, then the token.
+/// The caller of this request, if it is allowed to call. Host and origin are checked as for every request,
+/// then the token.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller>, Problem> {
     admission::check_host_and_origin(app, parts)?;
     let Some(token) = caller::token(&parts.headers) else { return Ok(None) };
@@ -78,23 +81,23 @@ pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller
     blocking(move || caller::of(&shared, &token)).await
 }
 
-/// The answer to a request without a good token.
+/// The answer to a request without a valid token.
 pub(crate) fn forbidden() -> Response {
     Refusal::Forbidden.into_response(ErrorShape::Chat)
 }
 
-/// Whether a path belongs to the bridge, whether or not there is such an operation.
+/// Whether a path belongs to the bridge, even if it has no operation.
 pub(crate) fn is_below(path: &str) -> bool {
     path.strip_prefix(TURN_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The answer at `path` to a problem that is not the bridge's own: the request was not admitted, or has the wrong
+/// The answer at `path` to a problem outside the bridge: the request was not admitted, or has the wrong
 /// method.
 pub(crate) fn refused(path: &str, problem: Problem) -> Response {
     Refusal::from(problem).into_response(ErrorShape::of(path))
 }
 
-/// Performs an operation of the bridge.
+/// Carries out an operation of the bridge.
 pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut request: Request) -> Response {
     let Some(caller) = request.extensions_mut().remove::<Caller>() else { return forbidden() };
     let tenant = caller.tenant.clone();
@@ -136,7 +139,7 @@ pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut re
     response
 }
 
-/// A request whose token is good.
+/// A request with a valid token.
 struct BridgeRequest {
     app: Arc<App>,
     caller: Caller,
@@ -168,12 +171,12 @@ impl BridgeRequest {
         let (turn, chosen, envelope) = self.parse(body, read).await?;
         let account = self.account().await?;
         let files = self.files(&account, &turn, envelope.attachments);
-        // There is room for the files before the call is counted.
+        // The files get memory before the call is counted.
         let weight = self.weight(&files).await?;
         if !kept.add(weight) {
             return Err(no_room(&self.app.model_bodies, size(body_bytes).saturating_add(weight)));
         }
-        // They are read only after that: a caller without budget costs no reading.
+        // The files are read only after that, so that a caller without budget causes no reading.
         let mut meter = self.meter(account, chosen, permit).await?;
         let given = match self.read_files(files).await {
             Ok(given) => given,
@@ -183,7 +186,7 @@ impl BridgeRequest {
             }
         };
         let request = message(&meter.chosen().offer.name, &envelope.text, turn.system.as_deref(), given);
-        // Beside the files, it is the text of the body once more. Escapes make it longer.
+        // Besides the files, the request contains the text of the body again, and escapes make it longer.
         let bytes = size(body_bytes).saturating_add(size(request.len()));
         if !kept.set(bytes) {
             meter.end_unasked().await;
@@ -288,7 +291,7 @@ impl BridgeRequest {
         Ok(response)
     }
 
-    /// Notes why a provider gave no answer, and says it to the client.
+    /// Logs why a provider gave no answer, and makes the refusal for the client.
     fn failed(&self, provider: &str, failed: PostError) -> Refusal {
         let (ProviderError(reason), refusal) = match failed {
             PostError::Unreached(failed) => (failed, Refusal::Unreached),
@@ -302,7 +305,8 @@ impl BridgeRequest {
         refusal
     }
 
-    /// The body. Its bytes count as kept until the second value is dropped: that is, until a provider has answered.
+    /// Reads the body. Its bytes count as kept until the second value is dropped, that is, until a provider
+    /// has answered.
     async fn body(&self, body: &mut Body, limit: u64) -> Result<(Bytes, KeptBytes), Refusal> {
         let mut kept = self.app.model_bodies.begin(&self.caller.tenant, &self.caller.name);
         let may_keep = |bytes| if kept.add(size(bytes)) { Ok(()) } else { Err(Refusal::TooManyBytes) };
@@ -331,7 +335,8 @@ impl BridgeRequest {
         Ok(blocking(move || caller.account(&app, &headers)).await?)
     }
 
-    /// The files of a message. They must belong to the run that pays. If the request names two different runs, no file is given.
+    /// The files of a message. They must belong to the tenant. No file is used if no run pays, or if the request
+    /// names two different runs.
     fn files(
         &self,
         account: &Account,
@@ -348,14 +353,14 @@ impl BridgeRequest {
         NamedFiles { tenant, references }
     }
 
-    /// About how many bytes of a request they make. Nothing of them is read.
+    /// The approximate size of the files in a request, in bytes. Reads no file.
     async fn weight(&self, files: &NamedFiles) -> Result<u64, Refusal> {
         let Some(files) = files.clone().filled() else { return Ok(0) };
         let app = Arc::clone(&self.app);
         Ok(blocking(move || Ok(file_parts::weight(&app, files.tenant(), &files.references))).await?)
     }
 
-    /// As parts for the model.
+    /// Reads the files as parts for the model.
     async fn read_files(&self, files: NamedFiles) -> Result<FileParts, Refusal> {
         let Some(files) = files.filled() else { return Ok(FileParts::default()) };
         // The semaphore is never closed.
@@ -416,16 +421,16 @@ impl BridgeRequest {
     }
 }
 
-/// Why a request is refused that wants to keep so many bytes. To be sent again helps only where they can fit.
+/// The refusal of a request that does not fit into memory. Sending it again helps only if it can ever fit.
 fn no_room(limit: &ByteLimit, bytes: u64) -> Refusal {
     let most = limit.most_alone();
     if bytes > most { Refusal::TooLargeWithFiles { bytes, most } } else { Refusal::TooManyBytes }
 }
 
-/// The files that a message names.
+/// The files that a message refers to.
 #[derive(Clone)]
 struct NamedFiles {
-    /// Whose they must be, or why none is given.
+    /// The tenant to which they must belong, or why none is used.
     tenant: Result<String, &'static str>,
     references: Vec<user_envelope::AttachmentRef>,
 }
@@ -444,7 +449,7 @@ fn size(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// The body of an answer, on a thread of its own: it may be large.
+/// The body of an answer without the provider's key, made on a blocking thread because the body may be large.
 async fn without_key(provider: &Provider, body: Bytes, is_stream: bool) -> Result<Bytes, Refusal> {
     let provider = provider.clone();
     let clean = move || {
@@ -456,7 +461,7 @@ async fn without_key(provider: &Provider, body: Bytes, is_stream: bool) -> Resul
     Ok(blocking(clean).await?)
 }
 
-/// The headers about limits.
+/// The headers about limits, without the provider's key.
 fn limits_without_key(
     provider: &Provider,
     limits: Vec<(HeaderName, HeaderValue)>,
@@ -464,7 +469,7 @@ fn limits_without_key(
     limits.into_iter().filter_map(|(name, value)| Some((name, provider.header_without_key(value)?)))
 }
 
-/// Until when the account of a provider is closed, if it refuses a call for that reason and says so.
+/// Until when the provider's account is blocked, if it refuses a call for that reason and states a time.
 fn refused_until(
     answer: &ProviderResponse,
     limits: &[(HeaderName, HeaderValue)],
@@ -483,11 +488,11 @@ fn refused_until(
 
 type Read = fn(&Models, &[u8]) -> Result<ForProvider, Refusal>;
 
-/// A request as the provider is to get it.
+/// A request in the form that the provider gets.
 struct ForProvider {
     chosen: ChosenModel,
     streams: bool,
-    /// Whether the client gets the event that carries usage alone.
+    /// Whether the client gets the event that contains only usage.
     wants_usage: bool,
     request: Bytes,
 }
@@ -501,7 +506,8 @@ fn for_provider(protocol: Protocol, models: &Models, body: &[u8]) -> Result<ForP
     Ok(ForProvider { chosen, streams, wants_usage, request })
 }
 
-/// The headers of a client of messages that are meant for the provider: the version of the protocol, and what of it is new.
+/// The headers of an Anthropic client that are meant for the provider: the version of the protocol, and its
+/// beta features.
 fn given(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     let names = ["anthropic-version", "anthropic-beta"].map(HeaderName::from_static);
     let values = |name: HeaderName| {

@@ -1,7 +1,7 @@
-//! What every way in requests from the engine: to start a run, to answer, to raise a bound.
+//! The requests that all interfaces send to the engine: start a run, answer, raise a limit.
 //!
-//! Owns how a request reaches the engine's desk, and that a request with a key is done once. `rest`, `a2a` and `bridge`
-//! decide how a client states its request and how the result is shown.
+//! Owns how a request reaches the engine's desk, and that a request with a key is carried out once. `rest`,
+//! `a2a` and `bridge` decide how a client states its request and how the result is shown.
 
 pub(crate) mod amount;
 pub(crate) mod start;

@@ -1,9 +1,9 @@
 //! The CORS protocol of the Fetch standard: which pages of other origins may read answers.
 //!
-//! Owns the headers for the origins that the configuration names. A page of any other origin gets no such header, and
-//! [`crate::admission`] refuses its requests. A browser sends a preflight request before it sends a page's token, so
-//! that the preflight is answered without a token; the answer does not show what exists here. Pages send their token
-//! themselves. Cookies, and other credentials that browsers add, are never used.
+//! Owns the headers for the origins that the configuration names. A page of any other origin gets no such
+//! header, and [`crate::admission`] refuses its requests. A browser sends a preflight request before it sends
+//! a page's token, so the preflight is answered without a token; the answer does not show which paths exist.
+//! Pages send their token themselves. Cookies, and other credentials that browsers add, are never used.
 
 use crate::{
     admission, bridge,
@@ -22,10 +22,10 @@ use std::{collections::BTreeSet, sync::Arc};
 /// The methods of REST and of A2A.
 const METHODS: &str = "GET, POST, DELETE";
 
-/// How long a browser may remember the answer, in seconds: browsers take at most two hours.
+/// How long a browser may cache the answer, in seconds: browsers accept at most two hours.
 const MAX_AGE_S: u32 = 600;
 
-/// Headers of answers that a page may read, besides those that every page may read.
+/// Response headers that a page may read, besides those that every page may read.
 const SHOWN: [HeaderName; 8] = [
     header::ETAG,
     header::RETRY_AFTER,
@@ -37,7 +37,8 @@ const SHOWN: [HeaderName; 8] = [
     bridge::SHOULD_RETRY,
 ];
 
-/// Wraps admission: answers preflight requests, and adds the headers that let a named page read the answer.
+/// Wraps admission: answers preflight requests, and adds the headers that let an allowed page read the
+/// answer.
 pub(crate) async fn apply(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     if app.settings.origins.is_empty() {
         return next.run(request).await;
@@ -58,7 +59,7 @@ pub(crate) async fn apply(State(app): State<Arc<App>>, request: Request, next: N
     response
 }
 
-/// The origin of the page that sends the request, if the configuration names it.
+/// The origin of the page that sends the request, if the configuration allows it.
 fn allowed_origin(app: &App, headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = only(headers, header::ORIGIN)?;
     admission::is_allowed_origin(app, origin.to_str().ok()?).then(|| origin.clone())

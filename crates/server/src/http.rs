@@ -1,6 +1,6 @@
-//! The shapes of HTTP: problems, responses, bodies, ranges, TLS.
+//! The forms of HTTP: problems, responses, bodies, ranges, TLS.
 //!
-//! Owns how something is written in HTTP. Knows no token, no run and no operation.
+//! Knows no token, no run and no operation.
 
 pub(crate) mod body;
 pub(crate) mod byte_range;

@@ -1,19 +1,21 @@
 //! The network server: REST, event streams, A2A and the bridge to models, over the engine's desk.
 //!
-//! One table ([`operation::ALL`]) lists the operations of REST and of the bridge; requests are routed, admitted, limited and
-//! described by it. Owns HTTP, tokens, and which tenant sees what. Decides nothing about a run: a request that changes a run
-//! goes to the engine's desk, as a command's does; a request that shows a run reads the journal. Only this crate is
-//! asynchronous, and only this crate answers HTTP.
+//! One table ([`operation::ALL`]) lists the operations of REST and of the bridge; it is used to route, admit,
+//! limit and document requests. Owns HTTP, tokens, and which tenant may see what. Decides nothing about a
+//! run: a request that changes a run goes to the engine's desk, as a command's does; a request that shows a
+//! run reads the journal. Only this crate is asynchronous, and only this crate answers HTTP.
 //!
 //! The modules form layers. A file imports only from its own layer or from one further down this list:
 //!
 //! - `server` listens, `router` finds the operation, `cors` and `request_log` wrap every request.
-//! - `rest`, `a2a` and `bridge` are the operations, one folder for each way in; `page` has the files of the web page.
-//! - `commands` is what these three request from the engine.
-//! - `request` is a request as operations see it, `admission` decides which requests are served.
-//! - `state` is what all requests share.
+//! - `rest`, `a2a` and `bridge` are the operations, one folder for each interface; `page` has the files of
+//!   the web page.
+//! - `commands` has the requests that these three send to the engine.
+//! - `request` is a request in the form for operations, `admission` decides which requests are served.
+//! - `state` is shared by all requests.
 //! - `models` calls providers of models, `push` posts notifications to clients of A2A.
-//! - `auth` makes and reads tokens and sessions, `limits` bounds what clients use, `http` knows the shapes of HTTP.
+//! - `auth` makes and reads tokens and sessions, `limits` bounds what clients use, `http` knows the shapes of
+//!   HTTP.
 
 mod auth;
 pub mod openapi;

@@ -1,7 +1,7 @@
-//! Counters that hold clients to their bounds; how much is allowed is in `state/settings.rs`.
+//! Limits on the use of resources by clients.
 //!
-//! Owns the counting, in memory. How much is allowed is decided where a limit is made (`state`), and how a client learns
-//! that it has reached one is decided by the operation.
+//! Owns the counting, in memory. The amounts are chosen where a limit is made (`state`, and
+//! `state/settings.rs`). The operation decides how a client learns that it has reached a limit.
 
 pub(crate) mod byte_limit;
 pub(crate) mod concurrency_limit;

@@ -1,4 +1,4 @@
-//! Models: which ones are offered, what they cost, and one request to a provider.
+//! Models: which ones are offered, their prices, and one request to a provider.
 //!
 //! Knows no run and no client: `bridge` decides which run pays for a call, and which clients may make one.
 

@@ -1,24 +1,25 @@
-//! The OpenAPI 3.1 document, made of the table of operations.
+//! The OpenAPI 3.1 document, made from the table of operations.
 //!
-//! The server shows the file of this repository, which `cargo xtask generate` writes; it generates nothing while it runs.
+//! The server serves the file of this repository, which `cargo xtask generate` writes; it generates nothing
+//! at run time.
 //!
-//! Generators of clients read it, and so do people. An object that may have any member states so
-//! (`additionalProperties`), because typed clients otherwise take it for an object without members. Members of requests
-//! have no `default`, because some generators make such members required. An operation whose content has no schema is
-//! left out.
+//! Both client generators and people read it. An object that may have any member says so
+//! (`additionalProperties`), because typed clients otherwise treat it as an object without members. Members
+//! of requests have no `default`, because some generators make such members required. An operation whose
+//! content has no schema is left out.
 
 mod contracts;
 
 use crate::operation::{self, Content, Gate, Method, Operation, Param, ParamIn};
 use serde_json::{Map, Value, json};
 
-/// The document, as it is served.
+/// The document that the server serves.
 pub const TEXT: &str = include_str!("../../../spec/openapi.json");
 
-/// The document, made anew: what `spec/openapi.json` has to be.
+/// Generates the document: the expected content of `spec/openapi.json`.
 #[must_use]
 pub fn generate() -> String {
-    // All keys of the document are strings, so that writing it cannot fail.
+    // All keys of the document are strings, so serializing cannot fail.
     serde_json::to_string_pretty(&document()).unwrap_or_default() + "\n"
 }
 
@@ -58,7 +59,7 @@ fn document() -> Value {
     })
 }
 
-/// The rows and bodies, and the contracts that stand in them.
+/// The schemas of rows and bodies, and of the contracts that they contain.
 fn schemas() -> Map<String, Value> {
     let mut all = envoi_api::schema::of_rest();
     all.extend(contracts::all());
@@ -83,7 +84,8 @@ fn described(operation: &Operation) -> Value {
         "responses": responses(operation),
     });
     if let (Some(content), Some(members)) = (media(operation.body), described.as_object_mut()) {
-        // An operation with an optional body may be called without any; an upload without a body is empty content.
+        // An operation with an optional body may be called without one; an upload without a body has empty
+        // content.
         let required =
             !matches!(operation.body, Content::Json("Resume" | "Fork" | "Compare") | Content::Bytes);
         members.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
@@ -207,7 +209,7 @@ mod tests {
             if is("array") && !says(["items", "prefixItems"]) {
                 wrong.push(format!("{place}: a list of what?"));
             }
-            // The contracts are shared with what reads them, where a default is one.
+            // Schemas of the contracts are shared with their readers, which use the defaults.
             let of_a_contract =
                 ["schemas/Envelope", "schemas/Handoff"].iter().any(|name| place.starts_with(name));
             if schema.get("default").is_some() && !of_a_contract {
@@ -226,7 +228,7 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
-        // The contracts are there with their members, not as any object.
+        // The contracts are included with their members, not as arbitrary objects.
         for (name, member) in [("Envelope", "raw_input"), ("Handoff", "routing_signal")] {
             assert!(document["components"]["schemas"][name]["properties"].get(member).is_some(), "{name}");
         }

@@ -1,6 +1,7 @@
-//! Every operation of the interface: the one table by which requests are routed, admitted, and described.
+//! Every operation of the interface: the table that is used to route, admit and document requests.
 //!
-//! Owns which operations exist, not how they are performed. Pure: `xtask` writes the OpenAPI document from it.
+//! Owns which operations exist, not how they are carried out. Pure: `xtask` writes the OpenAPI document from
+//! it.
 
 use crate::auth::scope::Scope;
 use envoi_api::run::{RunStatus, Stands};
@@ -10,18 +11,18 @@ use envoi_api::run::{RunStatus, Stands};
 pub enum Method {
     /// Changes nothing.
     Get,
-    /// Does something.
+    /// Has an effect.
     Post,
 }
 
-/// Where a parameter stands.
+/// The place of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamIn {
     /// In the path.
     Path,
-    /// After the question mark.
+    /// In the query.
     Query,
-    /// Among the headers.
+    /// In a header.
     Header,
 }
 
@@ -30,33 +31,33 @@ pub enum ParamIn {
 pub struct Param {
     /// Its name.
     pub name: &'static str,
-    /// Where it stands.
+    /// Its place.
     pub place: ParamIn,
     /// `string`, `integer` or `boolean`.
     pub kind: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
-    /// The values that it takes; any, if the list is empty.
+    /// The allowed values; any value if the list is empty.
     pub words: &'static [&'static str],
-    /// The least and the most value of a number.
+    /// The smallest and the largest allowed number.
     pub range: Option<(u64, u64)>,
     /// The pattern of a text.
     pub pattern: Option<&'static str>,
 }
 
-/// How a request without a good token is refused.
+/// How an operation is protected, and how a request without a valid token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// By a problem: 401, or 403 if the token lacks a scope.
+    /// Needs a token. The refusal is a problem: 401, or 403 if the token lacks a scope.
     Token,
-    /// It needs no token: one is given there.
+    /// Needs no token, because a client gets its credentials there.
     Open,
-    /// As contract 5 requires: 403 in every case. Tokens of attempts are good here, and `X-Envoi-Bridge-Token` may
-    /// carry one.
+    /// As contract 5 requires: always 403. Accepts tokens of attempts, also in the header
+    /// `X-Envoi-Bridge-Token`.
     Bridge,
 }
 
-/// What a request or a response carries.
+/// The content of a request or a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Nothing.
@@ -69,9 +70,9 @@ pub enum Content {
     Text(&'static str),
     /// The text of a flow.
     Yaml,
-    /// A flow: its text, or JSON of this schema with the flows that it names.
+    /// A flow: its text, or JSON of this schema with the flow and the flows that it uses.
     Flow(&'static str),
-    /// Bytes as they are.
+    /// Raw bytes.
     Bytes,
     /// An event stream.
     Events,
@@ -84,9 +85,9 @@ pub enum Content {
 pub struct Outcome {
     /// The status.
     pub status: u16,
-    /// When.
+    /// When it is returned.
     pub about: &'static str,
-    /// With what.
+    /// Its content.
     pub content: Content,
 }
 
@@ -97,24 +98,25 @@ pub struct Operation {
     pub id: &'static str,
     /// Its method.
     pub method: Method,
-    /// Where, with parameters in braces.
+    /// Its path, with parameters in braces.
     pub path: &'static str,
-    /// How it is guarded.
+    /// How it is protected.
     pub gate: Gate,
-    /// The scopes of which a token needs one.
+    /// The token needs one of these scopes.
     pub scopes: &'static [Scope],
-    /// In a sentence.
+    /// A summary in one sentence.
     pub summary: &'static str,
-    /// Its parameters, beside the body.
+    /// Its parameters, without the body.
     pub params: &'static [Param],
-    /// What is sent.
+    /// The request body.
     pub body: Content,
-    /// The documented responses. 400 (a query that it does not take), 401 (no good token) and 403 (a token without the scope) are added.
+    /// The documented responses. 400 (an unknown query parameter), 401 (no valid token) and 403 (a token
+    /// without the scope) are added.
     pub outcomes: &'static [Outcome],
 }
 
 impl Operation {
-    /// The names of what may stand in the query.
+    /// The names of the allowed query parameters.
     pub(crate) fn query_names(&self) -> impl Iterator<Item = &'static str> {
         self.params.iter().filter(|param| param.place == ParamIn::Query).map(|param| param.name)
     }
@@ -137,13 +139,13 @@ const fn header(name: &'static str, about: &'static str) -> Param {
 
 const RUN_ID: Param = path("run", "The id of a run");
 const QUESTION_ID: Param = path("question", "The id of a question");
-/// The most rows of a page.
+/// The most rows in a page.
 pub(crate) const MAX_PAGE: u32 = 200;
 
-/// The most steps of a page: a row has about 400 bytes.
+/// The most steps in a page: a row has about 400 bytes.
 pub(crate) const MAX_STEPS: usize = 2_000;
 
-/// The largest number that every reader of JSON holds exactly.
+/// The largest integer that every JSON reader represents exactly.
 pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 const MAX_VISIT: u64 = u32::MAX as u64;
 
@@ -244,7 +246,7 @@ const fn get(
     Operation { id, method, path, gate, scopes, summary, params, body: Content::None, outcomes }
 }
 
-/// All of them.
+/// All operations.
 pub const ALL: &[Operation] = &[
     get("getHealth", "/v1/health", "Whether the process answers", &[], &[ok(Content::Json("Health"))]),
     get(

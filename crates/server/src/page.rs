@@ -1,7 +1,8 @@
 //! The files of the web page: built from `page/`, committed in `crates/server/page`, and part of the binary.
 //!
-//! They need no session and no token, because one signs in there; they show nothing of any store. `Host` and `Origin` are checked as
-//! for every request. No other path answers with a page: what is not there is refused as ever.
+//! They need no session and no token, because a person signs in there; they contain no data of a store.
+//! `Host` and `Origin` are checked as for every request. No other path returns a page: other missing paths
+//! are refused as usual.
 
 use crate::{admission, http::response, state::app::App};
 use axum::{
@@ -29,8 +30,8 @@ const FILES: [File; 4] = [
     File { path: "/icon.svg", kind: "image/svg+xml", bytes: include_bytes!("../page/icon.svg") },
 ];
 
-/// Nothing but these files and this server's operations. No script can make HTML of a text (`trusted-types 'none'`), and no page
-/// of others can show this one in a frame.
+/// Only these files and this server's operations. Scripts cannot make HTML from text (`trusted-types
+/// 'none'`), and foreign pages cannot show this one in a frame.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
      connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
@@ -44,7 +45,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), microphone=(), geolocation=()"),
 ];
 
-/// A file with its version in the address never changes.
+/// A file with its version in the URL never changes.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 /// Adds the files of the page to a router.

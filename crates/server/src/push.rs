@@ -1,13 +1,14 @@
-//! Push notifications: receivers that A2A clients have named get what happens to tasks, at least once and in order.
+//! Push notifications: receivers named by A2A clients get the updates of tasks, at least once and in order.
 //!
-//! The loop that delivers is crate `notify`'s (`delivery_loop`), the same as for the engine's notices (`engine/src/delivery/`). What a
-//! delivery is differs. A notice is a row that stands for itself: any number of them may be under way to one target, and each is delivered
-//! or given up alone. A delivery here is a turn of a configuration, which is a position in the events of a run: what is sent next is read
-//! when its turn comes, nothing overtakes it, and a receiver that fails holds back all that follows.
+//! The delivery loop is in crate `notify` (`delivery_loop`), the same as for the engine's notices
+//! (`engine/src/delivery/`). The deliveries differ. A notice is an independent row: any number of them may be
+//! under way to one target, and each is delivered or given up on its own. A delivery here is a turn of a
+//! configuration, which is a position in a run's events: the next notification is read when the turn begins,
+//! none overtakes another, and a failing receiver delays all later ones.
 //!
-//! [`scheduler`] decides whose turn it is, [`dispatcher`] does what a turn does, [`event_source`] is what there is to send, and
-//! [`retry`] decides when a receiver that failed is tried again. How a run becomes notifications is `a2a`'s. Posting, and
-//! where an address may lead, is crate `notify`'s.
+//! [`scheduler`] decides which configuration has a turn, [`dispatcher`] carries out a turn, [`event_source`]
+//! provides the notifications, and [`retry`] decides when a failed receiver is tried again. `a2a` converts a
+//! run to notifications. Crate `notify` posts, and decides which addresses are allowed.
 
 pub(crate) mod dispatcher;
 pub(crate) mod event_source;

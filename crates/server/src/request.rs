@@ -1,4 +1,4 @@
-//! One request as operations see it: its sender, its parameters, its headers and its body.
+//! One request in the form for operations: its sender, its parameters, its headers and its body.
 
 use crate::{
     auth::{
@@ -24,26 +24,27 @@ use envoi_journal::StartKey;
 use envoi_kernel::ids::{Principal, RunId};
 use envoi_tree::Stop;
 
-/// Rows of a page by default.
+/// Default number of rows in a page.
 const PAGE: u32 = 50;
 
-/// Longest `Idempotency-Key`; the pattern of its parameter in [`crate::operation`] states the same.
+/// Maximum length of an `Idempotency-Key`. The pattern of its parameter in [`crate::operation`] has the same
+/// length.
 const MAX_KEY: usize = 200;
 
-/// See the module.
+/// A request of an admitted client.
 #[derive(Debug)]
 pub(crate) struct ApiRequest {
     pub(crate) bearer: Bearer,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// Wanted when nobody waits for the answer any more; only where an operation may take long.
+    /// Requested when the client no longer waits for the answer; used only by operations that may take long.
     pub(crate) stop: Stop,
     params: Vec<(String, String)>,
     query: Vec<(String, String)>,
 }
 
 impl Default for ApiRequest {
-    /// A request without a sender, for operations that do not look at it.
+    /// A request without a sender, for operations that do not use it.
     fn default() -> Self {
         let bearer = Bearer {
             id: String::new(),
@@ -64,7 +65,7 @@ impl Default for ApiRequest {
 }
 
 impl ApiRequest {
-    /// All but the body.
+    /// Everything except the body.
     pub(crate) async fn of(parts: &mut Parts, bearer: Bearer) -> Result<Self, Problem> {
         let params = RawPathParams::from_request_parts(parts, &())
             .await
@@ -104,8 +105,8 @@ impl ApiRequest {
         &self.query
     }
 
-    /// Checks that `operation` knows each parameter of the query, and that none stands twice: one that is not read would
-    /// change the answer unseen.
+    /// Checks that `operation` knows each query parameter, and that none occurs twice: a parameter that is
+    /// not read would change the answer unnoticed.
     pub(crate) fn check_query(&self, operation: &Operation) -> Result<(), Problem> {
         let is_known = |name: &str| operation.query_names().any(|known| known == name);
         for (nth, (name, _)) in self.query.iter().enumerate() {
@@ -127,7 +128,7 @@ impl ApiRequest {
         Ok(())
     }
 
-    /// A header that is text.
+    /// The value of a header, if it is text.
     pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -141,14 +142,14 @@ impl ApiRequest {
         self.query(name).map(read).transpose()
     }
 
-    /// Rows of a page.
+    /// The number of rows in a page.
     pub(crate) fn limit(&self) -> Result<u32, Problem> {
         let Some(number) = self.number("limit")? else { return Ok(PAGE) };
         let fitting = u32::try_from(number).ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
         fitting.ok_or_else(|| Problem::bad_request(format!("`limit` is not from 1 to {MAX_PAGE}")))
     }
 
-    /// The first event that the client has not seen, in lists of a run's events.
+    /// The first event that the client has not seen, for lists of a run's events.
     pub(crate) fn after(&self) -> Result<u64, Problem> {
         let after = self.number("after")?;
         if after.is_some_and(|after| after > MAX_NUMBER) {
@@ -166,7 +167,7 @@ impl ApiRequest {
         }
     }
 
-    /// Whether events are wanted with their text in the journal.
+    /// Whether events are requested in the form that the journal stores.
     pub(crate) fn wants_stored(&self) -> Result<bool, Problem> {
         match self.query("form") {
             None | Some("shown") => Ok(false),
@@ -175,17 +176,17 @@ impl ApiRequest {
         }
     }
 
-    /// The id of the last event that the reader of a stream has received.
+    /// The id of the last event that the client of a stream has received.
     pub(crate) fn last_event_id(&self) -> Option<&str> {
         self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())
     }
 
-    /// The trace that the client is in; with several headers, none.
+    /// The client's trace. `None` if there are several headers.
     pub(crate) fn traceparent(&self) -> Option<&str> {
         only(&self.headers, "traceparent")?.to_str().ok()
     }
 
-    /// The key of a request that is done once.
+    /// The idempotency key of a request.
     pub(crate) fn key(&self) -> Result<Option<&str>, Problem> {
         let Some(value) = self.headers.get("idempotency-key") else { return Ok(None) };
         let printable = |key: &&str| key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
@@ -195,11 +196,11 @@ impl ApiRequest {
         })
     }
 
-    /// The id under which the engine knows a decision about `run` that a client may send twice. It is made of the key,
-    /// if there is one, and of the operation.
+    /// The id, for the engine, of a decision about `run` that a client may send twice. It is made from the
+    /// key, if there is one, and the operation.
     ///
     /// # Errors
-    /// `KEY_REUSED`: the key came with another body before.
+    /// `KEY_REUSED`: the key was used before with another body.
     pub(crate) fn request_id(&self, app: &App, operation: &str, run: &RunId) -> Result<String, Problem> {
         let Some(of) = self.request_of(operation)? else {
             return Ok(random::id("req_", app.now())?);
@@ -216,20 +217,21 @@ impl ApiRequest {
         if kept.body == wanted.body { Ok(id) } else { Err(Problem::key_reused()) }
     }
 
-    /// Whether the journal has the decision of this request: it came before, with the same key.
+    /// Whether the journal has the decision of this request, which was sent before with the same key.
     pub(crate) fn was_done(&self, app: &App, operation: &str, run: &RunId) -> Result<bool, Problem> {
         let Some(of) = self.request_of(operation)? else { return Ok(false) };
         app.read(|reader| reader.has_request(run, &known_as(&of)).map_err(Problem::from))
     }
 
-    /// What identifies this request, whatever its body; `None` without a key. A key belongs to the token that sends it.
+    /// The identity of this request, independent of its body. `None` without a key. A key belongs to the
+    /// token that sends it.
     fn request_of(&self, operation: &str) -> Result<Option<String>, Problem> {
         let params: Vec<&str> = self.params.iter().map(|(_, value)| value.as_str()).collect();
         let of = |key| format!("{operation}\n{}\n{}\n{key}", self.bearer.id, params.join("\n"));
         Ok(self.key()?.map(of))
     }
 
-    /// The members of a JSON body, all of which are known; none for an empty body.
+    /// The members of a JSON body, after a check that all are known; empty for an empty body.
     pub(crate) fn members(&self, known: &[&str]) -> Result<Object, Problem> {
         let members = self.object()?;
         if let Some(unknown) = members.keys().find(|name| !known.contains(name)) {
@@ -253,12 +255,12 @@ impl ApiRequest {
         }
     }
 
-    /// The sender, as the journal names it.
+    /// The sender in the form for the journal.
     pub(crate) fn principal(&self) -> Principal {
         Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
     }
 
-    /// Checks that the sender may answer questions: `what` does that too.
+    /// Checks that the sender may answer questions, because `what` has the same effect.
     pub(crate) fn require_answer(&self, what: &str) -> Result<(), Problem> {
         if self.bearer.scopes.allow(&[Scope::Answer]) {
             return Ok(());
@@ -271,7 +273,8 @@ impl ApiRequest {
         self.run_named(app, self.param("run"))
     }
 
-    /// The run of this id, if it belongs to the tenant. For another tenant's run the answer is the same as for none.
+    /// The run with this id, if it belongs to the tenant. Another tenant's run gives the same error as a
+    /// missing one.
     pub(crate) fn run_named(&self, app: &App, id: &str) -> Result<RunId, Problem> {
         let run = RunId::new(id).map_err(|_| Problem::no_run(id))?;
         let tenant = app.read(|reader| reader.tenant_of(&run).map_err(Problem::from))?;
@@ -282,7 +285,7 @@ impl ApiRequest {
     }
 }
 
-/// The id under which the engine knows a request with a key.
+/// The engine's id of a request with a key.
 fn known_as(of: &str) -> String {
     format!("req_{}", Digest::of(of.as_bytes()).hex())
 }
@@ -291,7 +294,7 @@ fn find<'c>(pairs: &'c [(String, String)], name: &str) -> Option<&'c str> {
     pairs.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
 }
 
-/// A `true` or `false`; `false` if it is not there.
+/// The boolean value of a member; `false` if it is missing.
 pub(crate) fn flag(members: &Object, name: &str) -> Result<bool, Problem> {
     match members.get(name) {
         None => Ok(false),
@@ -300,13 +303,13 @@ pub(crate) fn flag(members: &Object, name: &str) -> Result<bool, Problem> {
     }
 }
 
-/// A member that is a string, if it is there.
+/// The string value of a member. `None` if it is missing or null.
 pub(crate) fn text<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str>, Problem> {
     if members.get(name).is_some_and(Value::is_null) { Ok(None) } else { word(members, name) }
 }
 
-/// A string with a form of its own, such as one of several values. Null is not such a value, and not the same as
-/// absence.
+/// A string with a particular form, such as one of several values. Null is not such a value, and not the same
+/// as absence.
 pub(crate) fn word<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str>, Problem> {
     match members.get(name) {
         None => Ok(None),

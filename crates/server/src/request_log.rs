@@ -1,8 +1,8 @@
-//! What the operator sees of a request: an id, a span, and a line when it is answered.
+//! The operator's view of a request: an id, a span, and a log line when it is answered.
 //!
-//! The id is the client's, if that is one printable word; else it is made here. Every answer has it in a header, and
-//! every problem in its body. The log has the method of a request, the template of its path and the name of its token:
-//! no path, no query, no header, no body.
+//! The id is the client's, if that is one printable word; otherwise it is made here. Every answer has it in a
+//! header, and every problem in its body. The log has the method of a request, the template of its path and
+//! the name of its token: no path, no query, no header, no body.
 
 use crate::{auth::random, http::problem::Problem};
 use axum::{
@@ -18,10 +18,10 @@ use tracing::{Instrument as _, Span, field::Empty, info, info_span};
 /// The header of a request and of its answer.
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest id that a client may bring.
+/// Maximum length of an id from a client, in bytes.
 const MAX_BYTES: usize = 128;
 
-/// Wraps everything else that is done for a request.
+/// Wraps everything else that handles a request.
 pub(crate) async fn log_request(request: Request, next: Next) -> Response {
     let id = id(request.headers());
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
@@ -54,7 +54,7 @@ fn id(headers: &HeaderMap) -> String {
         return id.to_owned();
     }
     let now = envoi_engine::now();
-    // Without random bytes the time alone has to do: the id is for finding a line, and guards nothing.
+    // Without random bytes the time alone is enough: the id only helps to find a log line.
     random::id("req_", now).unwrap_or_else(|_| format!("req_{}", uuid_v7_text(now, &[0; 32])))
 }
 

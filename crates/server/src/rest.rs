@@ -1,6 +1,6 @@
-//! The operations of REST, one file for each group of them.
+//! The REST operations, one file for each group.
 //!
-//! Owns the members of bodies and answers. What changes a run goes through `commands`.
+//! Owns the members of bodies and answers. Requests that change a run go through `commands`.
 
 pub(crate) mod artifacts;
 pub(crate) mod correct;

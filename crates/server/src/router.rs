@@ -1,4 +1,4 @@
-//! From a request to its operation: admission, scope, bounds, then the work, on a thread that may block.
+//! Routes a request to its operation: admission, scope, limits, then the work, on a blocking thread.
 
 use crate::{
     a2a, admission,
@@ -37,27 +37,27 @@ use envoi_api::output::ErrorPage;
 use envoi_contract::code::Code;
 use std::{sync::Arc, time::Duration};
 
-/// How long a comparison, a patch or a bundle may take to be made.
+/// Time limit for making a comparison, a patch or a bundle.
 const LONGEST_READING: Duration = Duration::from_secs(15 * 60);
 
 type Work = fn(&App, &ApiRequest) -> Result<Response, Problem>;
 
-/// How the work of an operation is done.
+/// How an operation is carried out.
 #[derive(Clone, Copy)]
 enum Handling {
-    /// On a thread that may block, with the whole body read.
+    /// On a blocking thread, after the whole body was read.
     Blocking(Work),
-    /// As `Blocking`, in turns: it starts a run, which may take long.
+    /// Like `Blocking`, in turns: it starts a run, which may take long.
     Beginning(Work),
-    /// As `Blocking`, in turns and for longer: it makes a file of many files.
+    /// Like `Blocking`, in turns and with a longer time limit: it makes a file from many files.
     Reading(Work),
-    /// As `Reading`, in turns of its own: it compares many files.
+    /// Like `Reading`, with separate turns: it compares many files.
     Comparing(Work),
     /// As a stream of events.
     FollowRun,
     FollowQuestions,
     FollowTenant,
-    /// Without a token: one begins there.
+    /// Without a token, because a client gets its session there.
     SignIn,
     /// With a body that is too large for memory.
     Upload,
@@ -120,7 +120,7 @@ fn handling(id: &str) -> Option<Handling> {
     }))
 }
 
-/// Everything that the server answers.
+/// The router for all requests.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
     for operation in operation::ALL {
@@ -147,7 +147,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         Problem::new(Code::MethodNotAllowed, detail)
     };
     let known = Arc::clone(app);
-    // The card needs no token: a client reads there how to get one.
+    // The card needs no token: it tells a client how to get one.
     let card = move |request: Request| a2a::handler::card(known, request);
     let guarded = router
         .fallback(unknown)
@@ -159,8 +159,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .layer(middleware::from_fn(request_log::log_request))
 }
 
-/// Without a good token a client learns nothing, not even whether a path exists. The card below the path of a flow
-/// needs no token; it does not show whether there is such a flow.
+/// A client without a valid token learns nothing, not even whether a path exists. The card below the path of
+/// a flow needs no token; it does not show whether the flow exists.
 async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     if *request.method() == axum::http::Method::GET && a2a::route::flow_of_card(path).is_some() {
@@ -191,14 +191,14 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     }
 }
 
-/// Whether a request is for an operation that gives tokens to those who have none.
+/// Whether a request is for an operation that gives a session to clients without a token.
 fn is_open(method: &axum::http::Method, path: &str) -> bool {
     operation::ALL.iter().any(|operation| {
         operation.gate == Gate::Open && operation.path == path && *method == axum::http::Method::POST
     })
 }
 
-/// As [`admitted`], for those operations.
+/// Like [`admitted`], for these operations.
 async fn admitted_without_token(app: Arc<App>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     match admission::check_host_and_origin(&app, &parts) {
@@ -218,13 +218,13 @@ fn too_many_connections() -> Problem {
     Problem::new(Code::TooManyConnections, detail).retry_after(1)
 }
 
-/// Closes the connection after this response, so that another client gets its place.
+/// Closes the connection after this response, so that another client gets its slot.
 fn closed(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// As [`admitted`], for the bridge: it takes other tokens too, and its refusals have another shape.
+/// Like [`admitted`], for the bridge: it accepts other tokens too, and its refusals have another form.
 async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     match in_time(app.settings.limits.request, bridge::admit(&app, &parts)).await {
@@ -250,7 +250,7 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
     }
 }
 
-/// A refusal, once the client has stopped sending.
+/// A refusal, after the rest of the body was discarded.
 async fn refused(problem: Problem, body: Body) -> Response {
     with_body_gone(problem.into_response(), body).await
 }
@@ -318,7 +318,7 @@ async fn work(
     let mut request = ApiRequest::of(&mut parts, bearer).await?;
     request.check_query(operation)?;
     match way {
-        // Done before there is a request.
+        // These were handled before there was an `ApiRequest`.
         Handling::Bridge | Handling::SignIn => Err(Problem::unauthenticated()),
         Handling::Upload => artifacts::upload(app, request, body).await,
         Handling::FollowRun => in_time(limits.request, event_stream::run(app, request)).await,
@@ -338,7 +338,7 @@ async fn work(
             request.stop = given_up.stop();
             let app = Arc::clone(app);
             let done = blocking(move || {
-                // A client that goes away leaves the work to its end; until then its turn is taken.
+                // If the client disconnects, the work still runs to its end, and keeps its turn until then.
                 let _turn = turn;
                 work(&app, &request)
             });
@@ -377,7 +377,7 @@ async fn read_whole(
         let _incoming = app.incoming_body(&request.bearer)?;
         request.read_body(body, app.settings.limits.body_bytes).await?;
     }
-    // The operation takes no body, so a member of one is a mistake of the client.
+    // The operation has no body, so a member of one is an error of the client.
     match operation.body == Content::None {
         true => request.members(&[]).map(|_| ()),
         false => Ok(()),

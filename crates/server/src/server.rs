@@ -1,7 +1,8 @@
-//! The running server: its listener, its connections, and how it stops.
+//! The running server: its listener, its connections, and its shutdown.
 //!
-//! The server stops quickly: streams end at once, requests under way may finish, and what is left after that is broken
-//! off. Nothing is lost by it: the journal has what was acknowledged, and readers of streams know their position.
+//! The server stops quickly: streams end at once, requests under way may finish within a time limit, and the
+//! rest is broken off. Nothing is lost: the journal has everything that was acknowledged, and readers of
+//! streams know their position.
 
 use crate::{
     a2a::push_events::RunEventSources,
@@ -41,19 +42,21 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// How long a client may take to send the head of a request, or for its TLS handshake.
+/// Time limit for the head of a request, and for the TLS handshake.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// Bytes of a request's head, and of what is written ahead of a slow reader.
+/// Size in bytes of the buffer for a request's head, and of the buffer for data that a slow reader has not
+/// read yet.
 const BUFFER: usize = 64 * 1024;
 
 /// Threads for blocking work. Further requests wait for one.
 const BLOCKING_THREADS: usize = 32;
 
-/// The pause after the machine has refused a connection, for example because it has no file descriptors left.
+/// The pause after the system has refused a connection, for example because there are no free file
+/// descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// A running server.
 pub struct Server {
     runtime: Runtime,
     stop: watch::Sender<bool>,
@@ -63,13 +66,13 @@ pub struct Server {
     encrypted: bool,
 }
 
-/// The server cannot come up: the address, a thread, or the machine.
+/// The server cannot start: the address, a thread, or the system is the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("the server cannot come up: {0}")]
 pub struct ServeError(#[from] pub io::Error);
 
 impl Server {
-    /// Answers on `listener` from now on, for the engine behind `desk`.
+    /// Serves `listener` from now on, for the engine behind `desk`.
     ///
     /// # Errors
     /// [`ServeError`].
@@ -118,7 +121,7 @@ impl Server {
         Ok(Self { runtime, stop, stopped, dispatcher, address, encrypted })
     }
 
-    /// Where it answers.
+    /// The address of the server.
     #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.encrypted { "https" } else { "http" };
@@ -131,14 +134,14 @@ impl Server {
         let until = Instant::now() + patience;
         stop.send_replace(true);
         dispatcher.close();
-        // What is not over in time is broken off below.
+        // Requests that take longer are broken off below.
         runtime.block_on(async { tokio::time::timeout(patience, stopped).await.ok() });
         runtime.shutdown_background();
         dispatcher.wait(until);
     }
 }
 
-/// The names by which clients may address the server: its address, and for the loopback its names.
+/// The names by which clients may address the server: its address, and for loopback also its names.
 fn host_names(address: SocketAddr, encrypted: bool, configured: &[String]) -> Vec<String> {
     let port = address.port();
     let mut names = vec![address.to_string()];
@@ -146,7 +149,7 @@ fn host_names(address: SocketAddr, encrypted: bool, configured: &[String]) -> Ve
         names.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
     }
     names.extend(configured.iter().cloned());
-    // Clients leave out the port that their scheme implies.
+    // Clients leave out the default port of their scheme.
     let usual = if encrypted { ":443" } else { ":80" };
     let without: Vec<String> =
         names.iter().filter_map(|name| name.strip_suffix(usual)).map(str::to_owned).collect();
@@ -174,10 +177,11 @@ async fn accept(mut door: Listener, places: Arc<Semaphore>) {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        // Events are small and wanted at once.
-        // Without either of these the connection is slower or takes more memory, and works.
+        // Events are small and should be sent at once. If this fails, the connection still works, but is
+        // slower.
         stream.set_nodelay(true).ok();
-        // The kernel's send buffer for a slow reader is bounded too; by default it grows to megabytes.
+        // The kernel's send buffer for a slow reader is bounded too; by default it grows to megabytes. If
+        // this fails, the connection only uses more memory.
         set_socket_send_buffer_size(&stream, BUFFER).ok();
         let acceptor = door.acceptor.clone();
         let router = door.router.clone();
@@ -214,11 +218,11 @@ async fn serve_connection(
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
-        // An error on the way is the client's to see.
+        // The client sees an error of the connection, so it is not reported here.
         _ = connection.as_mut() => return,
         _ = stopping.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
     }
-    // An error on the way is the client's to see.
+    // The client sees an error of the connection, so it is not reported here.
     connection.await.ok();
 }
 

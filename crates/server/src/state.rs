@@ -1,6 +1,6 @@
-//! What all requests share: the store, the engine's desk, the settings and the limits.
+//! The state that all requests share: the store, the engine's desk, the settings and the limits.
 //!
-//! Owns what lives as long as the server. It answers no request.
+//! Owns everything that lives as long as the server. It answers no request.
 
 pub(crate) mod app;
 pub(crate) mod attachments;

@@ -1,7 +1,9 @@
-//! What the server's agent card says, and its HTTP caching: its tag, its age, and whether a client has it already.
+//! The content of the server's agent card, and its HTTP caching: its tag, its age, and whether a client has
+//! it already.
 //!
-//! There is one public card that clients of both versions read, and an extended one for clients with a token. The public card
-//! names no flow, no tenant and no run. The extended card has the flows of the client's tenant as skills. The card is not signed.
+//! There is one public card that clients of both versions read, and an extended one for clients with a token.
+//! The public card names no flow, no tenant and no run. The extended card has the flows of the client's
+//! tenant as skills. The card is not signed.
 
 use envoi_a2a::{
     card::{AgentCard, Extension, HTTP_JSON, Interface, JSON_RPC, Skill},
@@ -11,7 +13,7 @@ use envoi_a2a::{
 use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Media types that a part may state. A file without a stated type may be of any.
+/// Media types that a part may state. A file without a stated type may have any type.
 pub(crate) const INPUT_MODES: &[&str] = &[
     "text/plain",
     "text/markdown",
@@ -25,30 +27,31 @@ pub(crate) const INPUT_MODES: &[&str] = &[
 /// Media types of replies: text, data, files.
 const OUTPUT_MODES: &[&str] = &["text/plain", "application/json", "application/octet-stream"];
 
-/// How long the card may be used without client again: it changes when Envoi or its configuration does.
+/// How long a client may use the card without a new request: it changes only when Envoi or its configuration
+/// changes.
 const CACHE_CONTROL: &str = "public, max-age=300";
 
 /// The last moment of the year 9999.
 const MAX_HTTP_DATE_MS: u64 = 253_402_300_799_999;
 
-/// What both cards have in common.
+/// The data that both cards have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Agent<'a> {
-    /// The address for requests: JSON-RPC at it, HTTP+JSON below it. It has no final slash.
+    /// The address for requests: JSON-RPC at this address, HTTP+JSON below it. It has no final slash.
     pub(crate) url: &'a str,
-    /// Envoi's.
+    /// The version of Envoi.
     pub(crate) version: &'a str,
-    /// Whether webhooks are called.
+    /// Whether the server sends push notifications.
     pub(crate) push: bool,
 }
 
-/// The public card. It has the members of both versions, except for a reader that names version 1.0: that one gets no
+/// The public card. It has the members of both versions. For a reader that names version 1.0 it has no
 /// members of 0.3.
 pub(crate) fn public(about: Agent<'_>, reader: Version) -> Value {
     card(about, vec![neutral_skill()]).to_value(reader)
 }
 
-/// The extended card. Without a flow it has the neutral skill, because a card must have one.
+/// The extended card. If there is no flow it has the neutral skill, because a card must have one.
 pub(crate) fn extended(about: Agent<'_>, reader: Version, skills: Vec<Skill>) -> Value {
     if skills.is_empty() { public(about, reader) } else { card(about, skills).to_value(reader) }
 }
@@ -112,13 +115,13 @@ pub(crate) fn takes(media_type: &str) -> bool {
 /// A card as an HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServedCard {
-    /// JSON.
+    /// The card as JSON.
     pub(crate) body: String,
-    /// The `ETag`: SHA-256 of the body.
+    /// The header `ETag`: SHA-256 of the body.
     pub(crate) etag: String,
-    /// The `Last-Modified`.
+    /// The header `Last-Modified`.
     pub(crate) last_modified: String,
-    /// The `Cache-Control` of the public card; the extended one must not be cached.
+    /// The header `Cache-Control` of the public card; the extended one must not be cached.
     pub(crate) cache_control: &'static str,
 }
 
@@ -130,8 +133,8 @@ impl ServedCard {
         Self { etag, last_modified: http_date(since), cache_control: CACHE_CONTROL, body }
     }
 
-    /// Whether a client that sends these conditions has this very card. With a tag, the date is ignored (RFC 9110
-    /// §13.2.2). The date is compared as a text, because clients repeat it unchanged.
+    /// Whether a client that sends these conditions has exactly this card. With a tag, the date is ignored
+    /// (RFC 9110 §13.2.2). The date is compared as text, because clients repeat it unchanged.
     pub(crate) fn is_known(&self, if_none_match: Option<&str>, if_modified_since: Option<&str>) -> bool {
         match if_none_match {
             Some(tags) => tags

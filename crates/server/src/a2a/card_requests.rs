@@ -23,7 +23,7 @@ use envoi_contract::json::Value;
 use envoi_journal::RegisteredFlow;
 use std::collections::BTreeSet;
 
-/// The scheme, host and port by which clients find the server: as configured, else those of this request.
+/// The scheme, host and port of the server for clients: the configured ones, else those of this request.
 pub(crate) fn base(app: &App, host: &str) -> String {
     if let Some(url) = &app.settings.a2a.url {
         return url.clone();
@@ -43,8 +43,8 @@ fn reader(parts: &Parts) -> Version {
     negotiate_version(header_version, None).unwrap_or(Version::V03)
 }
 
-/// The card that needs no token. The host was checked before. Below the path of a flow it names the interfaces there,
-/// whether or not the flow exists: without a token a client does not learn that.
+/// The card that needs no token. The host was checked before. Below the path of a flow it names the
+/// interfaces there, whether or not the flow exists: a client without a token must not learn that.
 pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
     let text_of = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let mut url = format!("{}/a2a", base(app, text_of(header::HOST).unwrap_or_default()));
@@ -74,7 +74,7 @@ pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
 pub(crate) fn extended(app: &App, client: &Client) -> Result<Value, Fault> {
     let flows = read(app, |reader| reader.registered_flows(&client.bearer.tenant))?;
     let mut seen = BTreeSet::new();
-    // The newest flow of each id, which is the one that the id starts.
+    // For each id the newest flow, which is the one that the id starts.
     let skills: Vec<Skill> =
         flows.iter().filter(|flow| seen.insert(flow.id.as_str())).filter_map(skill).collect();
     let url = format!("{}/a2a", client.base);

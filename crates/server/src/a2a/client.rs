@@ -15,14 +15,14 @@ use envoi_contract::code::Code;
 use envoi_journal::{ReadError, Reader};
 use envoi_kernel::ids::Principal;
 
-/// A client, as operations see it.
+/// The client of a request, for the operations.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     /// The owner of the token.
     pub(crate) bearer: Bearer,
-    /// In which version they speak.
+    /// The protocol version of the client.
     pub(crate) version: Version,
-    /// The extensions that they know.
+    /// The extensions that the client supports.
     pub(crate) extensions: Extensions,
     /// The flow that the path, or the `tenant` of the request, names.
     pub(crate) flow: Option<String>,
@@ -41,7 +41,7 @@ impl Client {
     /// Checks that the token has one of these scopes.
     ///
     /// # Errors
-    /// It is not.
+    /// The token has none of them.
     pub(crate) fn require(&self, scopes: &[Scope]) -> Result<(), Fault> {
         if self.bearer.scopes.allow(scopes) {
             return Ok(());
@@ -51,10 +51,10 @@ impl Client {
         Err(Fault::new(Kind::PermissionDenied).detail(detail).code(Code::ScopeTooSmall))
     }
 
-    /// The right to one more open stream, or to a request that waits as long as one.
+    /// Permission for one more open stream, or for a request that waits as long as one.
     ///
     /// # Errors
-    /// The token has as many as it may.
+    /// The token has the maximum number of open streams.
     pub(crate) fn permit(&self, app: &App) -> Result<Permit, Fault> {
         app.open_streams.acquire(&self.bearer.id).ok_or_else(|| {
             let detail = "this token has as many streams open as it may";
@@ -63,7 +63,7 @@ impl Client {
     }
 }
 
-/// The kind of a fault follows from whose fault the problem is; its code is Envoi's.
+/// The kind of the fault follows from the code and the status of the problem. Its code is Envoi's.
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         let kind = match (problem.code, problem.status.as_u16()) {
@@ -74,7 +74,7 @@ impl From<Problem> for Fault {
             (_, 429) => Kind::TooMuch,
             (_, 503) => Kind::Unavailable,
             (_, 500..) => Kind::Internal,
-            // The request was understood, but does not fit the present state.
+            // The request was understood, but is not possible in the current state.
             _ => Kind::InvalidParams,
         };
         let again = problem.retry_after_s();

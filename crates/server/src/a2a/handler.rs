@@ -36,14 +36,14 @@ use envoi_a2a::{
 use envoi_contract::{code::Code, user_envelope::EXTENSION_URI};
 use std::sync::Arc;
 
-/// The media type of 1.0; `application/json` is taken too.
+/// The media type of 1.0. `application/json` is accepted too.
 const A2A_JSON: &str = "application/a2a+json";
 const JSON: &str = "application/json";
 
-/// The extensions that this server knows.
+/// The extensions that this server supports.
 pub(crate) const OURS: [&str; 1] = [EXTENSION_URI];
 
-/// Everything below `/a2a`.
+/// Handles every path below `/a2a`.
 pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response {
     let Some(bearer) = request.extensions_mut().remove::<Bearer>() else {
         return refusal::of(&request.into_parts().0, Problem::unauthenticated());
@@ -66,7 +66,7 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
         }
     };
     if response.status().is_client_error() {
-        // A client that is still sending would not read the answer.
+        // Read the rest of the body: a client that is still sending would not read the answer.
         discard(body).await;
     }
     app.request_counts.count(&tenant, operation, response.status().as_u16());
@@ -97,7 +97,7 @@ const fn operation_name(method: Method) -> &'static str {
     }
 }
 
-/// What comes of an operation.
+/// The result of an operation.
 enum Outcome {
     Reply(Reply),
     Stream(Response),
@@ -118,7 +118,7 @@ async fn over_rpc(
         Err(problem) => return ("a2a", refusal::of(&parts, problem)),
     };
     let version = version(&received);
-    // A version that is not served gets its error in the form of 1.0.
+    // For a version that is not supported, the error has the form of 1.0.
     let words = *version.as_ref().unwrap_or(&Version::V10);
     let Incoming { id, method: called, params } = match json_rpc::read(&received.body) {
         Ok(incoming) => incoming,
@@ -194,7 +194,7 @@ async fn over_rest(
 }
 
 fn rest_request(request: &ApiRequest, flow: &Option<String>, rest: &RestTarget) -> Result<Request, Fault> {
-    // 0.3 has no such binding.
+    // Version 0.3 has no such binding.
     if version(request)? == Version::V03 {
         let detail = "HTTP+JSON is spoken in 1.0 alone; say so with `A2A-Version: 1.0`";
         return Err(Fault::new(Kind::VersionNotSupported).detail(detail).note("supportedVersions", "1.0"));
@@ -256,7 +256,7 @@ fn extensions(request: &ApiRequest) -> Extensions {
     Extensions::named(values.filter_map(|value| value.to_str().ok()))
 }
 
-/// Names the extensions that are in use for this request.
+/// Adds the header that names the active extensions of this request.
 fn with_extensions(mut response: Response, request: &ApiRequest) -> Response {
     let active = extensions(request).activated(&OURS);
     if let Some(value) = active.and_then(|active| HeaderValue::from_str(&active).ok()) {
@@ -265,7 +265,7 @@ fn with_extensions(mut response: Response, request: &ApiRequest) -> Response {
     response
 }
 
-/// Performs an operation, whatever the version and the binding.
+/// Performs an operation, independent of version and binding.
 async fn perform(
     app: &Arc<App>,
     mut client: Client,
@@ -311,14 +311,15 @@ async fn in_request_time<T>(app: &App, work: impl Future<Output = Result<T, Faul
     in_time(longest, work).await
 }
 
-/// For a message that may start a run, because it names no task: the key under which the same message comes again.
+/// For a message that may start a run, because it names no task: the key that the same message has when it is
+/// sent again.
 fn start_key(request: &SendRequest) -> Option<Option<String>> {
     let message = &request.message;
     let known = || message.context_id.as_ref().map(|context| format!("{context}\n{}", message.id));
     message.task_id.is_none().then(known)
 }
 
-/// Does blocking work; if it starts a run, in turns.
+/// Does blocking work. If it starts a run, runs with the same key take turns.
 async fn in_turn<T: Send + 'static>(
     app: &App,
     client: &Client,
@@ -340,8 +341,8 @@ async fn send_and_wait(app: &Arc<App>, client: Client, request: SendRequest) -> 
     let Configuration { history_length, return_immediately, .. } = request.configuration;
     let shared = Arc::clone(app);
     let owned = client.clone();
-    // 0.3 leaves the choice to the server. A client that does not ask to wait may not be able to, so that it gets the
-    // task at once.
+    // In 0.3 the server chooses. A client that does not ask to wait may not be able to, so it gets the task
+    // at once.
     let waits = !return_immediately.unwrap_or(true);
     // Checked before anything else is done, so that a refusal changes nothing.
     let permit = waits.then(|| client.permit(app)).transpose()?;
@@ -358,7 +359,7 @@ async fn send_and_wait(app: &Arc<App>, client: Client, request: SendRequest) -> 
     Ok(Reply::SentTask(task))
 }
 
-/// What neither waits nor streams.
+/// Operations that neither wait nor stream.
 fn at_once(app: &App, client: &Client, params: Params) -> Result<Reply, Fault> {
     client.require(&[Scope::Read])?;
     match params {

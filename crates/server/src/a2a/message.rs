@@ -1,6 +1,7 @@
-//! A message of a client: it starts a run, or answers the question of one that waits.
+//! A message of a client: it starts a run, or answers the question of a waiting run.
 //!
-//! Owns that a message is done once, however often it comes. What the engine makes of it is decided there.
+//! Ensures that a message is carried out once, however often it is sent. The engine decides what follows from
+//! it.
 
 pub(crate) mod answer;
 pub(crate) mod answer_task;

@@ -14,16 +14,16 @@ use envoi_contract::digest::Digest;
 use envoi_journal::{KeptPush, PushRow, PushState, ReadError};
 use envoi_kernel::ids::{RunId, Seq};
 
-/// Configurations of one task.
+/// The most configurations of one task.
 const MAX_CONFIGS: usize = 16;
 
-/// Digits of the digest in an id.
+/// Hexadecimal digits of the digest in an id.
 const ID_DIGITS: usize = 26;
 
-/// Longest of its texts.
+/// Maximum length of each text, in bytes.
 const MAX_BYTES: usize = 4096;
 
-/// Checks a configuration. Where a host name leads is checked when something is posted there.
+/// Checks a configuration. The address of a host name is checked only when something is posted there.
 pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
     if let Err(reason) = app.settings.a2a.push.check_url(&push.url) {
         return Err(Fault::violation("url", format!("Cannot be posted to: {reason}.")));
@@ -47,7 +47,7 @@ pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `CreateTaskPushNotificationConfig`; replaces one with the same id and token.
+/// `CreateTaskPushNotificationConfig`. Replaces one with the same id and token.
 pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply, Fault> {
     client.require(&[Scope::Run])?;
     let run = loader::run_of(app, client, push.task_id.as_deref().unwrap_or_default())?;
@@ -58,7 +58,7 @@ pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply
     Ok(Reply::Push(shown(&row, &client.bearer.id)))
 }
 
-/// Checks that a run has room for this configuration, or has one that it replaces.
+/// Checks that the run may have one more configuration, or has one that this one replaces.
 pub(crate) fn check_room(app: &App, client: &Client, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
     let rows = read(app, |reader| reader.pushes(run))?;
     let token_id = &client.bearer.id;
@@ -80,7 +80,8 @@ fn anothers(id: &str) -> Fault {
     Fault::new(Kind::InvalidParams).detail(detail)
 }
 
-/// The id of a configuration. A token_id that makes none, and sends its configuration with each message, has one a receiver.
+/// The id of a configuration. If a client chooses none, the id follows from its token and the receiver: so a
+/// client that sends its configuration with each message has one for each receiver.
 pub(crate) fn id_of(token_id: &str, push: &PushConfig) -> String {
     push.id.clone().unwrap_or_else(|| {
         let hex = Digest::of(format!("{token_id}\n{}", push.url).as_bytes()).hex();
@@ -88,8 +89,8 @@ pub(crate) fn id_of(token_id: &str, push: &PushConfig) -> String {
     })
 }
 
-/// Stores a configuration of a run, for what happens from `next_seq` on. Returns it, and the one that it has replaced.
-/// Nothing is sent before [`announce`].
+/// Stores a configuration of a run, for the events from `next_seq` on. Returns it, and the one that it has
+/// replaced. Nothing is sent before [`announce`].
 pub(crate) fn keep(
     app: &App,
     client: &Client,
@@ -122,10 +123,10 @@ pub(crate) fn keep(
     }
 }
 
-/// Sends to this stored configuration from now on.
+/// Begins to send to this stored configuration.
 pub(super) fn announce(app: &App, row: &PushRow) {
     let tenant = app.read(|reader| reader.tenant_of(&row.run)).unwrap_or_else(|error: ReadError| {
-        // Logged only: without its tenant the configuration counts for its run alone.
+        // Only logged: without its tenant the configuration counts only for its run.
         internal_fault(app, error);
         None
     });
@@ -149,7 +150,7 @@ pub(crate) fn list(
     page_token: Option<&str>,
 ) -> Result<Reply, Fault> {
     let rows = of(app, client, task)?;
-    // The token of a page is the last id before it.
+    // A page token is the last id of the page before.
     let behind = rows.iter().filter(|row| page_token.is_none_or(|after| row.id.as_str() > after));
     let size = page_size.and_then(|size| usize::try_from(size).ok()).unwrap_or(MAX_CONFIGS);
     let page: Vec<&PushRow> = behind.clone().take(size).collect();
@@ -159,12 +160,12 @@ pub(crate) fn list(
     Ok(Reply::Pushes { configs, next_page_token })
 }
 
-/// `DeleteTaskPushNotificationConfig`; deleting one that does not exist succeeds.
+/// `DeleteTaskPushNotificationConfig`. Deleting a missing one succeeds.
 pub(crate) fn delete(app: &App, client: &Client, task: &str, id: &str) -> Result<Reply, Fault> {
     client.require(&[Scope::Run])?;
     let run = loader::run_of(app, client, task)?;
     app.store.forget_push(&run, id).map_err(|error| internal_fault(app, error))?;
-    // The next turn of the configuration finds that it is gone.
+    // At the next turn the dispatcher finds that the configuration no longer exists.
     app.push_scheduler.committed(&run, app.now());
     Ok(Reply::Nothing)
 }
@@ -174,7 +175,7 @@ fn of(app: &App, client: &Client, task: &str) -> Result<Vec<PushRow>, Fault> {
     read(app, |reader| reader.pushes(&run))
 }
 
-/// A configuration as a token_id sees it: secrets only its own.
+/// A configuration as the owner of a token sees it: with secrets only if they are its own.
 fn shown(row: &PushRow, token_id: &str) -> PushConfig {
     let own = |secret: &Option<String>| secret.clone().filter(|_| row.client == token_id).map(Secret);
     let credentials = own(&row.credentials);

@@ -1,11 +1,12 @@
-//! Notifications of a run, from its journal. They are made by the same fold as streams, so that receivers and followers
-//! get the same.
+//! Makes the notifications of a run from its journal. They use the same fold as streams, so that receivers
+//! and followers get the same.
 //!
-//! A run is applied one moment at a time. So no more of it is held than is being sent, and a receiver of version 0.3,
-//! which gets whole tasks, gets each as it stood at that moment. Content is read when it is sent.
+//! A run is applied one moment at a time. So only the part that is being sent is in memory. A receiver of
+//! version 0.3, which gets whole tasks, gets the task at each of these moments. Content is read when it is
+//! sent.
 //!
-//! That a run is set aside stands beside its events, and is sent after them. A source that is opened again does not know
-//! whether it was sent, and sends it again under the same key.
+//! The fact that a run is set aside is stored beside its events, and is sent after them. A source that is
+//! opened again does not know whether it was sent, and sends it again under the same key.
 
 use super::task::{
     fold::{TaskUpdate, UpdateKind},
@@ -26,7 +27,7 @@ use envoi_journal::{Aside, PushRow, RunRow};
 use envoi_kernel::{Record, ids::Seq};
 use std::{collections::VecDeque, sync::Arc};
 
-/// Sources of the runs of this server.
+/// The event sources of this server's runs.
 pub(crate) struct RunEventSources(pub(crate) Arc<App>);
 
 impl EventSources for RunEventSources {
@@ -52,7 +53,7 @@ struct RunEvents {
     seen: LoadedTask,
     version: Version,
     base: String,
-    /// Nothing of events before this one is sent.
+    /// Events before this one are not sent.
     from: Seq,
     /// Records that were read and not yet applied.
     unread: VecDeque<Record>,
@@ -60,7 +61,7 @@ struct RunEvents {
     waiting: VecDeque<TaskUpdate>,
     /// Since when the run is set aside, as the receiver knows it.
     known_aside: Option<Timestamp>,
-    /// What that is once the notification that is under way has arrived, if it is about that.
+    /// The value of `known_aside` after the current notification has arrived, if that is about it.
     telling_aside: Option<Option<Timestamp>>,
 }
 
@@ -76,7 +77,7 @@ impl EventSource for RunEvents {
             let updates = self.seen.fold.apply(&moment)?;
             self.waiting.extend(updates.into_iter().filter(|update| update.position.seq() >= self.from));
             if self.version == Version::V03 {
-                // The last task of the moment contains all of it.
+                // The last task of the moment contains all its changes.
                 self.waiting.drain(..self.waiting.len().saturating_sub(1));
             }
         }
@@ -87,7 +88,7 @@ impl EventSource for RunEvents {
         if let Some(since) = self.telling_aside.take() {
             self.known_aside = since;
         } else if let Some(TaskUpdate { kind: UpdateKind::Status(_), .. }) = self.waiting.pop_front() {
-            // The status does not carry it.
+            // A status does not include this.
             self.known_aside = None;
         }
     }
@@ -98,7 +99,7 @@ impl EventSource for RunEvents {
 }
 
 impl RunEvents {
-    /// The events of the next moment; none if there is none yet.
+    /// The events of the next moment; empty if there are none yet.
     fn moment(&mut self) -> Result<Vec<Record>, SourceError> {
         if self.unread.is_empty() {
             let LoadedTask { run, fold, .. } = &self.seen;
@@ -109,7 +110,8 @@ impl RunEvents {
         Ok(self.unread.drain(..count).collect())
     }
 
-    /// That the run is set aside, or is not any more, if the receiver does not know it.
+    /// A notification that the run was set aside, or is no longer set aside, if the receiver does not know
+    /// it.
     fn set_aside_or_taken_up(&mut self) -> Result<Option<Notification>, SourceError> {
         let row: RunRow = self.app.read(|reader| reader.run(&self.seen.run))?;
         let aside = row.aside;
@@ -151,7 +153,7 @@ impl RunEvents {
         Notification { place, next_seq, media_type, body }
     }
 
-    /// The task as it stands, with the messages that have come since.
+    /// The current task, with the messages that have been sent since.
     fn task(&self, aside: Option<&Aside>) -> Result<Task, SourceError> {
         let messages = self.app.read(|reader| reader.messages(&self.seen.run))?;
         let client_messages: Vec<_> = messages.iter().filter_map(loader::client_message).collect();

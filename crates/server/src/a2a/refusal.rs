@@ -1,7 +1,7 @@
-//! Refusals of requests whose operation is not known yet: no token, no such path, a body that is too large.
+//! Refusals of requests whose operation is not known yet: no token, unknown path, a body that is too large.
 //!
-//! The server states them as problems (RFC 9457). A client of A2A gets them in the shape of its binding: an error of a
-//! JSON-RPC response without an id, or `google.rpc.Status`. The HTTP status is the same in both.
+//! The server has them as problems (RFC 9457). An A2A client gets them in the form of its binding: an error
+//! of a JSON-RPC response without an id, or `google.rpc.Status`. The HTTP status is the same in both.
 
 use crate::a2a::route;
 use crate::http::{problem::Problem, response};
@@ -17,7 +17,7 @@ use envoi_a2a::{
     version::Version,
 };
 
-/// A problem as a response at this path: below `/a2a` in the form of A2A.
+/// A problem as a response for this path: in the form of A2A below `/a2a`.
 pub(crate) fn of(parts: &Parts, problem: Problem) -> Response {
     let Some(below) = route::below(parts.uri.path()) else { return problem.into_response() };
     let fault = fault(&problem);
@@ -35,7 +35,7 @@ pub(crate) fn of(parts: &Parts, problem: Problem) -> Response {
     response
 }
 
-/// The error of A2A that is nearest to a problem.
+/// The A2A error that is closest to a problem.
 fn fault(problem: &Problem) -> Fault {
     let status = problem.status.as_u16();
     let kind = match status {
@@ -57,7 +57,7 @@ fn fault(problem: &Problem) -> Fault {
     }
 }
 
-/// The version whose form the refusal has. For a version that is not served that is 1.0.
+/// The version whose form the refusal has. It is 1.0 if the requested version is not supported.
 fn version(parts: &Parts) -> Version {
     let header = parts.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
     let query =

@@ -1,14 +1,14 @@
-//! Which operation a path below `/a2a` is: the routes of both bindings.
+//! The operation of a path below `/a2a`: the routes of both bindings.
 //!
-//! The paths are read by hand, because `tasks/ID` and `tasks/ID:cancel` differ only at the end of a segment. Each path
-//! may begin with a flow. What an operation needs or does is not known here.
+//! The paths are parsed here, because `tasks/ID` and `tasks/ID:cancel` differ only at the end of a segment.
+//! Each path may begin with a flow. This module does not know what an operation needs or does.
 
 use axum::http;
 use envoi_a2a::{card, request::Method};
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::is_key;
 
-/// Where a request goes.
+/// The target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
     /// The flow that the path names.
@@ -17,7 +17,7 @@ pub(crate) struct Route {
     pub(crate) target: Target,
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// JSON-RPC: the body names the operation.
@@ -29,7 +29,7 @@ pub(crate) enum Target {
 /// An operation of HTTP+JSON, and the ids in its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RestTarget {
-    /// Which.
+    /// The operation.
     pub(crate) method: Method,
     /// The task.
     pub(crate) task: Option<String>,
@@ -37,26 +37,26 @@ pub(crate) struct RestTarget {
     pub(crate) config: Option<String>,
 }
 
-/// Why a request goes nowhere.
+/// Why a request has no target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RouteError {
-    /// There is no such path.
+    /// The path does not exist.
     Path,
-    /// There is, for another verb.
+    /// The path exists for another HTTP method.
     Verb,
 }
 
-/// The part of `path` behind `/a2a`, if it is below that.
+/// The part of `path` after `/a2a`, if it is below that.
 pub(crate) fn below(path: &str) -> Option<&str> {
     path.strip_prefix("/a2a").filter(|below| below.is_empty() || below.starts_with('/'))
 }
 
-/// Whether JSON-RPC is spoken at `below`.
+/// Whether the JSON-RPC binding is at `below`.
 pub(crate) fn is_rpc(below: &str) -> bool {
     matches!(find(&http::Method::POST, below), Ok(Route { target: Target::Rpc, .. }))
 }
 
-/// Finds the target of `verb` at `below`, the path behind `/a2a`.
+/// Finds the target of `verb` at `below`, the path after `/a2a`.
 ///
 /// # Errors
 /// [`RouteError`].
@@ -73,13 +73,13 @@ pub(crate) fn find(verb: &http::Method, below: &str) -> Result<Route, RouteError
     }
 }
 
-/// The flow whose card `path` is, whether or not there is such a flow.
+/// The flow of whose card `path` is the address, whether or not the flow exists.
 pub(crate) fn flow_of_card(path: &str) -> Option<String> {
     let flow = decoded(path.strip_prefix("/a2a/")?.strip_suffix(card::PATH)?)?;
     is_flow(&flow).then_some(flow)
 }
 
-/// An id or a digest. The names that HTTP+JSON uses are not ids of flows.
+/// Whether a segment is the id or the digest of a flow. Names that HTTP+JSON uses are not ids of flows.
 fn is_flow(segment: &str) -> bool {
     segment != "tasks" && (is_key(segment) || Digest::parse(segment).is_some())
 }
@@ -103,7 +103,7 @@ fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result
         ["tasks"] => (when(get, Method::List), None, None),
         ["tasks", task] => match task.rsplit_once(':') {
             Some((task, "cancel")) => (when(post, Method::Cancel), Some(task), None),
-            // The table of the specification has POST, its protocol definition has GET.
+            // The specification's table has POST, its protocol definition has GET. Both are accepted.
             Some((task, "subscribe")) => (when(get || post, Method::Subscribe), Some(task), None),
             _ => (when(get, Method::Get), Some(task), None),
         },
@@ -125,8 +125,8 @@ fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result
     Ok(Route { flow: flow.map(str::to_owned), target: Target::Rest(rest) })
 }
 
-/// A segment with its percent signs decoded. `None` if it is not UTF-8, or has a percent sign without two digits behind
-/// it; a lenient decoder would keep those.
+/// A percent-decoded segment. `None` if it is not UTF-8, or has a percent sign without two digits after it; a
+/// lenient decoder would keep those.
 fn decoded(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();

@@ -1,12 +1,12 @@
-//! A task as a stream of events (SSE), in either binding: what happens, as it happens, each thing once.
+//! A task as a stream of events (SSE), in either binding: each event once, as it happens.
 //!
-//! As in [`crate::rest::event_stream`], a stream is a position in the journal: it reads a bounded page from there,
-//! sends one item at a time, and sleeps when there is nothing more. It begins with the task as it stands, unless the
-//! client names the last position that it knows. The stream of a message ends where the task comes to rest; the stream
-//! of a task ends with the task.
+//! Like in [`crate::rest::event_stream`], a stream is a position in the journal: it reads a bounded page from
+//! there, sends one item at a time, and sleeps when there are no more. It begins with the current task,
+//! unless the client names the last position that it knows. The stream of a message ends when the task comes
+//! to rest; the stream of a task ends with the task.
 //!
-//! That a run is set aside stands beside its events. It is sent after all of them, with the id of the last one: a client that
-//! comes back with that id gets it again if it still holds.
+//! The fact that a run is set aside is stored beside its events. It is sent after all of them, with the id of
+//! the last one: a client that returns with that id gets it again if it is still true.
 
 use super::{
     client::Client,
@@ -39,12 +39,12 @@ use envoi_kernel::{Event, Record, ids::RunId};
 use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::watch;
 
-/// How the items of a stream are written.
+/// The form of a stream's items.
 #[derive(Debug, Clone)]
 pub(crate) enum Binding {
-    /// As responses of JSON-RPC.
+    /// JSON-RPC responses with this id.
     Rpc(Id),
-    /// As they are.
+    /// Plain items.
     Rest,
 }
 
@@ -63,20 +63,20 @@ struct TaskSource {
     app: Arc<App>,
     client: Client,
     binding: Binding,
-    /// Whether the stream ends where the task waits for its client.
+    /// Whether the stream ends when the task waits for its client.
     until_rest: bool,
     /// `None` while another thread has it, and at the end.
     reading: Option<Reading>,
     _permit: Permit,
 }
 
-/// What was applied, and what of it is still to be sent.
+/// The applied events, and the updates that are still to be sent.
 struct Reading {
     seen: LoadedTask,
-    /// Everything up to here was sent.
+    /// Everything up to this position was sent.
     after: StreamPosition,
     waiting: VecDeque<TaskUpdate>,
-    /// Whether the task itself is sent first.
+    /// Whether the task itself is to be sent first.
     first: bool,
     /// Since when the run is set aside, as the client knows it.
     known_aside: Option<Timestamp>,
@@ -88,22 +88,23 @@ impl Reading {
     }
 }
 
-/// What is next.
+/// The next thing to send.
 enum Next {
     /// An item.
     Item {
         position: StreamPosition,
         item: Box<StreamItem>,
-        /// Whether the stream ends with it.
+        /// Whether the stream ends after it.
         last: bool,
     },
     /// Nothing yet.
     Nothing,
-    /// There will be no more.
+    /// The stream has ended.
     Over,
 }
 
-/// The stream of a message: from the moment in which it started or moved the task, to where the task comes to rest.
+/// The stream of a message: from the moment when it started or changed the task, until the task comes to
+/// rest.
 pub(crate) async fn of_message(
     app: &Arc<App>,
     client: Client,
@@ -161,7 +162,7 @@ fn unknown_position() -> Fault {
     Fault::new(Kind::InvalidParams).detail("`Last-Event-ID` is not the id of an event of this stream")
 }
 
-/// A task with events applied up to what `from` names; later events follow in the stream.
+/// A task with the events applied up to the one that `from` names. Later events follow in the stream.
 fn applied_until(app: &App, run: &RunId, from: &FollowFrom) -> Result<Reading, Fault> {
     let (mut seen, records) = match unapplied(app, run)? {
         Unapplied::Run(seen, records) => (*seen, records),
@@ -176,7 +177,7 @@ fn applied_until(app: &App, run: &RunId, from: &FollowFrom) -> Result<Reading, F
         FollowFrom::Now => None,
         FollowFrom::Request(_) => records.iter().find(|record| is_of(record, request)),
     };
-    // Apply to the end of that moment, else all there is. The stream sends what comes after it.
+    // Apply to the end of that moment, or all events if it was not found. The stream sends later events.
     let before = match reached {
         Some(reached) => records.iter().take_while(|record| record.at <= reached.at).count(),
         None => records.len(),
@@ -195,10 +196,10 @@ fn is_of(record: &Record, request: Option<&str>) -> bool {
     }
 }
 
-/// A task as it stands; or, for a client that names a position, the updates after it.
+/// The current task; or, for a client that names a position, the updates after it.
 ///
-/// 1.0 refuses a subscription to a task that is over (3.1.6). 0.3 leaves it open, and its reference server sends the
-/// task and ends: a client that lost its stream just before the end gets the result that way.
+/// 1.0 refuses a subscription to a finished task (3.1.6). 0.3 does not specify it, and its reference server
+/// sends the task and ends the stream: so a client that lost its stream just before the end gets the result.
 fn followed(
     app: &App,
     run: &RunId,
@@ -211,7 +212,7 @@ fn followed(
     };
     let updates = match apply(app, &mut seen, &records) {
         Ok(updates) => updates,
-        // They contradict each other.
+        // The events contradict each other.
         Err(fault) => return row_alone(app, run, fault),
     };
     let newest = StreamPosition::after(seen.fold.next_seq().saturating_sub(1));
@@ -233,10 +234,10 @@ fn followed(
     }
 }
 
-/// What there is of a run before its events are applied.
+/// A run before its events are applied.
 enum Unapplied {
     Run(Box<LoadedTask>, Vec<Record>),
-    /// It cannot be read: the stream has the task as its row says it, and ends.
+    /// The run cannot be read: the stream sends the task as its row describes it, and ends.
     Row(Box<Reading>),
 }
 
@@ -252,7 +253,7 @@ fn unapplied(app: &App, run: &RunId) -> Result<Unapplied, Fault> {
     }
 }
 
-/// The task of a run that cannot be read, as its row says it: the stream ends with it.
+/// The task of an unreadable run, as its row describes it. The stream ends after it.
 fn row_alone(app: &App, run: &RunId, fault: Fault) -> Result<Reading, Fault> {
     let seen = loader::or_row(app, run, fault)?;
     Ok(Reading::new(seen, StreamPosition::after(0), VecDeque::new(), true))
@@ -283,7 +284,7 @@ impl Source for TaskSource {
                 Look::Events(text)
             }
             Ok(Next::Nothing) => Look::Nothing,
-            // An error is in the log; the client knows its position.
+            // An error was logged; the client knows its position.
             Ok(Next::Over) | Err(_) => Look::Over,
         }
     }
@@ -325,13 +326,13 @@ impl Reading {
         let item = TaskWriter { ids: &self.seen.ids, content: &shelf, aside: None }.item(&update, last);
         self.after = update.position;
         if matches!(update.kind, UpdateKind::Status(_)) {
-            // The status does not carry it.
+            // A status does not include this.
             self.known_aside = None;
         }
         Ok(Next::Item { position: update.position, item: Box::new(item), last })
     }
 
-    /// That the run is set aside, or is not any more, if the client does not know it.
+    /// An item that the run was set aside, or is no longer set aside, if the client does not know it.
     fn set_aside_or_taken_up(&mut self, app: &App, client: &Client, until_rest: bool) -> Next {
         let standing = self.seen.fold.standing();
         let aside = self.seen.aside.as_ref().filter(|_| !standing.state.is_terminal());
@@ -346,16 +347,17 @@ impl Reading {
         Next::Item { position: self.after, item: Box::new(item), last }
     }
 
-    /// Applies new records until there is something to send. `false` if the client's token is good no more.
+    /// Applies new records until there is something to send. `false` if the client's token is no longer
+    /// valid.
     fn read_more(&mut self, app: &App, client: &Client) -> Result<bool, Fault> {
         loop {
             let LoadedTask { run, fold, .. } = &self.seen;
             let read = app.read(|reader| {
-                // A token that is good no more gets nothing more.
+                // A token that is no longer valid gets nothing more.
                 if !token::still_good(reader, &client.bearer.id, app.now())? {
                     return Ok::<_, Problem>(None);
                 }
-                // Read before the events, so that what led to it is sent first.
+                // Read before the events, so that the events that led to it are sent first.
                 let aside = reader.run(run)?.aside;
                 Ok(Some((loader::next_records(reader, run, fold)?, aside)))
             });

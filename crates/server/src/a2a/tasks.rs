@@ -1,4 +1,4 @@
-//! Tasks: one is shown, a page of them is listed, one is cancelled.
+//! Operations on tasks: show one, list a page of them, cancel one.
 
 use super::{
     client::{Client, read},
@@ -33,7 +33,7 @@ pub(crate) fn get(app: &App, client: &Client, query: &TaskQuery) -> Result<Task,
     Ok(task)
 }
 
-/// `ListTasks`: the task that changed last comes first.
+/// `ListTasks`: the most recently changed task comes first.
 pub(crate) fn list(app: &App, client: &Client, query: &ListQuery) -> Result<TaskPage, Fault> {
     let behind = query.page_token.as_deref().map(page_position).transpose()?;
     let mut page = envoi_journal::TaskPage {
@@ -76,7 +76,8 @@ fn listed(
     let seen = loader::load(app, &row.run)?;
     let mut task = seen.task_within(app, &client.base, query.include_artifacts, budget);
     task.limit_history(query.history_length);
-    // The row matched the filter. The task has that state in the list, even if the run has gone on since.
+    // The row matched the filter, so the list shows the state of the row, even if the run has continued
+    // since.
     if query.state.is_some_and(|state| state != task.status.state) {
         (task.status.state, task.status.message) = (state::of_row(row), None);
     }
@@ -84,7 +85,7 @@ fn listed(
     Ok(task)
 }
 
-/// The statuses of [`envoi_journal::TaskPage`] that A2A calls by this state.
+/// The statuses of [`envoi_journal::TaskPage`] that have this state in A2A.
 fn words(state: TaskState) -> &'static [&'static str] {
     match state {
         TaskState::Working => &["running"],
@@ -96,7 +97,7 @@ fn words(state: TaskState) -> &'static [&'static str] {
     }
 }
 
-/// The position behind a task of a list, as an opaque text.
+/// The position after a task in a list, as opaque text.
 fn page_token(row: &RunRow) -> String {
     format!("{:x}.{}", row.updated_at.as_millis(), row.run)
 }
@@ -110,7 +111,7 @@ fn page_position(token: &str) -> Result<(Timestamp, RunId), Fault> {
     read().ok_or_else(|| Fault::violation("pageToken", "Must be the nextPageToken of a page."))
 }
 
-/// `CancelTask`: returns once the run is over, or after the time that a request may take.
+/// `CancelTask`: returns once the run has ended, or after the time limit of a request.
 pub(crate) async fn cancel(app: &Arc<App>, client: &Client, id: &str) -> Result<Task, Fault> {
     client.require(&[Scope::Run])?;
     let owned = client.clone();
@@ -150,7 +151,7 @@ fn request_cancel(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> 
     Ok(run)
 }
 
-/// The task once its run is over or set aside, or when the server stops.
+/// The task once its run has ended or was set aside, or when the server stops.
 fn at_end(app: &App, run: &RunId, stops: bool) -> Result<Option<LoadedTask>, Fault> {
     let row = read(app, |reader| reader.run(run))?;
     let rests = row.ended.is_some() || row.aside.is_some();

@@ -1,7 +1,8 @@
-//! Until a task comes to rest: at its end, at a question, or because its run is set aside, which only an operator can change.
+//! Waits until a task comes to rest: at its end, at a question, or because its run is set aside, which only
+//! an operator can change.
 //!
-//! No thread is held meanwhile. A commit of the run wakes the wait. If the client goes away, the wait ends; if the
-//! server stops, the task is returned as it stands.
+//! No thread is blocked meanwhile. A commit of the run wakes the wait. If the client disconnects, the wait
+//! ends; if the server stops, the current task is returned.
 
 use super::{
     client::read,
@@ -19,13 +20,13 @@ use envoi_a2a::{fault::Fault, model::TaskState};
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
-/// The task once it is neither submitted nor at work. The permit counts until then.
+/// The task once it is neither submitted nor working. The permit is held until then.
 pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> Result<LoadedTask, Fault> {
     until(app, run, at_rest).await
 }
 
-/// Looks at a run after each of its commits, until `look` returns something. `look` learns whether the server stops: it must
-/// return something then.
+/// Calls `look` after each commit of a run, until it returns something. The last argument of `look` is
+/// whether the server stops: then it must return something.
 pub(crate) async fn until<T: Send + 'static>(
     app: &Arc<App>,
     run: &RunId,
@@ -34,7 +35,7 @@ pub(crate) async fn until<T: Send + 'static>(
     let mut commits = app.commits.of_run(run);
     let mut stopping = app.stopping.clone();
     loop {
-        // Marked as seen before the look, so that a commit during the look wakes the wait at once.
+        // Marked as seen before `look`, so that a commit during `look` wakes the wait at once.
         commits.borrow_and_update();
         let stops = *stopping.borrow_and_update();
         if let Some(found) = on_run_thread(app, run, move |app, run| look(app, run, stops)).await? {
@@ -54,13 +55,13 @@ fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<LoadedTask>,
         return Ok(None);
     }
     let seen = loader::load(app, run)?;
-    // The row does not know whether steps only wait for a free slot.
+    // The row does not show whether steps only wait for a free slot.
     let works = seen.unreadable.is_none()
         && matches!(seen.fold.standing().state, TaskState::Working | TaskState::Submitted);
     Ok((!works || whatever).then_some(seen))
 }
 
-/// Does blocking work about a run on a thread for it.
+/// Does blocking work on a run on a blocking thread.
 pub(crate) async fn on_run_thread<T: Send + 'static>(
     app: &Arc<App>,
     run: &RunId,
@@ -71,7 +72,7 @@ pub(crate) async fn on_run_thread<T: Send + 'static>(
     on_thread(move || work(&shared, &run)).await
 }
 
-/// Does blocking work on a thread for it; a panic becomes an internal error.
+/// Does blocking work on a blocking thread. A panic becomes an internal error.
 pub(crate) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {

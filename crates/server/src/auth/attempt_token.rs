@@ -1,8 +1,8 @@
-//! Tokens of attempts: each is good for one attempt alone, and nothing is stored for it.
+//! Tokens of attempts: each is valid only for one attempt, and nothing is stored for it.
 //!
-//! A token is `eva_SEAL.RUN.ATTEMPT`: the seal is HMAC-SHA-256 over the two ids, by a key of the store. So the token of
-//! an attempt never changes, not even with a new engine, and its owner cannot make another one. It does not state that
-//! the attempt is alive: the reader of a token looks that up in the journal.
+//! A token is `eva_SEAL.RUN.ATTEMPT`. The seal is HMAC-SHA-256 over the two ids, with a key of the store. So
+//! the token of an attempt never changes, not even with a new engine, and its owner cannot make another one.
+//! It does not state that the attempt is alive: the reader of a token checks that in the journal.
 
 use super::random;
 use envoi_contract::digest::hex;
@@ -10,28 +10,28 @@ use envoi_kernel::ids::{AttemptId, RunId};
 use ring::hmac;
 use std::{io, path::Path};
 
-/// How every token of an attempt begins.
+/// The beginning of every token of an attempt.
 pub(crate) const PREFIX: &str = "eva_";
 
-/// The file of the key, in the folder of the store.
+/// The file of the key, in the store's folder.
 const FILE: &str = "bridge.key";
 const KEY_BYTES: usize = 32;
-/// What is larger is no key.
+/// A larger file is not a key.
 const MOST_BYTES: u64 = 1024;
 
-/// The prefix of what is sealed, so that a seal of the same key for another purpose can never be a token.
+/// The prefix of the sealed text, so that a seal of the same key for another purpose can never be a token.
 const PURPOSE: &str = "envoi attempt\n";
 
-/// See the module.
+/// Makes and checks tokens of attempts.
 #[derive(Clone)]
 pub struct AttemptTokens(hmac::Key);
 
 impl AttemptTokens {
-    /// The tokens of the store in this folder. The key is made once, and only its owner can read it. A copy of the
-    /// store has the same key.
+    /// The tokens of the store in this folder. The key is made once, and only its owner can read it. A copy
+    /// of the store has the same key.
     ///
     /// # Errors
-    /// The file cannot be read or made, or is no key.
+    /// The file cannot be read or made, or is not a key.
     pub fn of_store(folder: &Path) -> io::Result<Self> {
         let path = folder.join(FILE);
         let read = || {
@@ -61,7 +61,7 @@ impl AttemptTokens {
         format!("{PREFIX}{digits}.{run}.{attempt}")
     }
 
-    /// The attempt of a token; `None` if the token is not of this store. Compares in constant time.
+    /// The attempt of a token. `None` if the token is not from this store. Compares in constant time.
     pub(crate) fn attempt_of(&self, token: &str) -> Option<(RunId, AttemptId)> {
         let (digits, rest) = token.strip_prefix(PREFIX)?.split_once('.')?;
         let (run, attempt) = rest.split_once('.')?;
@@ -75,7 +75,7 @@ fn sealed(run: &str, attempt: &str) -> String {
     format!("{PURPOSE}{run}\n{attempt}")
 }
 
-/// Lower-case hexadecimal digits, so that a token has only one spelling.
+/// Decodes lower-case hexadecimal digits only, so that a token has one spelling.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),

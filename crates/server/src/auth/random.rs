@@ -1,18 +1,18 @@
-//! Random bytes of the machine, and ids made of them.
+//! Random bytes of the system, and ids made from them.
 
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::uuid_v7_text;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io;
 
-/// So many random bytes.
+/// `N` random bytes.
 ///
 /// # Errors
-/// The machine has none to give.
+/// The system returns none.
 pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0_u8; N];
     let mut filled = 0;
-    // The machine may return fewer bytes than requested.
+    // The system may return fewer bytes than requested.
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         filled += getrandom(rest, GetRandomFlags::empty())?;
     }

@@ -8,7 +8,7 @@ pub use envoi_api::token::Scope;
 pub struct Scopes(Vec<Scope>);
 
 impl Scopes {
-    /// These, and `read`.
+    /// These scopes and `read`.
     #[must_use]
     pub fn new(scopes: impl IntoIterator<Item = Scope>) -> Self {
         let mut all: Vec<Scope> = scopes.into_iter().chain([Scope::Read]).collect();
@@ -17,18 +17,18 @@ impl Scopes {
         Self(all)
     }
 
-    /// As they are stored: words with a space between them. An unknown word allows nothing.
+    /// Parses the stored form: words separated by spaces. An unknown word allows nothing.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self::new(text.split_whitespace().filter_map(Scope::of))
     }
 
-    /// Each of them, the smallest first.
+    /// All scopes, the smallest first.
     pub fn each(&self) -> impl Iterator<Item = Scope> {
         self.0.iter().copied()
     }
 
-    /// Those that `other` allows too.
+    /// The scopes that `other` allows too.
     #[must_use]
     pub fn within(&self, other: &Self) -> Self {
         match (self.0.contains(&Scope::Admin), other.0.contains(&Scope::Admin)) {
@@ -38,7 +38,7 @@ impl Scopes {
         }
     }
 
-    /// Whether one of `wanted` is among them.
+    /// Whether these scopes include one of `wanted`.
     #[must_use]
     pub fn allow(&self, wanted: &[Scope]) -> bool {
         self.0.contains(&Scope::Admin) || self.0.iter().any(|scope| wanted.contains(scope))

@@ -1,9 +1,10 @@
-//! Sessions of the web page: how they begin, what they are good for, how they end.
+//! Sessions of the web page: how they begin, what they allow, how they end.
 //!
-//! A session has two halves. The cookie is kept by the browser and no script can read it; but every server of the same machine
-//! gets it, because cookies know no ports. The key is kept by the page for its own origin, and sent as a header; but a script
-//! could read it. One half alone opens nothing. The store has the digests of both. A session acts in the name of a token and never
-//! may more than that token; it ends with it.
+//! A session has two halves. The browser keeps the cookie, which no script can read; but every server of the
+//! same machine gets it, because cookies do not distinguish ports. The page keeps the key for its own origin,
+//! and sends it as a header; but a script could read it. One half alone is not enough. The store has the
+//! digests of both. A session acts in the name of a token and never has more rights than that token; it ends
+//! with the token.
 
 use super::{
     random,
@@ -18,46 +19,47 @@ use envoi_journal::{CommitError, PageSession, ReadError, Reader, Store, TokenRow
 use std::io;
 use subtle::ConstantTimeEq as _;
 
-/// How long a code may be used: as long as it takes to walk to a phone.
+/// How long a code is valid: enough time to walk to a phone.
 pub const CODE_MS: u64 = 5 * 60 * 1_000;
 
-/// A session that is not used for so long is over.
+/// A session that is not used for this time ends.
 const IDLE_MS: u64 = 12 * 60 * 60 * 1_000;
 
-/// A session is over after so long, however much it is used.
+/// A session ends after this time, even if it is used.
 pub(crate) const MAX_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 
-/// The last use is kept to so much: not each request is a write.
+/// Precision of the stored time of last use, so that not every request writes.
 const TOUCH_MS: u64 = 60 * 1_000;
 
 const ID_BYTES: usize = 8;
 const CODE_BYTES: usize = 16;
 const HALF_BYTES: usize = 32;
 
-/// Longest code, cookie or key; longer ones are none.
+/// Maximum length of a code, cookie or key, in bytes. A longer text is invalid.
 pub(crate) const MAX_HALF: usize = 128;
 
-/// A session could not be made.
+/// Why a session could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The machine has no random bytes.
+    /// The system has no random bytes.
     #[error("random bytes cannot be had: {0}")]
     Random(#[from] io::Error),
-    /// The store refused it.
+    /// The store refused the write.
     #[error(transparent)]
     Store(#[from] CommitError),
 }
 
-/// Both halves of a new session, which are shown once.
+/// Both halves of a new session. They are shown once.
 pub(crate) struct Halves {
     pub(crate) cookie: String,
     pub(crate) key: String,
 }
 
-/// A code that begins one session in the name of this token, with at most these scopes. It is good once, for [`CODE_MS`].
+/// Makes a code that begins one session in the name of this token, with at most these scopes. The code is
+/// valid once, for [`CODE_MS`].
 ///
 /// # Errors
-/// [`SessionError`]; nothing was kept.
+/// [`SessionError`]; nothing was stored.
 pub fn create_code(
     store: &Store,
     token: &TokenRow,
@@ -79,7 +81,7 @@ pub fn create_code(
     Ok(code)
 }
 
-/// Begins the session of a code. `None`: there is no such code, or it was used, or its time is over.
+/// Begins the session of a code. `None`: the code does not exist, was used, or has expired.
 pub(crate) fn of_code(store: &Store, code: &str, now: Timestamp) -> Result<Option<Halves>, SessionError> {
     let secret = hex(&random::bytes::<HALF_BYTES>()?);
     let key = hex(&random::bytes::<HALF_BYTES>()?);
@@ -107,8 +109,8 @@ pub(crate) fn of_bearer(store: &Store, bearer: &Bearer, now: Timestamp) -> Resul
     Ok(Halves { cookie: format!("{}.{secret}", session.id), key })
 }
 
-/// In whose name the session of these halves acts, and whether its last use should be kept now. Whatever is wrong with either
-/// half, with the session or with its token, the result is the same.
+/// The owner of the session with these halves, and whether the time of last use should be stored now. The
+/// result is the same whatever is wrong with either half, the session or its token.
 pub(crate) fn bearer(
     reader: &Reader,
     cookie: &str,
@@ -117,7 +119,7 @@ pub(crate) fn bearer(
 ) -> Result<Option<(Bearer, bool)>, ReadError> {
     let (id, secret) = cookie.split_once('.').unwrap_or_default();
     let session = reader.page_session(id)?;
-    // Unknown sessions are compared too, with digests that no half has, so that they take as long.
+    // Unknown sessions are compared too, with digests that no half has, so that they take the same time.
     let none = (Digest::of(b""), Digest::of(b""));
     let kept = session.as_ref().and_then(|session| session.halves).unwrap_or(none);
     let same_cookie = Digest::of(secret.as_bytes()).as_bytes().ct_eq(kept.0.as_bytes());
@@ -131,7 +133,7 @@ pub(crate) fn bearer(
     Ok(Some((bearer, due)))
 }
 
-/// Whether a session that was good still is; its token is checked elsewhere.
+/// Whether a session is still valid; its token is checked elsewhere.
 pub(crate) fn still_good(reader: &Reader, id: &str, now: Timestamp) -> Result<bool, ReadError> {
     Ok(reader.page_session(id)?.is_some_and(|session| is_good(&session, now)))
 }
@@ -217,7 +219,7 @@ mod tests {
             let halves = Halves { cookie: cookie.to_owned(), key: key.to_owned() };
             assert_eq!(land.who(&halves, at(2)), None, "{cookie} {key}");
         }
-        // An unused code is no session: its halves are not there yet.
+        // An unused code is not a session: its halves do not exist yet.
         let code = create_code(&land.store, &token, &Scopes::new([]), at(0)).unwrap();
         let halves = Halves { cookie: format!("{code}."), key: String::new() };
         assert_eq!(land.who(&halves, at(2)), None);

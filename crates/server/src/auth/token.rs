@@ -1,8 +1,9 @@
 //! Tokens: how they are made, read and compared.
 //!
-//! A token is `evt_ID_SECRET`: the id finds its row and is no secret, the secret is 256 random bits. What is stored is
-//! SHA-256 of the whole. A password hash, slow on purpose, guards what can be guessed; 256 random bits cannot, so that
-//! the fast one is right, and no request has to wait for it. Digests are compared in constant time.
+//! A token is `evt_ID_SECRET`: the id identifies its row and is not secret, the secret is 256 random bits.
+//! The store has the SHA-256 of the whole token. A slow password hash protects secrets that can be guessed.
+//! 256 random bits cannot be guessed, so a fast hash is enough, and no request has to wait for it. Digests
+//! are compared in constant time.
 
 use super::{
     random,
@@ -20,55 +21,55 @@ const PREFIX: &str = "evt_";
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 32;
 
-/// Longest name and tenant.
+/// Maximum length of a name and of a tenant.
 const MAX_TOKEN_NAME: usize = 64;
 
-/// A token could not be made.
+/// Why a token could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The name or the tenant is not spelt as it may be.
+    /// The name or the tenant has an invalid spelling.
     #[error(
         "`{text}` cannot be {what}: expected 1 to 64 of `a-z A-Z 0-9 . _ -`, beginning with a letter or a digit"
     )]
     Spelling {
-        /// What it was to be.
+        /// The meaning of the text: a name or a tenant.
         what: &'static str,
-        /// What was given.
+        /// The given text.
         text: String,
     },
-    /// The tenant has, or had, a token of this name.
+    /// The tenant has, or had, a token with this name.
     #[error("tenant `{tenant}` has a token named `{name}` already, or had one")]
     Taken {
-        /// Whose.
+        /// The tenant.
         tenant: String,
         /// The name.
         name: String,
     },
-    /// The machine has no random bytes.
+    /// The system has no random bytes.
     #[error("random bytes cannot be had: {0}")]
     Random(#[from] io::Error),
-    /// The store refused it.
+    /// The store refused the write.
     #[error(transparent)]
     Store(#[from] CommitError),
 }
 
-/// The token to be made.
+/// A token to make.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// The actor, in the journal, of what is done with it.
+    /// The actor in the journal for requests with this token.
     pub name: String,
-    /// Whose runs it is about.
+    /// The tenant to whose runs it gives access.
     pub tenant: String,
-    /// What it is good for.
+    /// Its scopes.
     pub scopes: Scopes,
-    /// When it ends; `None`: never.
+    /// When it expires. `None`: never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Makes a token, stores its digest, and returns it: it cannot be shown again.
+/// Makes a token, stores its digest, and returns the token, which cannot be shown again.
 ///
 /// # Errors
-/// [`TokenError`]; nothing was kept.
+/// [`TokenError`]; nothing was stored.
 pub fn create(store: &Store, wish: &NewToken, now: Timestamp) -> Result<String, TokenError> {
     check("a name", &wish.name)?;
     check("a tenant", &wish.tenant)?;
@@ -100,28 +101,29 @@ fn check(what: &'static str, text: &str) -> Result<(), TokenError> {
     Err(TokenError::Spelling { what, text: text.to_owned() })
 }
 
-/// The owner of a token that is good now.
+/// The owner of a currently valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bearer {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) tenant: String,
     pub(crate) scopes: Scopes,
-    /// The session of the web page that acts in its name; `None` for the token itself.
+    /// The web page's session that acts in the token's name; `None` for the token itself.
     pub(crate) session: Option<String>,
 }
 
-/// The row of the token with this id, if it is good now.
+/// The row of the token with this id, if it is valid now.
 pub(crate) fn good_row(reader: &Reader, id: &str, now: Timestamp) -> Result<Option<TokenRow>, ReadError> {
     Ok(reader.token(id)?.filter(|row| is_good(row, now)))
 }
 
-/// The owner of this token, if it is good now. Unknown, wrong, expired and revoked tokens give the same result.
+/// The owner of this token, if it is valid now. Unknown, wrong, expired and revoked tokens give the same
+/// result.
 pub(crate) fn bearer(reader: &Reader, token: &str, now: Timestamp) -> Result<Option<Bearer>, ReadError> {
     let id = token.strip_prefix(PREFIX).and_then(|rest| rest.split('_').next()).unwrap_or_default();
     let row = reader.token(id)?;
     let given = Digest::of(token.as_bytes());
-    // An unknown token is compared too, with a digest that no token has, so that it takes as long.
+    // An unknown token is compared too, with a digest that no token has, so that it takes the same time.
     let kept = row.as_ref().map_or_else(|| Digest::of(b""), |row| row.digest);
     let same = bool::from(given.as_bytes().ct_eq(kept.as_bytes()));
     Ok(row.filter(|row| same && is_good(row, now)).map(|row| Bearer {
@@ -133,13 +135,13 @@ pub(crate) fn bearer(reader: &Reader, token: &str, now: Timestamp) -> Result<Opt
     }))
 }
 
-/// Whether a token that was good still is.
+/// Whether a token is still valid.
 pub(crate) fn still_good(reader: &Reader, id: &str, now: Timestamp) -> Result<bool, ReadError> {
     Ok(good_row(reader, id, now)?.is_some())
 }
 
 fn is_good(row: &TokenRow, now: Timestamp) -> bool {
-    // Words that are no scopes were never written by `create`: the row is damaged.
+    // `create` never writes unknown scopes, so such a row is damaged.
     let is_whole = row.scopes.split_whitespace().all(|word| Scope::of(word).is_some());
     is_whole && row.revoked_at.is_none() && row.expires_at.is_none_or(|at| now < at)
 }

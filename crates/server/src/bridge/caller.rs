@@ -16,21 +16,21 @@ use envoi_kernel::ids::{AttemptId, RunId};
 /// A header for clients that cannot set `Authorization`; if it is present, `Authorization` is ignored.
 const HEADER: &str = "x-envoi-bridge-token";
 
-/// Where clients of Anthropic messages have their key.
+/// The header with the key of Anthropic clients.
 const KEY: &str = "x-api-key";
 
-/// Longer ones are no tokens: an attempt within many flows has a long name.
+/// A longer text is not a token. An attempt in nested flows has a long name.
 const MAX_TOKEN: usize = 4096;
 
-/// A caller that is admitted.
+/// An admitted caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) tenant: String,
-    /// The name of the token; of an attempt's, the run and the attempt.
+    /// The name of the token. For an attempt: the run and the attempt.
     pub(crate) name: String,
-    /// The id of the token; an attempt's has none.
+    /// The id of the token; an attempt's token has none.
     pub(crate) token: Option<String>,
-    /// The live attempt whose token it is.
+    /// The live attempt to which the token belongs.
     pub(crate) attempt: Option<(RunId, AttemptId)>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Caller {
 pub(crate) struct Account {
     pub(crate) run: Option<RunId>,
     pub(crate) attempt: Option<AttemptId>,
-    /// Whether the header names another run than the token, or one that the tenant does not have.
+    /// Whether the header names another run than the token, or one that does not belong to the tenant.
     pub(crate) contradicted: bool,
     /// Whether there is a header that leads to no run.
     pub(crate) astray: bool,
@@ -57,7 +57,7 @@ pub(super) fn token(headers: &HeaderMap) -> Option<String> {
     (token.len() <= MAX_TOKEN).then(|| token.to_owned())
 }
 
-/// The caller with this token, if it is good now. Blocks.
+/// The caller with this token, if it is valid now. Blocks.
 pub(super) fn of(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
     if token.starts_with(attempt_token::PREFIX) {
         return of_attempt(app, token);
@@ -82,12 +82,12 @@ fn of_attempt(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
 }
 
 impl Caller {
-    /// The run that pays. For an attempt it is its own run; else it is the run behind the context of the header, if the
-    /// tenant has it. The body cannot select a run.
+    /// The run that pays. For an attempt it is its own run. Otherwise it is the run of the context in the
+    /// header, if it belongs to the tenant. The body cannot select a run.
     pub(super) fn account(&self, app: &App, headers: &HeaderMap) -> Result<Account, Problem> {
         let named = named(headers);
         let behind = match (named, &self.attempt) {
-            // The attempt's own run, although the conversation has gone on in another run since.
+            // The attempt's own run, even if the conversation has continued in another run since.
             (Named::One(context), Some((run, _))) if contexts::is_of(app, run, context)? => Some(run.clone()),
             (Named::One(context), _) => contexts::run_of(app, &self.tenant, self.token.as_deref(), context)?,
             (Named::None | Named::Several, _) => None,
@@ -110,7 +110,7 @@ impl Caller {
 enum Named<'a> {
     None,
     One(&'a str),
-    /// It is not clear which one is meant.
+    /// Several headers, so it is unclear which one is meant.
     Several,
 }
 

@@ -1,23 +1,25 @@
-//! A request in the protocol of a provider: the model that it names, and the members that are changed on the way.
+//! A request in the protocol of a provider: the model that it names, and the members that are changed before
+//! it is sent.
 //!
-//! Pure. All members that are not named here are passed on unchanged, in their order and with their number tokens.
+//! Pure. All other members are passed on unchanged, in their order and with their number tokens.
 
 use super::refusal::Refusal;
 use bytes::Bytes;
 use envoi_contract::json::{Object, Value};
 use envoi_preset::protocol::Protocol;
 
-/// Some providers use these to take another model than the named one, at another price than the one that is charged.
+/// With these members some providers use another model than the named one, at another price than the one that
+/// is charged.
 const ELSEWHERE: [&str; 2] = ["models", "route"];
 
-/// See the module.
+/// A parsed request in the protocol of a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChatRequest {
     /// The name of the model; `None` for the default.
     pub(crate) model: Option<String>,
     /// Whether the answer is streamed.
     pub(crate) streams: bool,
-    /// Whether the client wants the usage of a streamed answer. Other protocols than that of chat completions always report it.
+    /// Whether the client wants the usage of a streamed answer. Only chat completions make this optional.
     pub(crate) wants_usage: bool,
     protocol: Protocol,
     members: Object,

@@ -1,8 +1,8 @@
 //! The files of a message as parts for a model: their content, or a line with the reason why it is missing.
 //!
-//! A file's type and size are checked before it is read: only files that can be given are read, and no more than
-//! [`MAX_ALL_BYTES`] for one message, whether or not their content turns out usable. Names and types come from clients:
-//! in a line they are cut to one line each.
+//! A file's type and size are checked before it is read: only files that a model can get are read, and no
+//! more than [`MAX_ALL_BYTES`] for one message, even if their content cannot be used. Names and types come
+//! from clients, so they are shortened to parts of one line.
 
 use crate::state::{
     app::App,
@@ -13,28 +13,28 @@ use envoi_contract::user_envelope::AttachmentRef;
 use envoi_journal::{ReadError, Reader};
 use serde_json::{Value, json};
 
-/// Most bytes of a file, as the providers take them.
+/// Maximum size of a file, in bytes, as providers accept it.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Most bytes of a file that is given as text, because it takes space in the model's context.
+/// Maximum size, in bytes, of a file that is sent as text, because it uses the model's context.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
-/// Most bytes that are read, and given, of all files of a message together.
+/// Maximum size, in bytes, of all files of a message that are read and sent.
 const MAX_ALL_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Longest name or type in a line.
+/// Maximum length of a name or type in a line, in characters.
 const MAX_WORD: usize = 200;
 
-/// What a model is given.
+/// The files in the form for a model.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct FileParts {
     /// Parts of the message, after its text.
     pub(crate) parts: Vec<Value>,
-    /// For the system prompt: what is not readable.
+    /// For the system prompt: the files that cannot be read.
     pub(crate) manifest: Option<String>,
 }
 
-/// Reads the files that `references` lead to within a tenant; of none, if `tenant` is not known. Blocks.
+/// Reads the files that `references` lead to within a tenant. Reads none if `tenant` is an error. Blocks.
 pub(crate) fn read(app: &App, tenant: Result<&str, &str>, references: &[AttachmentRef]) -> FileParts {
     given(references, MAX_ALL_BYTES, |reference, left| {
         let tenant = tenant.map_err(|reason| NotGiven::from(Unreadable::because(reason)))?;
@@ -43,7 +43,7 @@ pub(crate) fn read(app: &App, tenant: Result<&str, &str>, references: &[Attachme
     })
 }
 
-/// About how many bytes the parts have that [`read`] makes of these. Reads no file. Blocks.
+/// The approximate size, in bytes, of the parts that [`read`] makes from these. Reads no file. Blocks.
 pub(crate) fn weight(app: &App, tenant: Result<&str, &str>, references: &[AttachmentRef]) -> u64 {
     let Ok(tenant) = tenant else { return 0 };
     let mut left = MAX_ALL_BYTES;
@@ -53,7 +53,7 @@ pub(crate) fn weight(app: &App, tenant: Result<&str, &str>, references: &[Attach
     found.map(|weight| weight.unwrap_or(0)).fold(0, u64::saturating_add)
 }
 
-/// Why a file is not given, and what is known of it.
+/// Why a file is not sent, and what is known about it.
 #[derive(Debug)]
 struct NotGiven {
     known: Known,
@@ -81,7 +81,7 @@ impl FoundContent {
     }
 }
 
-/// What `read` makes of these; each reading takes from the bytes that are left.
+/// The parts and lines that `read` makes from these. Each reading reduces `left`.
 fn given(
     references: &[AttachmentRef],
     mut left: u64,
@@ -100,14 +100,14 @@ fn given(
     FileParts { parts, manifest }
 }
 
-/// A file that is given, if its content can be read.
+/// A file that is sent if its content can be read.
 struct Accepted {
     found: FoundContent,
     kind: Kind,
 }
 
 impl Accepted {
-    /// About how many bytes its part has. Base64 makes four bytes of three.
+    /// Approximate size of its part, in bytes. Base64 makes four bytes of three.
     fn weight(&self) -> u64 {
         match self.kind {
             Kind::Text => self.found.size,
@@ -116,7 +116,7 @@ impl Accepted {
     }
 }
 
-/// Whether a file is given, by its type and its size, which then counts.
+/// Whether a file is sent, according to its type and its size. If so, its size is taken from `left`.
 fn accepted(
     reader: &Reader,
     tenant: &str,
@@ -149,7 +149,7 @@ fn content(
     part.ok_or_else(|| found.not_given(Unreadable::because("it is not UTF-8")))
 }
 
-/// How a type is given.
+/// The form in which a type is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -187,7 +187,7 @@ fn essence(mime: &str) -> String {
     plain(mime.split_once(';').map_or(mime, |(first, _)| first).trim()).to_ascii_lowercase()
 }
 
-/// As contract 5 names what is not readable.
+/// The line about an unreadable file, in the form of contract 5.
 fn line(reference: &AttachmentRef, known: Known, reason: &str) -> String {
     let AttachmentRef { artifact_id, mime, title, filename, size, .. } = reference;
     let name = title.as_ref().or(filename.as_ref()).unwrap_or(artifact_id);
@@ -196,7 +196,7 @@ fn line(reference: &AttachmentRef, known: Known, reason: &str) -> String {
     format!("- {} ({}{bytes}): NOT readable — {reason}", plain(name), plain(&mime))
 }
 
-/// A client's text, cut to be part of one line.
+/// A client's text, shortened and without control characters, as part of one line.
 fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MAX_WORD).collect()
 }
@@ -221,8 +221,8 @@ mod tests {
         }
     }
 
-    /// What is left of `left` after these files, each a type and its bytes, whose bytes on the disk are then others of the same
-    /// length; and why each of them is not given. A file that was read is damaged.
+    /// Why each of these files is not sent, and what remains of `left`. Each file has a type and bytes. On
+    /// disk its bytes are replaced by others of the same length, so a file that is read is damaged.
     fn reasons(left: u64, files: &[(&str, &[u8])]) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(place.path().join(".envoi"))).unwrap();

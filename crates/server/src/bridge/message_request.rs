@@ -1,4 +1,4 @@
-//! The body of `POST /api/llm-bridge`: its members, and what is wrong with them.
+//! The body of `POST /api/llm-bridge`: its members, and their errors.
 
 use super::refusal::Refusal;
 use envoi_contract::{
@@ -6,25 +6,25 @@ use envoi_contract::{
     user_envelope::{AttachmentRef, MAX_ATTACHMENTS},
 };
 
-/// A message for a model. Members that are not named here are ignored.
+/// A message for a model. Other members are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageRequest {
-    /// As it came.
+    /// The user text, unchanged.
     pub(crate) user: String,
     /// Whether `user` is a user envelope.
     pub(crate) user_envelope: bool,
-    /// Beside those of the envelope.
+    /// The attachments outside the envelope.
     pub(crate) attachments: Vec<AttachmentRef>,
     /// The name of the model; `None` for the default.
     pub(crate) model: Option<String>,
     /// The system prompt.
     pub(crate) system: Option<String>,
-    /// The run that the caller names. It selects nothing; it only must not contradict.
+    /// The run that the caller names. It selects no run, but must not contradict the one that pays.
     pub(crate) agent_run: Option<String>,
 }
 
 impl MessageRequest {
-    /// Reads a body.
+    /// Parses a body.
     ///
     /// # Errors
     /// [`Refusal::Invalid`] with everything that is wrong.
@@ -39,7 +39,7 @@ impl MessageRequest {
         let attachments = references(&members, &mut issues);
         let model = model(&members, &mut issues);
         let system = text(&members, "system", &mut issues);
-        // A value that is no id names no run, and contradicts all the same.
+        // An invalid id names no run, but is still a contradiction.
         let agent_run = members.get("agent_run_id").filter(|value| **value != Value::Null);
         let agent_run = agent_run.map(|value| value.as_str().unwrap_or_default().to_owned());
         match user {

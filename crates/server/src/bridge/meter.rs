@@ -1,7 +1,7 @@
-//! One call of a model on a run's account: counted before it is made, charged when it is over.
+//! One model call on a run's account: counted before it is made, charged when it has ended.
 //!
-//! A call without an end, because its client went away or the server stops, ends as broken off, with the usage known so
-//! far. If even that cannot be stored, the next engine ends it.
+//! A call that does not finish, because its client disconnects or the server stops, ends as broken off, with
+//! the usage known so far. If even that cannot be stored, the next engine ends it.
 
 use super::caller::Account;
 use crate::{
@@ -29,7 +29,7 @@ use envoi_kernel::{
 use std::{sync::Arc, time::Instant};
 use tokio::runtime::Handle;
 
-/// See the module.
+/// The meter of one call.
 pub(crate) struct Meter {
     app: Arc<App>,
     chosen: ChosenModel,
@@ -39,29 +39,29 @@ pub(crate) struct Meter {
     trace: Option<Traceparent>,
     began: Instant,
     usage: Option<Usage>,
-    /// When the limit of the provider's account is over that refused it.
+    /// When the limit ends for which the provider's account refused the call.
     refused_until: Option<Timestamp>,
-    /// Events of a streamed answer with text: each is at least one token.
+    /// Number of events of a streamed answer with text. Each is at least one token.
     pieces: u64,
-    /// One of the calls that may be under way at once.
+    /// Permission for one of the concurrent calls.
     _permit: Permit,
 }
 
-/// Why a call may not be made.
+/// Why a call is not allowed.
 #[derive(Debug)]
 pub(crate) enum Denied {
     /// The run, or the attempt, has used up its budget.
     Exhausted(String),
-    /// The attempt is over.
+    /// The attempt has ended.
     AttemptOver,
-    /// The run is over.
+    /// The run has ended.
     RunOver(String),
-    /// Ours.
+    /// A failure of the server.
     Failed(Problem),
 }
 
 impl Meter {
-    /// Counts the call; it is durable when this returns.
+    /// Counts the call. It is durable when this returns.
     pub(crate) async fn begin(
         app: &Arc<App>,
         account: Account,
@@ -90,7 +90,8 @@ impl Meter {
         };
         let shared = Arc::clone(app);
         let of = run.clone();
-        // From here on the call is open, even if the client has gone away: then the meter is dropped on this thread.
+        // From here on the call is open, even if the client has disconnected: then the meter is dropped on
+        // this thread.
         let begin = move || {
             Ok(shared.desk.model_call(&of, requested, || submit::caller_of_run(&shared, &of).ok()).map(
                 |_| {
@@ -105,7 +106,7 @@ impl Meter {
         begun.map_err(|refused| denied(refused, of_attempt))
     }
 
-    /// Notes the usage that the provider has reported so far.
+    /// Adds the usage that the provider has reported.
     pub(crate) fn used(&mut self, usage: Option<Usage>) {
         self.usage = match (self.usage, usage) {
             (Some(so_far), Some(later)) => Some(so_far.and(later)),
@@ -113,7 +114,8 @@ impl Meter {
         };
     }
 
-    /// Notes that a limit of the provider's account refused it, and is over then, if that is stated.
+    /// Records that a limit of the provider's account refused the call, and when the limit ends, if that is
+    /// stated.
     pub(crate) fn refused(&mut self, until: Option<Timestamp>) {
         self.refused_until = until;
     }
@@ -141,7 +143,7 @@ impl Meter {
         &self.chosen
     }
 
-    /// Charges the call; it is durable when this returns. A failure to store it goes to the server's log.
+    /// Charges the call. It is durable when this returns. If it cannot be stored, that is logged.
     pub(crate) async fn end(&mut self, outcome: CallOutcome) {
         if let Some(charge) = self.charge(outcome) {
             let charged = blocking(move || {
@@ -183,7 +185,7 @@ impl Meter {
     }
 }
 
-/// What a call is charged with.
+/// The amounts that a call is charged.
 #[derive(Debug, PartialEq, Eq)]
 struct Charge {
     tokens_in: Option<u64>,
@@ -192,8 +194,9 @@ struct Charge {
 }
 
 impl Charge {
-    /// The usage that the provider has reported; else the least that its streamed answer can be, a token for each
-    /// event. The input stays unknown then: bytes do not give the number of tokens.
+    /// From the usage that the provider has reported. Without it, from the minimum for the streamed answer:
+    /// one token for each event. The input stays unknown then, because the number of bytes does not give the
+    /// number of tokens.
     fn of(usage: Option<Usage>, pieces: u64, offer: &Offer) -> Self {
         let least = (pieces > 0).then_some(Usage { tokens_out: pieces, ..Usage::default() });
         let counted = usage.or(least);
@@ -208,13 +211,13 @@ impl Charge {
 impl Drop for Meter {
     fn drop(&mut self) {
         if let (Some(charge), Ok(runtime)) = (self.charge(CallOutcome::BrokenOff), Handle::try_current()) {
-            // It goes on by itself; a failure is logged there.
+            // It runs in the background; a failure is logged there.
             runtime.spawn_blocking(charge);
         }
     }
 }
 
-/// Without a trace the call is made all the same.
+/// Without a trace the call is made anyway.
 fn traced(app: &App, run: &RunId, call: &CallId) -> Option<Traceparent> {
     let first = app.read(|reader| reader.records(run, 0, Some(1))).ok()?;
     Some(Trace::of(begun(&first)?).traceparent(Of::Call(call.as_str())))

@@ -1,7 +1,7 @@
-//! Parses bodies: a small one at once, a large one on a thread that may block, in turns.
+//! Parses bodies: a small one at once, a large one on a blocking thread, in turns.
 //!
-//! A large body takes long, and many times its size of memory. Only two threads serve sockets, so that it must not hold
-//! one up.
+//! A large body takes long, and uses many times its size of memory. Only two threads serve sockets, so it
+//! must not block one.
 
 use super::refusal::Refusal;
 use crate::{
@@ -11,10 +11,10 @@ use crate::{
 use bytes::Bytes;
 use std::time::Duration;
 
-/// Most bytes of a body that is parsed on the thread of its connection.
+/// The largest body, in bytes, that is parsed on the thread of its connection.
 const SMALL: usize = 64 * 1024;
 
-/// The result of `read`, for a client whose turn comes within `longest`.
+/// The result of `read`. A client whose turn does not come within `longest` is refused.
 pub(super) async fn parse<T: Send + 'static>(
     turns: &FairSemaphore,
     client: &str,

@@ -1,7 +1,7 @@
-//! A streamed answer of a provider on its way to the client: passed on event by event, and metered.
+//! A provider's streamed answer on its way to the client: passed on event by event, and metered.
 //!
-//! Owns how the stream ends: whole, broken off by either side, or by the server's stop. The events are read in [`super::sse`],
-//! and the call is charged in [`super::meter`].
+//! Owns how the stream ends: complete, broken off by either side, or because the server stops. [`super::sse`]
+//! reads the events, and [`super::meter`] charges the call.
 
 use super::{
     meter::Meter,
@@ -14,17 +14,19 @@ use futures_util::stream::{self, Stream};
 use std::{io, time::Duration};
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 
-/// How long a streamed answer is still read for its usage after its client has gone, and how many bytes of it.
+/// How long, and for how many bytes, a streamed answer is read for its usage after its client has
+/// disconnected.
 const DRAINING: Duration = Duration::from_secs(5);
 const MAX_DRAINED: usize = 4 * 1024 * 1024;
 
 /// Returns when the server stops.
 pub(crate) async fn stop_requested(stopping: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone, which is a stop too.
+    // An error means that the server no longer exists, which is a stop too.
     stopping.wait_for(|stop| *stop).await.ok();
 }
 
-/// The events of `answer` for the client; `wants_usage` is whether it gets the event that carries usage alone.
+/// The events of `answer` for the client. `wants_usage`: whether the client gets the event that contains only
+/// usage.
 pub(crate) fn stream(
     answer: ProviderResponse,
     meter: Meter,
@@ -45,7 +47,8 @@ pub(crate) fn stream(
     })
 }
 
-/// A streamed answer. If its client goes away, the answer is read for a while longer: its usage comes at its end.
+/// A streamed answer. If its client disconnects, the answer is read a little longer, because its usage comes
+/// at its end.
 struct DrainWhenDropped(Option<PassThrough>);
 
 impl Drop for DrainWhenDropped {
@@ -57,7 +60,7 @@ impl Drop for DrainWhenDropped {
     }
 }
 
-/// A streamed answer on its way to the client. To drop it ends the call as broken off.
+/// A streamed answer on its way to the client. Dropping it ends the call as broken off.
 struct PassThrough {
     answer: ProviderResponse,
     meter: Meter,
@@ -118,14 +121,15 @@ impl PassThrough {
         }
     }
 
-    /// The call ends before its answer is complete; the client sees that the answer is broken off.
+    /// Ends the call before its answer is complete. The client sees that the answer is broken off.
     async fn broken(&mut self, outcome: CallOutcome, reason: &str) -> io::Result<Bytes> {
         self.state = State::Closed;
         self.meter.end(outcome).await;
         Err(io::Error::other(reason.to_owned()))
     }
 
-    /// The bytes of an event for the client. An event is whole, so a key in it is.
+    /// The bytes of an event for the client, without the provider's key. An event is complete, so a key in it
+    /// is found.
     fn clean(&self, event: SseEvent) -> Bytes {
         self.meter.chosen().provider.events_without_key(event.bytes)
     }
@@ -137,11 +141,11 @@ impl PassThrough {
         }
     }
 
-    /// The client is gone: reads on for the usage of the call, then ends it as broken off.
+    /// The client has disconnected: reads on for the usage of the call, then ends it as broken off.
     async fn drain(mut self) {
         let mut stopping = self.stopping.clone();
         tokio::select! {
-            // In time or not, the call ends with what is known by then.
+            // In time or not, the call ends with the usage known at that moment.
             _ = timeout(DRAINING, self.read_on()) => {}
             () = stop_requested(&mut stopping) => {}
         }

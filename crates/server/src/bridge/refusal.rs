@@ -1,4 +1,4 @@
-//! Refusals of the bridge: not problems, but the two shapes that its clients know.
+//! Refusals of the bridge: not problems, but the two forms that its clients know.
 
 use crate::{
     http::{problem::Problem, response},
@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 /// Clients of the OpenAI API retry at once, unless this header forbids it.
 pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// Where a message with files is sent; everything else of the bridge is below it.
+/// The path for messages with files. All other paths of the bridge are below it.
 pub(crate) const TURN_PATH: &str = "/api/llm-bridge";
 
-/// When a request may fit that did not, in seconds.
+/// After how many seconds a request may fit that did not fit before.
 const BYTES_AGAIN_S: u32 = 2;
 
-/// Below it, the paths of Anthropic messages.
+/// The paths of Anthropic messages, below it.
 const MESSAGES: &str = "/v1/messages";
 
-/// Which API was used.
+/// The API that was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorShape {
     /// `POST /api/llm-bridge`.
@@ -36,7 +36,7 @@ pub(crate) enum ErrorShape {
 }
 
 impl ErrorShape {
-    /// The shape of errors at this path.
+    /// The form of errors at this path.
     pub(super) fn of(path: &str) -> Self {
         match path.strip_prefix(TURN_PATH) {
             Some("") => Self::Bridge,
@@ -49,25 +49,25 @@ impl ErrorShape {
 /// Why a model was not called, or did not answer.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The token is missing or not good. The answer has no details.
+    /// The token is missing or not valid. The answer has no details.
     Forbidden,
     /// The body has more bytes than this.
     TooLarge(u64),
-    /// With its files the request has more bytes than a client may keep that is alone.
+    /// With its files the request has more bytes than even a single client may keep.
     TooLargeWithFiles { bytes: u64, most: u64 },
-    /// What is wrong with the body, each with its place.
+    /// The errors in the body, each with its place.
     Invalid(Vec<(String, String)>),
     /// No model can be called.
     NoModel(NoModel),
-    /// The user envelope is none.
+    /// The user envelope is not valid.
     Envelope(String),
     /// The run, or the attempt, has used up its budget.
     Exhausted(String),
-    /// The caller has as many calls under way as it may.
+    /// The caller has the maximum number of calls under way.
     TooMany,
-    /// The requests of the tenant, or of all, that are kept have as many bytes as they may.
+    /// The kept requests of the tenant, or of all tenants, have the maximum number of bytes.
     TooManyBytes,
-    /// The run is over.
+    /// The run has ended.
     RunOver(String),
     /// The provider was not reached.
     Unreached,
@@ -85,7 +85,7 @@ impl From<Problem> for Refusal {
     }
 }
 
-/// Where a model of this protocol is called.
+/// The path for models of this protocol.
 fn path_of(protocol: Protocol) -> String {
     let version = if protocol == Protocol::Messages { "/v1" } else { "" };
     format!("{TURN_PATH}{version}{}", protocol.path())
@@ -94,13 +94,14 @@ fn path_of(protocol: Protocol) -> String {
 /// The parts of an error.
 struct ErrorBody {
     status: u16,
-    /// As the OpenAI API calls the kind of it.
+    /// The kind of error in the OpenAI API.
     kind: &'static str,
     code: Code,
     message: String,
     /// The name of the message in the bridge's own shape.
     detail: &'static str,
-    /// Whether a retry may succeed and costs no more than one call. For other statuses clients decide by the status.
+    /// Whether a retry may succeed and costs no more than one call. For other statuses clients decide by the
+    /// status.
     again: bool,
     retry_after_s: Option<u32>,
 }
@@ -197,7 +198,8 @@ impl Refusal {
                     "the server is stopping; the provider received the request, and its answer is lost";
                 ErrorBody { again: false, ..ErrorBody::failed(Code::EngineStopping, message) }
             }
-            // The hints of problems are about requests with a key, which the bridge does not have.
+            // The hints of problems refer to requests with an idempotency key, which the bridge does not
+            // have.
             Self::Problem(problem) => {
                 let body = match problem.status.is_server_error() {
                     true => ErrorBody::failed(problem.code, problem.detail()),
@@ -212,7 +214,7 @@ impl Refusal {
 }
 
 impl ErrorBody {
-    /// The request is at fault. The status is that of the code.
+    /// An error of the request. The status is that of the code.
     fn bad(code: Code, message: impl Into<String>) -> Self {
         Self {
             status: code.http_status(),
@@ -225,12 +227,12 @@ impl ErrorBody {
         }
     }
 
-    /// The server or the provider is at fault. The status is that of the code.
+    /// An error of the server or the provider. The status is that of the code.
     fn failed(code: Code, message: impl Into<String>) -> Self {
         Self { kind: "api_error", ..Self::bad(code, message) }
     }
 
-    /// Whether contract 5 has the same answer for all of these.
+    /// Whether contract 5 gives all of these the same answer.
     fn is_internal(&self) -> bool {
         matches!(self.code, Code::ProviderFailed | Code::StoreFailed)
     }
@@ -244,7 +246,7 @@ impl ErrorBody {
         json!({"error": word, "code": self.code.as_str(), (self.detail): self.message})
     }
 
-    /// With the code of Envoi, which clients of that API do not look at.
+    /// With Envoi's code, which clients of that API ignore.
     fn messages(&self) -> Value {
         let Self { kind, code, message, .. } = self;
         let kind = if *kind == "insufficient_quota" { "rate_limit_error" } else { *kind };

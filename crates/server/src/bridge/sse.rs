@@ -6,14 +6,14 @@ use crate::models::usage::{self, Usage};
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 
-/// Longest event; one may hold an image.
+/// Maximum size of an event, in bytes. An event may contain an image.
 const MAX_EVENT: usize = 16 * 1024 * 1024;
 
-/// See the module.
+/// Splits a streamed answer into events.
 #[derive(Default)]
 pub(crate) struct SseReader {
     unread: BytesMut,
-    /// Bytes of `unread` that were searched for the end of an event.
+    /// How many bytes of `unread` were searched for the end of an event.
     looked: usize,
 }
 
@@ -22,27 +22,27 @@ pub(crate) struct SseReader {
 pub(crate) struct SseEvent {
     pub(crate) bytes: Bytes,
     pub(crate) usage: Option<Usage>,
-    /// Whether it carries usage and nothing else. A client that did not request usage does not get it.
+    /// Whether it contains only usage. A client that did not request usage does not get it.
     pub(crate) only_usage: bool,
-    /// Whether it brings something of the answer.
+    /// Whether it contains a part of the answer.
     pub(crate) words: bool,
     /// Whether it is the last event.
     pub(crate) last: bool,
-    /// Whether it says that the call has failed.
+    /// Whether it reports that the call has failed.
     pub(crate) failed: bool,
 }
 
-/// An event that is too long to be one.
+/// An event is longer than [`MAX_EVENT`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
 
 impl SseReader {
-    /// Takes what has come.
+    /// Adds received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
     }
 
-    /// The next whole event.
+    /// The next complete event.
     pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, EventTooLong> {
         let Some(end) = self.end() else {
             self.looked = self.unread.len().saturating_sub(3);
@@ -52,13 +52,14 @@ impl SseReader {
         Ok(Some(SseEvent::of(self.unread.split_to(end).freeze())))
     }
 
-    /// The bytes at the end that are no whole event.
+    /// The remaining bytes, which are not a complete event.
     pub(crate) fn rest(&mut self) -> Option<SseEvent> {
         let rest = self.unread.split().freeze();
         (!rest.is_empty()).then(|| SseEvent::of(rest))
     }
 
-    /// Where the first event ends. A line ends with CR LF, LF or CR; a CR that is the last byte may be half of such an end.
+    /// The end of the first event. A line ends with CR LF, LF or CR; a CR as the last byte may be half of CR
+    /// LF.
     fn end(&self) -> Option<usize> {
         let bytes = self.unread.get(self.looked..)?;
         for (place, byte) in bytes.iter().enumerate() {
@@ -66,7 +67,8 @@ impl SseReader {
             let empty = match (byte, after) {
                 (b'\n', [b'\r', b'\n', ..]) => 2,
                 (b'\n', [b'\n', ..] | [b'\r', _, ..]) => 1,
-                // Two that stand together end two lines, whatever follows: it may be long in coming.
+                // Two CRs end two lines, whatever follows. Do not wait for the next byte, which may come
+                // late.
                 (b'\r', [b'\r', ..]) => 1,
                 _ => continue,
             };
@@ -94,9 +96,9 @@ impl SseEvent {
     }
 }
 
-/// The lines of data of an event.
+/// The data lines of an event.
 fn data(event: &[u8]) -> Vec<u8> {
-    // Between CR and LF there is an empty line too many, which is no data.
+    // CR LF splits into an extra empty line, which is not data.
     let lines = event.split(|byte| matches!(byte, b'\n' | b'\r'));
     let data = lines.filter_map(|line| line.strip_prefix(b"data:"));
     data.map(|line| line.strip_prefix(b" ").unwrap_or(line)).collect::<Vec<_>>().join(&b'\n')

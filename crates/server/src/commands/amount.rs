@@ -1,10 +1,11 @@
-//! Reads by how much bounds are to be raised.
+//! Parses the amounts by which limits are raised.
 
 use crate::http::problem::Problem;
 use envoi_contract::json::Value;
 use envoi_kernel::ledger::{Cost, Ledger};
 
-/// Reads the member `name`: counts by the keys of `limits`, time in milliseconds, dollars as a decimal string.
+/// Parses the member `name`: counts by the keys of `limits`, time in milliseconds, dollars as a decimal
+/// string.
 pub(crate) fn read(name: &str, value: &Value) -> Result<Ledger, Problem> {
     let bad = |why: &str| Problem::bad_request(format!("`{name}` {why}"));
     let members = value.as_object().ok_or_else(|| bad("is not an object"))?;

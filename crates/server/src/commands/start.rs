@@ -1,6 +1,6 @@
-//! Starts of runs: the right to start one, and the request to the engine.
+//! Starts of runs: the permission to start one, and the request to the engine.
 //!
-//! Owns how many starts are under way, and the folder in which a run works. The rest is the engine's desk.
+//! Owns how many starts are under way, and the folder in which a run works. The engine's desk does the rest.
 
 use crate::{
     auth::{random, token::Bearer},
@@ -23,15 +23,16 @@ use std::{fs, path::PathBuf};
 /// The tenant of the person at the terminal.
 pub(crate) const LOCAL: &str = "local";
 
-/// The right to start a run. The work keeps it, also if the client has gone away.
+/// Permission to start a run. The work keeps it, even if the client has disconnected.
 pub(crate) struct StartPermit {
     _turn: FairPermit,
     _same: Option<FairPermit>,
     _permit: Permit,
 }
 
-/// Waits for the right to start a run, unless the token has as many starts under way as it may. A request with the same
-/// `key` as another waits for that one first, and takes no turn of its tenant meanwhile.
+/// Waits for permission to start a run. Refuses if the token has the maximum number of starts under way. A
+/// request with the same `key` as another one waits for that one first, and takes no turn of its tenant
+/// meanwhile.
 pub(crate) async fn start_permit(
     app: &App,
     bearer: &Bearer,
@@ -48,7 +49,7 @@ pub(crate) async fn start_permit(
     Ok(StartPermit { _turn: app.start_turns.acquire(&bearer.tenant).await, _same: same, _permit: permit })
 }
 
-/// The request that starts a registered flow for its tenant, without inputs and alone in the workspace.
+/// The request that starts a registered flow for its tenant, without inputs, and alone in the workspace.
 pub(crate) fn of_flow(
     app: &App,
     run: RunId,
@@ -59,7 +60,7 @@ pub(crate) fn of_flow(
     let folder = folder(app, &by.tenant)?;
     Ok(StartRequest {
         run,
-        // Workspaces and secret files are relative to the folder of the file, now and at every resume.
+        // Workspaces and secret files are relative to the folder of this file, now and at every resume.
         flow_name: folder.join(&flow.file).to_string_lossy().into_owned(),
         flow_text: flow.text,
         flow_parts: flow.parts,
@@ -81,7 +82,7 @@ pub(crate) fn of_flow(
     })
 }
 
-/// A registered flow, checked.
+/// A registered flow, parsed and checked.
 pub(crate) fn parsed(flow: &RegisteredFlow) -> Result<ParsedFlow, Problem> {
     parsed_flow(flow.language, &flow.file, &flow.text, &flow.parts)
         .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))
@@ -92,8 +93,8 @@ pub(crate) fn new_run(app: &App) -> Result<RunId, Problem> {
     RunId::new(random::id("run_", app.now())?).map_err(Problem::internal)
 }
 
-/// The folder in which runs of a tenant work: for the person at the terminal that of the store, else one for each
-/// tenant.
+/// The folder in which a tenant's runs work: the configured workspace for the person at the terminal,
+/// otherwise one folder for each tenant.
 pub(crate) fn folder(app: &App, tenant: &str) -> Result<PathBuf, Problem> {
     if tenant == LOCAL {
         return Ok(app.settings.workspace.clone());

@@ -1,4 +1,4 @@
-//! Requests to the engine's desk, and what the commands of a run may see.
+//! Requests to the engine's desk, and the environment that the commands of a run may see.
 
 use crate::{http::problem::Problem, state::app::App};
 use envoi_engine::{
@@ -8,14 +8,15 @@ use envoi_engine::{
 use envoi_kernel::{Run, ids::RunId};
 use std::{sync::mpsc, thread};
 
-/// Sends a request to the engine, and returns its notes once the engine has accepted it. The journal has the result.
+/// Sends a request to the engine, and returns the engine's notes once it has accepted the request. The
+/// journal has the result.
 pub(crate) fn submit(app: &App, request: Request) -> Result<Vec<String>, Problem> {
     let ask = request.name();
     let run = request.run().map(RunId::as_str);
     tracing::info!(ask, run, "asked");
     let (client, responses) = mpsc::channel();
     let desk = app.desk.clone();
-    // The desk goes on for a moment after it has accepted an answer; this thread does not wait for that.
+    // The desk continues for a moment after it has accepted an answer; this thread does not wait for that.
     thread::Builder::new()
         .name("desk".to_owned())
         .spawn(move || desk.serve(request, &client))
@@ -38,18 +39,19 @@ fn reply(responses: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
     }
 }
 
-/// What commands of a run may see when it is resumed by this server.
+/// The environment that commands of a run may see when this server resumes it.
 pub(crate) fn caller_of(app: &App, run: &Run) -> CallerWire {
     (app.settings.caller)(run.flow(), flow_folder(run))
 }
 
-/// As [`caller_of`], for a request that has not loaded the run.
+/// Like [`caller_of`], for a request that has not loaded the run.
 pub(crate) fn caller_of_run(app: &App, run: &RunId) -> Result<CallerWire, Problem> {
     let run = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
     Ok(caller_of(app, &run))
 }
 
-/// As [`caller_of_run`], or nothing if the run cannot be read: the engine then reports that, and sets the run aside.
+/// Like [`caller_of_run`], or empty if the run cannot be read: the engine then reports that, and sets the run
+/// aside.
 pub(crate) fn caller_or_default(app: &App, run: &RunId) -> CallerWire {
     caller_of_run(app, run).unwrap_or_default()
 }
@@ -60,7 +62,7 @@ mod tests {
     use envoi_contract::code::Code;
     use envoi_engine::protocol::{Refused, Standing};
 
-    /// Of a run that follows others' requests, too.
+    /// The responses also contain a record that another request to the same run has caused.
     fn responses(last: Response) -> Result<Vec<String>, Problem> {
         let (client, responses) = mpsc::channel();
         let record = serde_json::json!({

@@ -1,4 +1,4 @@
-//! Bodies of requests: read piece by piece, read whole, or read and thrown away.
+//! Request bodies: read in pieces, read completely, or read and discarded.
 
 use super::problem::Problem;
 use axum::body::Body;
@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use std::time::Duration;
 
-/// Bytes of a refused body that are read and thrown away, and how long that may take.
+/// How many bytes of a refused body are read and discarded, and how long that may take.
 const DISCARDED: usize = 1024 * 1024;
 const DISCARDING: Duration = Duration::from_secs(1);
 
@@ -21,12 +21,12 @@ pub(crate) async fn piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
     Ok(None)
 }
 
-/// All of a body; `None` if it has more than `limit` bytes.
+/// The whole body. `None` if it has more than `limit` bytes.
 pub(crate) async fn whole(body: &mut Body, limit: u64) -> Result<Option<Bytes>, Problem> {
     whole_if(body, limit, |_| Ok(())).await
 }
 
-/// As [`whole`]; `may_keep` decides about the bytes of each piece before it is kept.
+/// Like [`whole`]; `may_keep` is called with the size of each piece before the piece is kept.
 pub(crate) async fn whole_if<E: From<Problem>>(
     body: &mut Body,
     limit: u64,
@@ -44,8 +44,8 @@ pub(crate) async fn whole_if<E: From<Problem>>(
     Ok(Some(read.freeze()))
 }
 
-/// Reads the rest of the body of a refused request, and throws it away: a client that is still sending would not read
-/// the answer. Returns whether the connection must be closed, because the rest is too large or too slow.
+/// Reads the rest of a refused request's body and discards it: a client that is still sending would not read
+/// the answer. Returns whether the connection must be closed because the rest is too large or too slow.
 pub(crate) async fn discard(mut body: Body) -> bool {
     let rest = async {
         let mut left = DISCARDED;

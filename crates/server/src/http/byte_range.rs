@@ -1,4 +1,4 @@
-//! Content of a file or of the database, whole or in part, sent piece by piece.
+//! Sends content of a file or of the database, completely or in part, in pieces.
 
 use super::{problem::Problem, response, work::blocking};
 use axum::{
@@ -11,10 +11,10 @@ use envoi_contract::code::Code;
 use futures_util::stream;
 use std::{fs::File, io, os::unix::fs::FileExt as _, sync::Arc};
 
-/// Bytes that are read at a time: the memory that a slow client takes.
+/// Size of a piece in bytes: the memory that a slow client needs.
 const PIECE: u64 = 64 * 1024;
 
-/// Where the bytes are.
+/// The place of the bytes.
 pub(crate) enum Source {
     /// In memory.
     Bytes(Bytes),
@@ -22,18 +22,18 @@ pub(crate) enum Source {
     File(Arc<File>),
 }
 
-/// The bytes from `from` up to, but without, `until`.
+/// The bytes from `from` up to, but not including, `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     from: u64,
     until: u64,
 }
 
-/// The content, or the part of it that the header `Range` names.
+/// The content, or the part of it that the header `Range` requests.
 pub(crate) fn serve(range: Option<&str>, source: Source, size: u64) -> Result<Response, Problem> {
     let requested = range.map(|range| part(range, size));
     let (status, part) = match requested {
-        // A range that cannot be understood is ignored (RFC 9110 §14.2).
+        // A range that cannot be parsed is ignored (RFC 9110 §14.2).
         None | Some(RequestedRange::Unknown) => (200, Part { from: 0, until: size }),
         Some(RequestedRange::Part(part)) => (206, part),
         Some(RequestedRange::Outside) => {
@@ -54,7 +54,8 @@ pub(crate) fn serve(range: Option<&str>, source: Source, size: u64) -> Result<Re
     Ok(response)
 }
 
-/// The whole content, where it is made anew for each request: a part of it would be one of another content.
+/// The whole content, for content that is made anew for each request: parts from two requests would not fit
+/// together.
 pub(crate) fn whole(source: Source, size: u64) -> Result<Response, Problem> {
     let mut response = serve(None, source, size)?;
     response.headers_mut().insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));

@@ -1,5 +1,5 @@
-//! Long work for a request. It is told when its client has gone, and it keeps its place until the whole body is sent, or its client has
-//! stopped to read.
+//! Long work for a request. It stops when its client has disconnected. It keeps its slot until the whole body
+//! is sent, or the client has stopped reading.
 
 use axum::{
     body::{Body, HttpBody as _},
@@ -19,19 +19,19 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// Bytes that a client gets at a time.
+/// Size of the pieces that a client gets, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// How long a client may take to read a piece before its place is given to another one: 64 KiB in a minute are 1 KiB a second, as for a
-/// body that is sent here, and half a minute may pass without any.
+/// How long a client may take to read a piece before it loses its slot. 64 KiB per minute is 1 KiB per
+/// second, the same limit as for uploads, and half a minute without any reading is tolerated.
 const LONGEST_UNREAD: Duration = Duration::from_secs(90);
 
-/// Dropped with the request: when it is answered, when it takes too long, and when its client goes away.
+/// Dropped with the request: when it is answered, when it takes too long, or when its client disconnects.
 #[derive(Debug, Default)]
 pub(crate) struct GivenUp(Arc<AtomicBool>);
 
 impl GivenUp {
-    /// Wanted as soon as this is dropped.
+    /// A stop that is requested as soon as this is dropped.
     pub(crate) fn stop(&self) -> Stop {
         let is_given_up = Arc::clone(&self.0);
         Stop::when(move || is_given_up.load(Ordering::Relaxed))
@@ -44,14 +44,14 @@ impl Drop for GivenUp {
     }
 }
 
-/// What comes on the way to the client.
+/// A message to the client's side of the body.
 enum Passed {
     Piece(Result<Bytes, axum::Error>),
     End,
 }
 
-/// Keeps `place` until the body is sent, or given up, or not read for too long. Then the rest is dropped, and the response breaks off. A
-/// body of one piece does not need its place any more.
+/// Keeps `place` until the body is sent or given up, or is not read for too long. Then the rest is dropped,
+/// and the response breaks off. A body of one piece no longer needs its slot.
 pub(crate) fn until_sent(response: Response, place: impl Send + Sync + 'static) -> Response {
     sent_within(LONGEST_UNREAD, response, place)
 }
@@ -82,7 +82,8 @@ fn not_read(longest: Duration) -> axum::Error {
     axum::Error::new(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
-/// A body is asked for its next piece only while its client reads. So this waits beside it, and can give it up.
+/// A body is polled for its next piece only while its client reads. So this task waits separately, and can
+/// give the client up.
 async fn pass_on(longest: Duration, body: Body, client: mpsc::Sender<Passed>, _place: impl Send + Sync) {
     let give = |passed| client.send_timeout(passed, longest);
     let mut pieces = body.into_data_stream();
@@ -111,7 +112,7 @@ mod tests {
 
     const SIZE: usize = 5 * PIECE + 1;
 
-    /// As a file is sent: its size is not known from the body.
+    /// A body like that of a file: its size is not known in advance.
     fn stream_of(size: usize) -> Body {
         let pieces = (0..size).step_by(PIECE).map(move |at| vec![b'x'; PIECE.min(size - at)]);
         Body::from_stream(stream::iter(pieces.map(|piece| Ok::<_, io::Error>(Bytes::from(piece)))))
@@ -121,7 +122,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
     }
 
-    /// Waits until nothing but this holds the place.
+    /// Waits until only this reference to the slot is left.
     async fn is_given_back(place: &Arc<()>) {
         while Arc::strong_count(place) > 1 {
             tokio::task::yield_now().await;
@@ -170,7 +171,7 @@ mod tests {
     fn a_client_that_stops_to_read_gives_its_place_back_and_its_body_breaks_off() {
         block_on(async {
             let place = Arc::new(());
-            // It may not wait at all.
+            // Without any time to wait.
             let response = Response::new(stream_of(SIZE));
             let sent = sent_within(Duration::ZERO, response, Arc::clone(&place));
             is_given_back(&place).await;

@@ -1,8 +1,9 @@
-//! Headers that may be sent once: with several of one name it is not clear which one is meant, and none of them counts.
+//! Headers that may be sent only once: if there are several of one name, it is unclear which one is meant,
+//! and none counts.
 
 use axum::http::{HeaderMap, HeaderValue, header::AsHeaderName};
 
-/// The value of the header, if there is exactly one of this name.
+/// The value of the header, if there is exactly one with this name.
 pub(crate) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())

@@ -1,4 +1,4 @@
-//! Errors as HTTP has them (RFC 9457), with Envoi's code.
+//! Errors in the form of HTTP problems (RFC 9457), with Envoi's code.
 
 use axum::{
     body::Body,
@@ -11,17 +11,17 @@ use envoi_contract::code::Code;
 use envoi_engine::protocol::Refused;
 use envoi_journal::{BlobError, CommitError, ReadError};
 
-/// See the module.
+/// An HTTP problem.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
     pub(crate) code: Code,
     pub(crate) detail: String,
     hint: Option<String>,
-    /// The scopes of which the token would need one.
+    /// The token needs one of these scopes.
     scopes: Vec<&'static str>,
     retry_after_s: Option<u32>,
-    /// For the log of the server, not for the client.
+    /// For the server's log, not for the client.
     cause: Option<String>,
 }
 
@@ -39,14 +39,14 @@ impl Problem {
         }
     }
 
-    /// The token has none of the scopes with these words, of which it needs one for `what`: a sentence up to "needs".
+    /// The token has none of these scopes. `what` is the beginning of a sentence, up to "needs".
     pub(crate) fn scope_too_small(what: &str, words: impl IntoIterator<Item = &'static str>) -> Self {
         let scopes: Vec<&str> = words.into_iter().collect();
         let detail = format!("{what} needs a token with the scope {}", scopes.join(" or "));
         Self { scopes, ..Self::new(Code::ScopeTooSmall, detail) }
     }
 
-    /// With another status than that of its code.
+    /// Replaces the status of the code by another one.
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
@@ -61,13 +61,13 @@ impl Problem {
         self
     }
 
-    /// The token is missing or not good; the answer is the same.
+    /// The token is missing or not valid; both have the same answer.
     pub(crate) fn unauthenticated() -> Self {
         Self::new(Code::TokenNeeded, "a token that is good is needed")
             .hint("`Authorization: Bearer TOKEN`; `envoi token create` makes one")
     }
 
-    /// The key came before with another body.
+    /// The key was used before with another body.
     pub(crate) fn key_reused() -> Self {
         let detail = "this Idempotency-Key came with another body before";
         Self::new(Code::KeyReused, detail).hint("take a new key for another request")
@@ -95,21 +95,22 @@ impl Problem {
         Self::new(Code::NotFound, format!("there is no {what} `{name}`"))
     }
 
-    /// The engine is stopping; the request may be sent again.
+    /// The engine is stopping; the client may send the request again.
     pub(crate) fn stopping() -> Self {
         Self::new(Code::EngineStopping, "the engine is stopping")
             .hint("ask again; a request with an Idempotency-Key is done once")
             .retry_after(1)
     }
 
-    /// A failure of the server: its cause goes to the log, not to the client, because it may name things of others.
+    /// A failure of the server. Its cause is logged and not sent to the client, because it may name data of
+    /// others.
     pub(crate) fn internal(cause: impl core::fmt::Display) -> Self {
         let problem =
             Self::new(Code::StoreFailed, "the store or the machine failed; the server's log says more");
         Self { cause: Some(cause.to_string()), ..problem }
     }
 
-    /// As [`Problem::internal`], of a failure that has a code of its own.
+    /// Like [`Problem::internal`], for a failure that has its own code.
     fn internal_as(code: Code, cause: String) -> Self {
         let own = match code {
             Code::TreeNotMade => {
@@ -120,12 +121,12 @@ impl Problem {
         Self { cause: Some(cause), ..Self::new(code, own) }
     }
 
-    /// Advice for the client, if there is any.
+    /// A hint for the client, if there is one.
     pub(crate) fn hint_of(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// What exactly is wrong.
+    /// The details of the error.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }
@@ -147,7 +148,7 @@ impl Problem {
             scopes: self.scopes.iter().map(|scope| (*scope).to_owned()).collect(),
             request_id: request.to_owned(),
         };
-        // Its members are texts and a number, so that writing it cannot fail.
+        // Its members are texts and a number, so serializing cannot fail.
         serde_json::to_string(&body).unwrap_or_default()
     }
 
@@ -157,7 +158,7 @@ impl Problem {
     }
 }
 
-/// Members of a refusal that name another run, or a path of the machine, are left out.
+/// Parts of a refusal that name another run, or a path of the machine, are left out.
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
         let Refused { code, message, hint, .. } = refused;
@@ -168,9 +169,10 @@ impl From<Refused> for Problem {
                     .hint("start it with `workspace` as `copy` or `shared`, or later")
                     .retry_after(5);
             }
-            // Of the place where runs are decided, if that is not this server. It has no secrets, and may pass.
+            // The place where runs are decided is not this server, and is unreachable. The message has no
+            // secrets, and the problem may be temporary.
             Code::ServerUnreachable => return Self::new(code, message).retry_after(5),
-            // Not where the client is.
+            // The secret is missing at the server, not at the client, so the hint is another one.
             Code::SecretMissing => {
                 return Self::new(code, message)
                     .hint("the server needs it: set it where the server is started, and start that again");
@@ -185,7 +187,7 @@ impl From<Refused> for Problem {
     }
 }
 
-/// Commands that a hint names are those of the machine of the server.
+/// Commands in a hint are for the server's machine, so such hints are left out.
 impl From<ChangesError> for Problem {
     fn from(error: ChangesError) -> Self {
         let problem = Self::new(error.code(), error.to_string());
@@ -220,14 +222,15 @@ impl From<BlobError> for Problem {
     }
 }
 
-/// `RUN_NOT_FOUND` in words.
+/// The title of a code: `RUN_NOT_FOUND` in words.
 fn title(code: Code) -> String {
     let words = code.as_str().to_ascii_lowercase().replace('_', " ");
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
-/// The response carries the problem itself: its body needs the id of the request, which [`crate::request_log`] adds.
+/// The response contains the problem itself. [`crate::request_log`] adds the body, which needs the id of the
+/// request.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());

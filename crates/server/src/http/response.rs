@@ -1,4 +1,4 @@
-//! Answers in their usual shapes. Problems set their own headers (`problem.rs`).
+//! Responses in their usual forms. Problems set their own headers (`problem.rs`).
 
 use axum::{
     body::Body,
@@ -14,14 +14,14 @@ pub(crate) fn text(kind: &'static str, text: String) -> Response {
     of(200, kind, text.into())
 }
 
-/// Nothing but a status.
+/// A response with only a status.
 pub(crate) fn empty(status: u16) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }
 
-/// A body of this type. It must not be cached: it is the tenant's own, unless a caller overrides that.
+/// A body of this type. It must not be cached, because it belongs to the tenant; a caller may override that.
 pub(crate) fn of(status: u16, kind: &'static str, body: Body) -> Response {
     let mut response = empty(status);
     *response.body_mut() = body;

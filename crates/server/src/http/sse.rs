@@ -1,6 +1,7 @@
-//! Server-sent events: how an event is written, and a response that follows a source of them.
+//! Server-sent events: the form of an event, and a response that follows a source of events.
 //!
-//! Owns the frame, the sign of life (how often: the server's settings) and the end of a stream. What the events are, and which one is next, is the source's.
+//! Owns the form, the keep-alive comments (their interval is in the server's settings) and the end of a
+//! stream. The source decides what the events are, and which one is next.
 
 use super::response;
 use axum::{body::Body, response::Response};
@@ -9,15 +10,16 @@ use futures_util::stream;
 use std::{convert::Infallible, fmt::Display, time::Duration};
 use tokio::sync::watch;
 
-/// Bytes of an event beside its data, about.
+/// Approximate size of an event without its data, in bytes.
 pub(crate) const FRAME_BYTES: usize = 80;
 
-/// A comment, so that proxies and clients see that the connection lives.
+/// A comment that shows proxies and clients that the connection is alive.
 const SIGN_OF_LIFE: &[u8] = b":\n\n";
 
-/// Events for one client, from a position that the source keeps.
+/// Events for one client. The source keeps its position.
 pub(crate) trait Source: Send + 'static {
-    /// Looks for the next events. An error ends the stream: its cause is logged, and the client comes back with its position.
+    /// Looks for the next events. An error ends the stream: its cause is logged, and the client reconnects
+    /// with its position.
     fn look(&mut self) -> impl Future<Output = Look> + Send;
 }
 
@@ -29,21 +31,21 @@ pub(crate) enum Look {
     Moved,
     /// Nothing new.
     Nothing,
-    /// There will be no more.
+    /// The source has ended.
     Over,
 }
 
-/// What wakes a stream.
+/// The signals that wake a stream.
 pub(crate) struct Wakes {
-    /// Changes with every commit that may bring events.
+    /// Changes with every commit that may have new events.
     pub(crate) commits: watch::Receiver<u64>,
-    /// Turns true when the server stops, which ends the stream.
+    /// Becomes true when the server stops, which ends the stream.
     pub(crate) stopping: watch::Receiver<bool>,
-    /// How often an idle stream sends a sign of life.
+    /// How often an idle stream sends a keep-alive comment.
     pub(crate) keep_alive: Duration,
 }
 
-/// A response that sends the events of `source` as they come.
+/// A response that sends the events of `source` as they occur.
 pub(crate) fn follow(source: impl Source, wakes: Wakes) -> Response {
     let events = stream::unfold((source, wakes), |(mut source, mut wakes)| async move {
         let chunk = next(&mut source, &mut wakes).await?;
@@ -69,7 +71,7 @@ async fn next(source: &mut impl Source, wakes: &mut Wakes) -> Option<Bytes> {
         if *wakes.stopping.borrow_and_update() {
             return None;
         }
-        // Marked as seen before the look, so that a commit during the look wakes the stream at once.
+        // Marked as seen before `look`, so that a commit during `look` wakes the stream at once.
         wakes.commits.borrow_and_update();
         match source.look().await {
             Look::Events(text) => return Some(text.into()),
@@ -98,7 +100,7 @@ mod tests {
         assert_eq!(text, "id: 7\nevent: run_started\ndata: {}\n\nid: 8.1\ndata: [1]\n\n");
     }
 
-    /// Looks in this order, and then over.
+    /// Returns these results in order, and then the end.
     struct Looks(Vec<Look>, usize);
 
     impl Source for Looks {

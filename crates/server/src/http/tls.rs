@@ -16,36 +16,36 @@ use tokio_rustls::{
     },
 };
 
-/// A certificate and its key that cannot be used.
+/// Why a certificate and its key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The file cannot be read, or holds no such PEM.
+    /// The file cannot be read, or contains no such PEM data.
     #[error("{}: {source}", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: pem::Error,
     },
-    /// The certificate is not one for a server, or not that of the key.
+    /// The certificate is not for a server, or does not belong to the key.
     #[error("{}: {source}", .path.display())]
     Unusable {
         /// The file of the certificate.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: rustls::Error,
     },
 }
 
-/// A certificate and its key, read and fit for each other. Cheap to clone.
+/// A certificate and its key, read and checked to belong together. Cheap to clone.
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ServerConfig>,
 }
 
 impl Tls {
-    /// Reads the chain, the server's own certificate first, and its key, both PEM. It needs nothing else, so that a
-    /// command can check them before it starts anything.
+    /// Reads the certificate chain, the server's own certificate first, and its key, both PEM. A command can
+    /// check them with this before it starts anything.
     ///
     /// # Errors
     /// [`TlsError`] names the file.
@@ -65,7 +65,7 @@ impl Tls {
         Ok(Self { config: Arc::new(config) })
     }
 
-    /// Shakes hands with this certificate.
+    /// Accepts TLS connections with this certificate.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.config))
     }

@@ -1,15 +1,17 @@
-//! How many bytes of bodies are kept at the same time: in all, of each group, and of each client of a group.
+//! Limits the bytes of bodies in memory: in total, for each group, and for each client of a group.
 //!
-//! No client can use up a bound alone. A group may keep at most as many bytes as it leaves free for the others, and a client at most
-//! [`CLIENT_SHARE`] times as many as it leaves free for its group. If others come later, a group may hold more than this share: it then gets no
-//! more bytes until some of its requests end.
+//! No client can use up the total alone. A group may keep at most as many bytes as it leaves free for the
+//! others, and a client at most [`CLIENT_SHARE`] times as many as it leaves free for its group. If other
+//! groups need bytes later, a group may hold more than this share: it then gets no more bytes until some of
+//! its requests end.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// How many times the bytes that are left to its group a client may keep. A client that is alone has three quarters of them.
+/// A client may keep at most this many times the bytes that are free for its group. So a single client gets
+/// three quarters of the group's share.
 const CLIENT_SHARE: u64 = 3;
 
 /// A count of bytes for each client. Cheap to clone.
@@ -31,7 +33,7 @@ struct Group {
     of_clients: BTreeMap<String, u64>,
 }
 
-/// The bytes that one request keeps, until it is dropped.
+/// The bytes that one request keeps, until this is dropped.
 pub(crate) struct KeptBytes {
     limit: ByteLimit,
     group: String,
@@ -40,14 +42,15 @@ pub(crate) struct KeptBytes {
 }
 
 impl ByteLimit {
-    /// At most `all` bytes in all.
+    /// At most `all` bytes in total.
     pub(crate) fn new(all: u64) -> Self {
         Self { all, kept: Arc::default() }
     }
 
-    /// The most bytes that a client may keep while nobody else keeps any. More never fit.
+    /// The most bytes that a client may keep while no other client keeps any. More bytes never fit.
     pub(crate) fn most_alone(&self) -> u64 {
-        // The most for which [`KeptBytes::add`] finds enough left: `bytes <= CLIENT_SHARE * ((all - 2 * bytes) / 2)`.
+        // The largest value that [`KeptBytes::add`] accepts: `bytes <= CLIENT_SHARE * ((all - 2 * bytes) /
+        // 2)`.
         let fits = |bytes: u64| {
             let left = self.all.checked_sub(bytes.saturating_mul(2)).map(|left| left / 2);
             left.is_some_and(|left| bytes <= left.saturating_mul(CLIENT_SHARE))
@@ -56,14 +59,14 @@ impl ByteLimit {
         (about..=about.saturating_add(CLIENT_SHARE)).rev().find(|bytes| fits(*bytes)).unwrap_or(about)
     }
 
-    /// Nothing yet, for this client of this group.
+    /// Begins a request of this client of this group, with no bytes yet.
     pub(crate) fn begin(&self, group: &str, client: &str) -> KeptBytes {
         KeptBytes { limit: self.clone(), group: group.to_owned(), client: client.to_owned(), bytes: 0 }
     }
 }
 
 impl KeptBytes {
-    /// So many bytes more. False: they do not fit now, and do not count.
+    /// Adds bytes. False: they do not fit now, and are not counted.
     #[must_use]
     pub(crate) fn add(&mut self, bytes: u64) -> bool {
         if bytes == 0 {
@@ -78,7 +81,8 @@ impl KeptBytes {
         let of_group = group.map_or(0, |group| group.in_all).saturating_add(bytes);
         let of_client = group.and_then(|group| group.of_clients.get(&self.client).copied());
         let of_client = of_client.unwrap_or(0).saturating_add(bytes);
-        // What is left to the group gets fewer with each byte that it takes, by one byte from the group's side and by one from that of all.
+        // Each byte that the group takes reduces what is free for it twice: the total has one byte less, and
+        // the group may keep one byte less.
         let Some(left_to_group) = left.checked_sub(of_group).map(|left| left / 2) else { return false };
         if of_client > left_to_group.saturating_mul(CLIENT_SHARE) {
             return false;
@@ -91,7 +95,8 @@ impl KeptBytes {
         true
     }
 
-    /// The request keeps so many bytes now. False: it would be more than before, and more than fits; then nothing changes.
+    /// Sets the bytes that the request keeps. False: it would be more than before, and does not fit; then
+    /// nothing changes.
     #[must_use]
     pub(crate) fn set(&mut self, bytes: u64) -> bool {
         match bytes.checked_sub(self.bytes) {
@@ -131,7 +136,7 @@ impl Drop for KeptBytes {
 mod tests {
     use super::*;
 
-    /// The most bytes that a request of this client gets.
+    /// The most bytes that a request of this client can get.
     fn most(limit: &ByteLimit, group: &str, client: &str) -> u64 {
         let mut kept = limit.begin(group, client);
         let fits = |kept: &mut KeptBytes| kept.add(1);
@@ -163,7 +168,8 @@ mod tests {
         assert_eq!((rest.in_all, rest.of_groups.len()), (0, 0), "nothing is kept of those who are gone");
     }
 
-    /// What fits when nobody else is there is refused only for now; anything else is refused for good.
+    /// A size that fits when no other client keeps bytes is refused only for now; any larger size is refused
+    /// for good.
     #[test]
     fn it_is_known_what_never_fits() {
         for all in (0..200).chain([256, 1_000, 1_023]) {

@@ -1,4 +1,4 @@
-//! How much of something each client uses at the same time: open streams, bodies, starts or calls.
+//! How much of something each client may use at the same time: open streams, bodies, starts or calls.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ pub(crate) struct ConcurrencyLimit {
     open: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
-/// The right to one more, until it is dropped.
+/// Permission for one more, until it is dropped.
 pub(crate) struct Permit {
     limit: ConcurrencyLimit,
     token: String,

@@ -1,25 +1,26 @@
-//! Whose the connections are.
+//! Assigns connections to clients, and limits them.
 //!
-//! A connection belongs to the client of its last request, until it ends. A client may hold at most 15 times as many
-//! connections as are free. So a client that is alone gets nearly all of them, many clients get about the same share,
-//! and one without a connection always finds one. No connection is closed for that: a client at its limit is refused,
-//! and may try again.
+//! A connection belongs to the client of its last request, until it ends. A client may hold at most 15 times
+//! as many connections as are free. So a single client gets nearly all of them, many clients get about the
+//! same number, and a client without a connection always gets one. No connection is closed for that: a client
+//! at its limit is refused, and may try again.
 
 use super::concurrency_limit::{ConcurrencyLimit, Permit};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
-/// A client may hold so many times what is free. One that is alone comes to fifteen sixteenths of all.
+/// A client may hold at most this many times the free connections. A single client gets fifteen sixteenths of
+/// all.
 const TIMES: usize = 15;
 
-/// See the module.
+/// The limit of connections.
 pub(crate) struct ConnectionLimit {
-    /// Connections that there may be.
+    /// One permit for each possible connection.
     pub(crate) permits: Arc<Semaphore>,
     clients: ConcurrencyLimit,
 }
 
-/// One connection, and whose it is. Cheap to clone.
+/// The owner of one connection. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ConnectionOwner(Arc<Mutex<Option<(String, Permit)>>>);
 
@@ -28,8 +29,8 @@ impl ConnectionLimit {
         Self { permits: Arc::new(Semaphore::new(connections)), clients: ConcurrencyLimit::new(usize::MAX) }
     }
 
-    /// Gives the connection to this client. `false` if the client has as many as it may; the connection then belongs to
-    /// no client.
+    /// Assigns the connection to this client. `false` if the client has reached its limit; the connection
+    /// then belongs to no client.
     pub(crate) fn assign(&self, owner: &ConnectionOwner, client: &str) -> bool {
         let mut whose = owner.0.lock().unwrap_or_else(PoisonError::into_inner);
         if whose.as_ref().is_some_and(|(known, _)| known == client) {
@@ -46,7 +47,7 @@ impl ConnectionLimit {
 mod tests {
     use super::*;
 
-    /// So many new connections of a client, of which each is kept if it is seated.
+    /// Opens `times` new connections of a client, and returns those that were assigned.
     fn come(
         limit: &ConnectionLimit,
         client: &str,

@@ -1,8 +1,8 @@
-//! Turns for heavy work: at most so much at the same time in all, and so much for one client.
+//! Turns for heavy work, with a limit in total and a limit for each client.
 //!
-//! A client waits for its own share first, then for a free place. So at most `each` of one client wait in the common
-//! queue, and a client with a thousand pieces of work does not hold up one with a single piece. No thread is held
-//! meanwhile.
+//! A client waits for its own share first, then for a free slot. So at most `each` tasks of one client wait
+//! in the common queue, and a client with a thousand tasks does not delay one with a single task. No thread
+//! is blocked meanwhile.
 
 use std::{
     collections::BTreeMap,
@@ -10,20 +10,20 @@ use std::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// See the module.
+/// The semaphore, with its limits.
 pub(crate) struct FairSemaphore {
     all: Arc<Semaphore>,
     each: usize,
     lanes: Mutex<BTreeMap<String, Weak<Semaphore>>>,
 }
 
-/// The right to work, until it is dropped. Work on a thread of its own takes it along.
+/// Permission to work, until it is dropped. Work on another thread takes it along.
 pub(crate) struct FairPermit {
     _places: [Option<OwnedSemaphorePermit>; 2],
 }
 
 impl FairSemaphore {
-    /// At most `all` at once, of one client at most `each`.
+    /// At most `all` at the same time, and at most `each` of one client.
     pub(crate) fn new(all: usize, each: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(all)), each, lanes: Mutex::default() }
     }
@@ -36,7 +36,7 @@ impl FairSemaphore {
         FairPermit { _places: [place, own] }
     }
 
-    /// A client's semaphore lasts as long as it is in use.
+    /// The semaphore of a client, which exists as long as it is in use.
     fn lane(&self, client: &str) -> Arc<Semaphore> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = lanes.get(client).and_then(Weak::upgrade) {

@@ -1,11 +1,11 @@
-//! Locks by key: of several requests with one key, one is done at a time.
+//! Locks by key: requests with the same key are handled one at a time.
 
 use std::{
     collections::BTreeSet,
     sync::{Condvar, Mutex, PoisonError},
 };
 
-/// All keys that are locked.
+/// All locked keys.
 #[derive(Default)]
 pub(crate) struct KeyLocks {
     locked: Mutex<BTreeSet<String>>,
@@ -19,7 +19,7 @@ pub(crate) struct KeyLock<'l> {
 }
 
 impl KeyLocks {
-    /// Waits until `key` is free, and locks it. Blocks the thread. Other keys are not waited for.
+    /// Waits until `key` is free, and locks it. Blocks the thread. Does not wait for other keys.
     pub(crate) fn lock(&self, key: &str) -> KeyLock<'_> {
         let locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
         let free = self.freed.wait_while(locked, |locked| locked.contains(key));

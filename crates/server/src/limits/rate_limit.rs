@@ -25,9 +25,9 @@ impl RateLimit {
     pub(crate) fn count(&self, client: &str, now: Timestamp) -> Result<(), u32> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let age = |at: &Timestamp| now.as_millis().saturating_sub(at.as_millis());
-        // Clients without a recent event take no memory.
+        // Remove clients without a recent event, so that they use no memory.
         recent.retain(|_, events| {
-            // An event in the future was counted before the clock was set back.
+            // An event in the future was counted before the clock was set back, so it is dropped.
             events.retain(|at| (0..WINDOW_MS).contains(&age(at)));
             !events.is_empty()
         });

@@ -9,52 +9,52 @@ use envoi_preset::protocol::Protocol;
 use envoi_step::Secrets;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Begins a line of data in an event.
+/// The beginning of a data line in an event.
 const DATA: &[u8] = b"data:";
 
-/// The models of the configuration.
+/// The configured models.
 #[derive(Debug, Clone, Default)]
 pub struct Models {
     /// The model for requests that name none.
     pub default: Option<String>,
-    /// By their names; a provider whose key is missing is left out.
+    /// The providers by name. A provider without a key is left out if it needs one.
     pub providers: BTreeMap<String, Provider>,
-    /// By the names that clients use for them.
+    /// The models by the names that clients use.
     pub offer: BTreeMap<String, Offer>,
 }
 
-/// A server with models.
+/// A server that runs models.
 #[derive(Clone)]
 pub struct Provider {
-    /// The address that the path of the protocol is added to.
+    /// The base address, to which the path of the protocol is appended.
     pub url: String,
-    /// How it is called.
+    /// The protocol of its API.
     pub protocol: Protocol,
-    /// The key for its API; `None`: it needs none.
+    /// The API key. `None`: no key is needed.
     pub key: Option<Key>,
-    /// How long it may send nothing.
+    /// The longest time without any data from it.
     pub timeout: Duration,
 }
 
-/// The key of a provider, and what finds it in the words of the provider.
+/// The API key of a provider, and a search for it in the provider's answers.
 #[derive(Clone)]
 pub struct Key {
     text: String,
     secrets: Arc<Secrets>,
 }
 
-/// A model that may be called.
+/// An offered model.
 #[derive(Debug, Clone)]
 pub struct Offer {
     /// The name of its provider.
     pub provider: String,
-    /// What the provider calls it.
+    /// The provider's name for the model.
     pub name: String,
-    /// US dollars for a million tokens.
+    /// Price in US dollars per million tokens.
     pub price: Option<TokenPrice>,
 }
 
-/// Its key is not shown.
+/// Does not show the key.
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { url, protocol, key, timeout } = self;
@@ -68,10 +68,10 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// A model that can be called, with its provider.
+/// A callable model, with its provider.
 #[derive(Debug, Clone)]
 pub(crate) struct ChosenModel {
-    /// The name that the client used for it.
+    /// The client's name for the model.
     pub(crate) model: String,
     pub(crate) offer: Offer,
     pub(crate) provider: Provider,
@@ -80,37 +80,38 @@ pub(crate) struct ChosenModel {
 /// Why no model can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoModel {
-    /// It is not offered.
+    /// The model is not offered.
     Unknown,
-    /// None is configured, or its provider has no key.
+    /// No model is configured, or the provider of the model has no key.
     NoProvider,
     /// The request names no model, and no default is configured.
     NoDefault,
-    /// Its provider is called in another protocol.
+    /// The provider of the model uses another protocol.
     Speaks(Protocol),
 }
 
 impl Key {
-    /// What is sent to the provider.
+    /// A key with this text, as it is sent to the provider.
     #[must_use]
     pub fn new(text: String) -> Self {
         let secrets = Arc::new(Secrets::new(std::slice::from_ref(&text)));
         Self { text, secrets }
     }
 
-    /// The key itself.
+    /// The text of the key.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// What a provider says, without the key that it may repeat: in every spelling in which secrets of a flow are found.
+/// Masks the key in a provider's answer, which may repeat it, in all spellings in which secrets of a flow are
+/// found.
 impl Provider {
     fn secrets(&self) -> Option<&Secrets> {
         self.key.as_ref().map(|key| &*key.secrets).filter(|secrets| !secrets.is_empty())
     }
 
-    /// A body.
+    /// A body without the key.
     pub(crate) fn without_key(&self, body: Bytes) -> Bytes {
         match self.secrets() {
             Some(secrets) => secrets.mask_whole(body.into()).into(),
@@ -118,7 +119,7 @@ impl Provider {
         }
     }
 
-    /// Whole events of a stream. The data of each line are JSON of their own.
+    /// Complete events of a stream, without the key. The data of each line is a separate JSON document.
     pub(crate) fn events_without_key(&self, events: Bytes) -> Bytes {
         let Some(secrets) = self.secrets() else { return events };
         let mut clean = Vec::with_capacity(events.len());
@@ -129,16 +130,16 @@ impl Provider {
             clean.extend(secrets.mask_whole(data.to_vec()));
             clean.extend_from_slice(rest.get(data.len()..).unwrap_or_default());
         }
-        // Something that begins in one line and ends in the next one.
+        // Again for the whole: a key may begin in one line and end in the next.
         secrets.mask_whole(clean).into()
     }
 
-    /// A text.
+    /// A text without the key.
     pub(crate) fn text_without_key(&self, text: &str) -> String {
         self.secrets().map_or_else(|| text.to_owned(), |secrets| secrets.mask_str(text))
     }
 
-    /// The value of a header; `None`: it cannot be shown without the key.
+    /// The value of a header without the key. `None`: it cannot be shown.
     pub(crate) fn header_without_key(&self, value: HeaderValue) -> Option<HeaderValue> {
         let Some(secrets) = self.secrets() else { return Some(value) };
         HeaderValue::from_bytes(&secrets.mask_whole(value.as_bytes().to_vec())).ok()
@@ -146,7 +147,7 @@ impl Provider {
 }
 
 impl Models {
-    /// The model of this name, or the default, if it can be called in this protocol.
+    /// The model with this name, or the default, if it can be called in this protocol.
     pub(crate) fn choose(&self, name: Option<&str>, protocol: Protocol) -> Result<ChosenModel, NoModel> {
         let none = if self.offer.is_empty() { NoModel::NoProvider } else { NoModel::NoDefault };
         let model = name.or(self.default.as_deref()).ok_or(none)?;
@@ -160,7 +161,7 @@ impl Models {
 }
 
 impl Offer {
-    /// What a call has cost, rounded up to a billionth of a dollar; `None` if the model has no price.
+    /// The cost of a call, rounded up to a billionth of a dollar. `None` if the model has no price.
     pub(crate) fn cost(&self, usage: Usage) -> Option<Cost> {
         let Usage { tokens_in, cache_read, cache_write, tokens_out } = usage;
         let tokens = Tokens { given: tokens_in, cache_read, cache_write, gotten: tokens_out };
@@ -258,7 +259,7 @@ mod tests {
             let data = r#"{"a": 1.50, "b":"\u00e9 ***"}"#;
             let expected = format!(": ***\nevent: x\r\ndata: {data}\r\ndata:{data}\n\n");
             match spelling == twice {
-                // Written anew: an escape of an escape is found only when the value is read.
+                // The document was written again: an escaped escape is found only in the parsed value.
                 true => assert!(!String::from_utf8_lossy(&clean).contains("33mN\"}"), "{spelling}"),
                 false => assert_eq!(String::from_utf8_lossy(&clean), expected, "{spelling}"),
             }

@@ -1,6 +1,6 @@
-//! One request to a provider: a connection of its own, HTTP/1.1, TLS by the roots of the platform.
+//! One request to a provider: its own connection, HTTP/1.1, TLS with the root certificates of the platform.
 //!
-//! A response that is dropped closes its connection. A request is sent once, and no redirection is followed. Of a
+//! Dropping a response closes its connection. A request is sent once, and redirections are not followed. Of a
 //! response only the status, the type, the limits and the body are used.
 
 use super::catalog::{Key, Provider};
@@ -29,13 +29,13 @@ use tokio_rustls::{
     rustls::{self, ClientConfig, crypto::ring, pki_types::ServerName},
 };
 
-/// How long connecting to a provider may take.
+/// Time limit for connecting to a provider.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Most bytes of an answer that is not streamed.
+/// Maximum size of an answer that is not streamed, in bytes.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
-/// Why there is no answer; a sentence without secrets.
+/// Why there is no answer: a sentence without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProviderError(pub(crate) String);
 
@@ -45,12 +45,12 @@ impl ProviderError {
     }
 }
 
-/// A request without a response.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PostError {
-    /// Nothing of it was sent.
+    /// No part of the request was sent.
     Unreached(ProviderError),
-    /// The provider may have received it, and may charge for it.
+    /// The provider may have received the request, and may charge for it.
     Reached(ProviderError),
 }
 
@@ -60,19 +60,19 @@ impl From<ProviderError> for PostError {
     }
 }
 
-/// Sends requests to providers. The root certificates are read for the first encrypted one.
+/// Sends requests to providers. Reads the root certificates before the first encrypted request.
 #[derive(Default)]
 pub(crate) struct ProviderClient {
     tls: OnceLock<Result<Arc<ClientConfig>, rustls::Error>>,
 }
 
-/// A response whose body is still to come.
+/// A response whose body has not been read yet.
 pub(crate) struct ProviderResponse {
     pub(crate) status: StatusCode,
-    /// Its `Content-Type` and `Retry-After`, as they came.
+    /// The headers `Content-Type` and `Retry-After`, unchanged.
     pub(crate) kind: Option<HeaderValue>,
     pub(crate) retry_after: Option<HeaderValue>,
-    /// What it says about the limits of the account.
+    /// The headers about limits of the account.
     pub(crate) limits: Vec<(HeaderName, HeaderValue)>,
     body: Incoming,
     patience: Duration,
@@ -131,7 +131,7 @@ impl ProviderClient {
         let stream = TcpStream::connect((bare, port))
             .await
             .map_err(|error| ProviderError::because("it cannot be connected to", error))?;
-        // Without it the request is only slower.
+        // Errors are ignored: without this option the request is only slower.
         stream.set_nodelay(true).ok();
         if !encrypted {
             return shake_hands(stream).await;
@@ -168,7 +168,7 @@ async fn shake_hands(
     let (sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| ProviderError::because("it does not speak HTTP", error))?;
-    // The waiting request gets the same error from its sender.
+    // Errors are ignored here: the sender returns the same error to the waiting request.
     let task = tokio::spawn(async move { connection.await.ok() });
     Ok((sender, Connection(task.abort_handle())))
 }
@@ -207,7 +207,7 @@ fn request(
     request.body(Full::new(body)).map_err(|error| ProviderError::because("its address", error))
 }
 
-/// The headers about limits, by which clients know how long to wait.
+/// The headers about limits, which tell clients how long to wait.
 fn limits(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     const PREFIXES: [&str; 3] = ["anthropic-ratelimit-", "x-ratelimit-", "x-codex-"];
     const NAMES: [&str; 2] = ["retry-after-ms", "request-id"];

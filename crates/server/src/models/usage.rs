@@ -5,17 +5,17 @@ use serde_json::Value;
 /// Tokens of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// All that the model was given.
+    /// All tokens of the input.
     pub(crate) tokens_in: u64,
-    /// Those of them that came from the provider's prompt cache.
+    /// Tokens of the input that were read from the provider's prompt cache.
     pub(crate) cache_read: u64,
-    /// Those of them that were written to it.
+    /// Tokens of the input that were written to that cache.
     pub(crate) cache_write: u64,
     pub(crate) tokens_out: u64,
 }
 
 impl Usage {
-    /// Both together. The events of a stream report sums, and not each of them reports all figures.
+    /// Combines both. The events of a stream report sums, and not every event reports all values.
     pub(crate) fn and(self, later: Self) -> Self {
         Self {
             tokens_in: self.tokens_in.max(later.tokens_in),
@@ -26,10 +26,10 @@ impl Usage {
     }
 }
 
-/// The usage in an answer of any protocol, or in an event of one; `None` if it is absent or malformed.
+/// The usage in an answer of any protocol, or in an event of one; `None` if it is missing or malformed.
 pub(crate) fn read(document: &Value) -> Option<Usage> {
     let within = |name: &str| document.get(name).and_then(|inner| inner.get("usage"));
-    // Events of responses and of messages have it one level below.
+    // Events of Responses and of Messages contain it one level deeper.
     let usage = document.get("usage").or(within("response")).or(within("message"))?;
     let count = |name: &str| usage.get(name).and_then(Value::as_u64);
     let cached = |details: &str| {
@@ -41,7 +41,7 @@ pub(crate) fn read(document: &Value) -> Option<Usage> {
         let tokens_out = count("completion_tokens").unwrap_or(0);
         return Some(Usage { tokens_in, cache_read, cache_write: 0, tokens_out });
     }
-    // Of messages, what was read from a cache, or written to it, is not among the first.
+    // In Messages, `input_tokens` does not include tokens that were read from a cache or written to it.
     let given = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(count);
     let tokens_out = count("output_tokens");
     if tokens_out.is_none() && given.iter().all(Option::is_none) {

@@ -1,28 +1,28 @@
-//! The schemas of the contracts that bodies are made of, as components of the document.
+//! The schemas of contracts in bodies, as components of the document.
 //!
-//! They are those of `spec/schemas`, with their parts under names of their own: OpenAPI has one place for schemas, and a
-//! generator of clients makes a type of each.
+//! They are the schemas of `spec/schemas`, with their parts as separate components: OpenAPI has one place for
+//! schemas, and a client generator makes a type of each.
 
 use envoi_contract::schema;
 use serde_json::{Map, Value};
 
-/// Contracts by their names in `spec/schemas`, and the names of their components.
+/// Names of contracts in `spec/schemas`, and the names of their components.
 const BODIES: [(&str, &str); 2] = [("envelope", "Envelope"), ("handoff", "Handoff")];
 
 const PARTS: &str = "#/$defs/";
 
-/// All components, by their names.
+/// All components, by name.
 pub(super) fn all() -> Map<String, Value> {
     let found = BODIES.iter().filter_map(|(name, component)| {
         let schema = schema::ALL.iter().find(|schema| schema.name == *name)?;
-        // The text was written by a serializer, so that reading it cannot fail.
+        // A serializer wrote the text, so parsing cannot fail.
         let mut schema: Value = serde_json::from_str(&schema.to_value().compact()).unwrap_or_default();
         rename(&mut schema, component);
         let members = schema.as_object_mut()?;
-        // Of the document in which they stand, not of one of its schemas.
+        // These belong to a document, not to a schema inside it.
         members.remove("$schema");
         members.remove("$id");
-        // Some generators name types by it.
+        // Some generators name types by the title.
         members.remove("title");
         let parts = members.remove("$defs");
         let parts = parts.as_ref().and_then(Value::as_object).into_iter().flatten();
@@ -34,14 +34,14 @@ pub(super) fn all() -> Map<String, Value> {
     found.flatten().collect()
 }
 
-/// `EnvelopeInterrupt` of the part `interrupt`.
+/// The component name of a part: `EnvelopeInterrupt` for `interrupt`.
 fn part_name(component: &str, part: &str) -> String {
     let mut letters = part.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().fold(component.to_owned(), |name, first| format!("{name}{first}")) + letters.as_str()
 }
 
-/// Rewrites references to the parts' present place, and marks objects without named members as open.
+/// Updates references to the parts, and marks objects without named members as open.
 fn rename(value: &mut Value, component: &str) {
     match value {
         Value::Object(members) => {

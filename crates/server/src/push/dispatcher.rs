@@ -1,9 +1,10 @@
-//! The dispatcher: sends notifications to receivers, at least once and in order, and marks how far each receiver has
-//! come.
+//! The dispatcher: sends notifications to receivers, at least once and in order, and records the position of
+//! each receiver.
 //!
-//! Owns what one turn does. [`super::event_source`] reads the notifications, [`super::scheduler`] picks
-//! whose turn it is, and crate `notify` has the loop, which notices share, and posts. A mark is made after the receiver has acknowledged a notification: one
-//! that was sent and not marked, because the server ended in between, is sent again by the next server.
+//! Owns what one turn does. [`super::event_source`] reads the notifications, [`super::scheduler`] chooses the
+//! turns, and crate `notify` has the loop, which notices share, and posts. A position is recorded after the
+//! receiver has acknowledged a notification: if the server ends in between, the next server sends that
+//! notification again.
 
 use super::{
     event_source::{EventSource, EventSources, Notification, SourceCache},
@@ -27,13 +28,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most notifications of one turn: a receiver with many leaves room for others.
+/// The most notifications in one turn, so that a receiver with many leaves time for others.
 const MOST_A_TURN: usize = 16;
 
-/// Longest duration of a post.
+/// Time limit of a post.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A turn reads events of a run, and needs a stack for it.
+/// A turn reads a run's events, which needs a large stack.
 const BOUNDS: Bounds = Bounds {
     name: "a2a-push",
     try_name: "a2a-push-turn",
@@ -45,36 +46,36 @@ const BOUNDS: Bounds = Bounds {
 /// The header in which receivers of A2A 1.0 and 0.3 expect their own token.
 const TOKEN_HEADER: &str = "x-a2a-notification-token";
 
-/// What the dispatcher works with.
+/// The parts that the dispatcher uses.
 pub(crate) struct Parts {
     pub(crate) store: Arc<Store>,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) sources: Box<dyn EventSources>,
     pub(crate) egress: EgressPolicy,
-    /// One that is set back does not hold up the next try.
+    /// A clock that is set back does not delay the next try.
     pub(crate) clock: SteadyClock,
-    /// Takes a line for the person who runs the server.
+    /// Prints a line for the person who runs the server.
     pub(crate) log: fn(&str),
 }
 
-/// See the module.
+/// The running dispatcher.
 pub(crate) struct Dispatcher {
     scheduler: Arc<Scheduler>,
     delivering: DeliveryLoop,
 }
 
 impl Dispatcher {
-    /// Sends what is due, until it is closed.
+    /// Starts to send what is due, until it is closed.
     ///
     /// # Errors
-    /// The store cannot be read, or no thread be had.
+    /// The store cannot be read, or no thread can be created.
     pub(crate) fn start(parts: Parts) -> io::Result<Self> {
         let scheduler = Arc::clone(&parts.scheduler);
         let reader = parts.store.reader().map_err(io::Error::other)?;
-        // No wait is longer: whatever is due later than that was marked before the clock was set back.
+        // No wait is longer: a later due time was stored before the clock was set back.
         let latest = after(parts.clock.now(), retry::LONGEST);
         for row in reader.active_pushes().map_err(io::Error::other)? {
-            // A configuration of a run that has not begun waits for the message that starts it.
+            // The configuration of a run that has not begun waits for the message that starts it.
             let tenant = reader.tenant_of(&row.run).map_err(io::Error::other)?;
             if tenant.is_none() {
                 continue;
@@ -88,20 +89,20 @@ impl Dispatcher {
         Ok(Self { scheduler, delivering })
     }
 
-    /// Begins nothing more.
+    /// Begins no more turns.
     pub(crate) fn close(&self) {
         self.scheduler.close();
     }
 
-    /// Waits for turns under way, until then. A notification that is still under way is sent again by the next server,
-    /// whether or not it arrives.
+    /// Waits for the turns under way, until that time. A notification that is still under way is sent again
+    /// by the next server, whether or not it arrives.
     pub(crate) fn wait(self, until: Instant) {
         self.delivering.close(until.saturating_duration_since(Instant::now()));
     }
 }
 
-/// The owner by which a configuration counts as busy. An address that is not allowed any more counts for itself, and so
-/// does a run that cannot be read: its turn finds that out.
+/// The owner by which the turns of a configuration are limited. An address that is no longer allowed has an
+/// owner of its own, and so has an unreadable run: the turn reports that.
 pub(crate) fn owner_of(tenant: Option<String>, egress: &EgressPolicy, row: &PushRow) -> Owner {
     let receiver =
         egress.check_url(&row.url).map_or_else(|_| row.url.clone(), |target| target.receiver().to_owned());
@@ -109,7 +110,7 @@ pub(crate) fn owner_of(tenant: Option<String>, egress: &EgressPolicy, row: &Push
     Owner { tenant, receiver: Some(receiver) }
 }
 
-/// The configurations whose turn it is, for the loop.
+/// The configurations that are due, for the loop.
 struct DueTurns(Arc<Worker>);
 
 impl Deliveries for DueTurns {
@@ -133,7 +134,8 @@ impl Deliveries for DueTurns {
         Ok(self.0.parts.scheduler.next_after(now))
     }
 
-    /// A post under way when the server ends is left alone: it may or may not have arrived, and is made again.
+    /// A post that is under way when the server ends is not waited for: it may or may not have arrived, and
+    /// is sent again.
     fn prepare(&mut self, key: &Key) -> Result<Try<Self::Outcome>, Self::Outcome> {
         let (worker, key) = (Arc::clone(&self.0), key.clone());
         Ok(Try { run: Box::new(move |_| worker.turn(&key)), heeds_flag: false })
@@ -146,7 +148,7 @@ impl Deliveries for DueTurns {
         }
     }
 
-    /// A turn has stored for itself how far its receiver has come.
+    /// Nothing to store: the turn has stored the position of its receiver itself.
     fn record(&mut self, key: Key, outcome: Self::Outcome, recorded: Recorded) {
         let Worker { parts, .. } = self.0.as_ref();
         let after = outcome.unwrap_or_else(|trouble| {
@@ -161,11 +163,11 @@ impl Deliveries for DueTurns {
 struct Worker {
     parts: Parts,
     kept: Mutex<SourceCache>,
-    /// Readers that no turn uses.
+    /// Unused readers.
     readers: Mutex<Vec<Reader>>,
 }
 
-/// Why a turn fails: a fault of the store or the machine, never of the receiver.
+/// Why a turn fails: a failure of the store or the system, never of the receiver.
 #[derive(Debug, thiserror::Error)]
 enum TurnError {
     #[error(transparent)]
@@ -192,7 +194,7 @@ impl Worker {
     fn send_some(&self, reader: &Reader, key: &Key) -> Result<TurnResult, TurnError> {
         let active = reader.push(&key.0, &key.1)?.filter(|row| row.state == PushState::Active);
         let Some(mut row) = active else { return Ok(TurnResult::Gone) };
-        // A token that is good no more gets nothing more.
+        // A token that is no longer valid gets nothing more.
         if !token::still_good(reader, &row.client, envoi_engine::now())? {
             return self.give_up(&mut row, "the token that set it is good no more".to_owned());
         }
@@ -212,7 +214,7 @@ impl Worker {
         Ok(after)
     }
 
-    /// Sends what there is; also returns whether the source can still be used.
+    /// Sends the available notifications. Also returns whether the source can still be used.
     fn tell(&self, row: &mut PushRow, source: &mut dyn EventSource) -> Result<(TurnResult, bool), TurnError> {
         for _ in 0..MOST_A_TURN {
             if self.parts.scheduler.is_closed() {
@@ -238,7 +240,7 @@ impl Worker {
         Ok((TurnResult::More, true))
     }
 
-    /// Stores the result of a try; `reached` is how far it goes if it succeeded.
+    /// Stores the result of a try. `reached` is the new position if it succeeded.
     fn came_to(
         &self,
         row: &mut PushRow,

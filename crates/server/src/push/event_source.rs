@@ -1,20 +1,20 @@
-//! The notifications of a run, one after the other, from a position in its journal on.
+//! The notifications of a run, in order, from a position in its journal.
 //!
-//! Owns the traits, and how many open sources are kept: each holds the state of its run. A source that is not kept is
-//! opened again at its run's first event, and gives the same notifications.
+//! Owns the traits, and how many open sources are cached: each has the state of its run. A source that is not
+//! cached is opened again at its run's first event, and gives the same notifications.
 
 use super::scheduler::Key;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{PushRow, ReadError};
 use envoi_kernel::{ApplyError, ids::Seq};
 
-/// Sources that are kept between two turns. Each turn under way has one more.
+/// How many sources are cached between two turns. Each turn under way has one more.
 const MOST_KEPT: usize = 32;
 
-/// A run that cannot be read. It is tried again like a receiver that fails.
+/// Why a run cannot be read. It is tried again like a failing receiver.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
-    /// Its state or its flow cannot be loaded; the cause is in the server's log.
+    /// Its state or its flow cannot be loaded; the cause was logged.
     #[error("the task cannot be read")]
     Task,
     /// Its events cannot be read.
@@ -28,13 +28,13 @@ pub(crate) enum SourceError {
 /// One notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notification {
-    /// Its position: the same whenever it is sent again.
+    /// Its position, which is the same each time it is sent.
     pub(crate) place: String,
-    /// The first event that is not complete once this has arrived.
+    /// The first event that is not completely sent after this notification.
     pub(crate) next_seq: Seq,
-    /// Of the body.
+    /// The media type of the body.
     pub(crate) media_type: &'static str,
-    /// What is posted.
+    /// The body to post.
     pub(crate) body: Vec<u8>,
 }
 
@@ -46,35 +46,35 @@ pub(crate) trait EventSource: Send {
     /// [`SourceError`]: the run cannot be read.
     fn next(&mut self) -> Result<Option<Notification>, SourceError>;
 
-    /// It has arrived.
+    /// The notification has arrived.
     fn delivered(&mut self);
 
-    /// Whether nothing will follow, once there is nothing to send.
+    /// Whether nothing will follow, if there is nothing to send now.
     fn is_over(&self) -> bool;
 }
 
-/// Opens readings.
+/// Opens sources.
 pub(crate) trait EventSources: Send + Sync {
-    /// A source from the configuration's position on.
+    /// Opens a source at the configuration's position.
     ///
     /// # Errors
     /// [`SourceError`]: the run cannot be read.
     fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, SourceError>;
 }
 
-/// Sources that may be needed again, the most recently used at the end.
+/// Cached sources, the most recently used at the end.
 #[derive(Default)]
 pub(crate) struct SourceCache(Vec<(Key, Timestamp, Box<dyn EventSource>)>);
 
 impl SourceCache {
-    /// The source of this configuration, if the configuration was made at that time.
+    /// The cached source of this configuration, if the configuration was made at that time.
     pub(crate) fn take(&mut self, key: &Key, made: Timestamp) -> Option<Box<dyn EventSource>> {
         let found = self.0.iter().position(|(of, _, _)| of == key)?;
         let (_, at, source) = self.0.remove(found);
         (at == made).then_some(source)
     }
 
-    /// Keeps a source; the least recently used one goes if there are too many.
+    /// Caches a source. The least recently used one is dropped if there are too many.
     pub(crate) fn put(&mut self, key: Key, made: Timestamp, source: Box<dyn EventSource>) {
         self.0.push((key, made, source));
         if self.0.len() > MOST_KEPT {

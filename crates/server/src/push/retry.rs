@@ -1,18 +1,18 @@
-//! When a push notification that failed is sent again, and when its receiver is given up: the rules of [`envoi_notify::retry`], with
-//! numbers for receivers that clients follow live.
+//! When a failed push notification is sent again, and when its receiver is given up: the rules of
+//! [`envoi_notify::retry`], with numbers for receivers that clients follow live.
 //!
 //! A receiver is given up after a day of waiting since its last success.
 
 use envoi_notify::retry::{GiveUp, Policy};
 use std::time::Duration;
 
-/// No wait is longer, whatever a receiver wishes.
+/// The longest wait, even if a receiver wants a longer one.
 pub(super) const LONGEST: Duration = Duration::from_secs(5 * 60);
 
-/// All waits for one thing together.
+/// The sum of all waits for one notification.
 const ALL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The rules for the configuration `name`: waits differ between configurations.
+/// The rules for the configuration `name`. Waits differ between configurations.
 pub(super) fn policy(name: &str) -> Policy<'_> {
     Policy {
         first: Duration::from_secs(2),

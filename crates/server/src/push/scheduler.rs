@@ -1,9 +1,10 @@
 //! Which push configurations may have something to send, and when each has its next turn.
 //!
-//! Owns the order; the bounds are kept by `notify`'s `turns`, and the waiting is done by its loop. A configuration has one turn at a
-//! time, and a receiver few of each tenant, so that one that hangs holds up no other. A tenant has no more turns than it leaves to the others, however
-//! many of its receivers hang. The scheduler knows no content and no store: it only learns that there may be something new. It holds a
-//! few words for each active configuration.
+//! Owns the order. `notify`'s `turns` has the limits, and its loop does the waiting. A configuration has one
+//! turn at a time, and a tenant has few turns for one receiver, so that a hanging receiver delays no other. A
+//! tenant has at most as many turns as it leaves free for others, however many of its receivers hang. The
+//! scheduler knows no content and no store, only that there may be something new. It needs little memory for
+//! each active configuration.
 
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
@@ -16,40 +17,40 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-/// Most turns at the same time. A tenant that is alone has at most half of them.
+/// The most turns at the same time. A single tenant gets at most half of them.
 pub(crate) const MOST_TURNS: usize = 16;
 
-/// Most at the same time of one tenant for one receiver, by its host and port.
+/// The most turns at the same time of one tenant to one receiver, by its host and port.
 pub(crate) const MOST_A_RECEIVER: usize = 2;
 
-/// A configuration: the task and the id.
+/// A configuration: its task and its id.
 pub(crate) type Key = (RunId, String);
 
-/// How a turn has ended.
+/// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnResult {
-    /// Everything is sent, until there is news.
+    /// Everything was sent; wait for news.
     Idle,
     /// There is more to send.
     More,
-    /// It did not work; not before this moment.
+    /// It failed; try again at this time or later.
     Later(Timestamp),
-    /// The configuration is done or deleted.
+    /// The configuration is finished or was deleted.
     Gone,
 }
 
-/// See the module.
+/// The queue of configurations.
 #[derive(Default)]
 pub(crate) struct Scheduler {
     state: Mutex<State>,
-    /// The loop that gives the turns, once there is one.
+    /// Wakes the loop that gives the turns, once there is one.
     waker: OnceLock<Waker>,
 }
 
 #[derive(Default)]
 struct State {
     entries: BTreeMap<Key, Entry>,
-    /// Configurations that wait for their turn, by the time when they are due.
+    /// Configurations that wait for a turn, ordered by due time.
     due: BTreeSet<(Timestamp, Key)>,
     closed: bool,
 }
@@ -60,24 +61,24 @@ struct Entry {
     place: EntryState,
 }
 
-/// Where a configuration stands.
+/// The state of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryState {
-    /// Idle: there is no news for it.
+    /// There is no news for it.
     Idle,
     /// In the queue, due now or later.
     Due,
-    /// It has its turn; whether there is news since, and whether it was replaced meanwhile.
+    /// It has a turn. `news`: there has been news since. `renewed`: it was replaced meanwhile.
     Turn { news: bool, renewed: bool },
 }
 
 impl Scheduler {
-    /// Wakes this loop whenever something becomes due; what has become due before is looked at now.
+    /// Wakes this loop whenever something becomes due, and once now for everything that is due already.
     pub(crate) fn wake_from_now_on(&self, waker: Waker) {
         self.waker.get_or_init(|| waker).wake();
     }
 
-    /// Sends to this configuration from now on; it replaces one with the same key.
+    /// Adds a configuration, and replaces one with the same key.
     pub(crate) fn add(&self, key: Key, whose: Owner, at: Timestamp) {
         let mut state = self.lock();
         let place = match state.entries.get(&key).map(|entry| entry.place) {
@@ -93,7 +94,7 @@ impl Scheduler {
         self.wake();
     }
 
-    /// Something of this run was committed.
+    /// Reports a commit of this run.
     pub(crate) fn committed(&self, run: &RunId, now: Timestamp) {
         let mut state = self.lock();
         let first = (run.clone(), String::new());
@@ -115,8 +116,8 @@ impl Scheduler {
         }
     }
 
-    /// Gives a turn to each configuration that is due, those that have waited longest first, if its receiver is not busy and its
-    /// tenant has a share left. None once it is closed.
+    /// Gives a turn to each due configuration, the longest waiting first, if the limits of its receiver and
+    /// its tenant allow it. Returns none once it is closed.
     pub(crate) fn take_due(&self, now: Timestamp, turns: &mut Turns<Key>) -> Vec<Key> {
         let mut state = self.lock();
         if state.closed {
@@ -136,12 +137,12 @@ impl Scheduler {
         begun
     }
 
-    /// When the next one is due that is not due now. Those that are due already wait for the end of a turn.
+    /// The next due time after `now`. Configurations that are due already wait for the end of a turn.
     pub(crate) fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
         self.lock().due.iter().find(|(at, _)| *at > now).map(|(at, _)| *at)
     }
 
-    /// A turn is over. The loop looks again by itself.
+    /// Ends a turn. The loop looks for further ones by itself.
     pub(crate) fn give_back(&self, key: &Key, after: TurnResult, now: Timestamp) {
         let mut state = self.lock();
         let (news, renewed) = match state.entries.get(key).map(|entry| entry.place) {
@@ -168,7 +169,7 @@ impl Scheduler {
         }
     }
 
-    /// No further turns.
+    /// Gives no further turns.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
     }
@@ -209,7 +210,7 @@ mod tests {
         (RunId::new(run).unwrap(), id.to_owned())
     }
 
-    /// Of a tenant of its own.
+    /// An owner with a tenant of its own.
     fn to(receiver: &str) -> Owner {
         of(receiver, receiver)
     }
@@ -218,7 +219,7 @@ mod tests {
         Owner { tenant: tenant.to_owned(), receiver: Some(receiver.to_owned()) }
     }
 
-    /// The scheduler and the turns that are taken from it.
+    /// The scheduler, and the turns that were taken from it.
     struct Stage {
         scheduler: Scheduler,
         turns: Turns<Key>,
@@ -233,7 +234,7 @@ mod tests {
             self.scheduler.add(key, whose, at(at_ms));
         }
 
-        /// Whose turn it is now.
+        /// The configurations that get a turn now.
         fn take(&mut self, now_ms: i64) -> Vec<Key> {
             self.scheduler.take_due(at(now_ms), &mut self.turns)
         }
@@ -243,7 +244,7 @@ mod tests {
             self.turns.end(key);
         }
 
-        /// How many further turns this receiver can take.
+        /// How many further turns this receiver can get.
         fn room_for(&self, receiver: &str) -> usize {
             let mut turns = Turns::new(MOST_TURNS, MOST_A_RECEIVER);
             for (key, owner) in self.turns.under_way() {
@@ -339,7 +340,7 @@ mod tests {
         assert_eq!(stage.turns.len(), MOST_TURNS);
         add(&stage, "late", 1);
         assert_eq!(stage.take(0), [], "there are no more");
-        // A tenant with many turns waits for those with none.
+        // A tenant with many turns waits for a tenant with none.
         stage.give_back(&key("run_north0", "a"), TurnResult::Gone, 1);
         assert_eq!(stage.take(1), [key("run_late0", "a")]);
         assert_eq!(stage.take(1), []);

@@ -1,4 +1,4 @@
-//! Content by its digest: uploaded piece by piece, downloaded whole or in part.
+//! Content by its digest: uploaded in pieces, downloaded completely or in part.
 
 use crate::{
     http::{
@@ -23,13 +23,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest media type.
+/// Maximum length of a media type.
 const MAX_MIME: usize = 127;
 
-/// Bytes a second that content must come with, on the whole: a slower client would keep a place for too long.
+/// The least average rate of an upload, in bytes per second. A slower client would occupy a slot for too
+/// long.
 const LEAST_RATE: u64 = 1024;
 
-/// `uploadArtifact`: the content is hashed on its way into the store, and never held in memory.
+/// `uploadArtifact`: the content is hashed while it is written to the store, and never kept in memory.
 pub(crate) async fn upload(
     app: &Arc<App>,
     request: ApiRequest,
@@ -68,7 +69,7 @@ fn too_slow(longest: Duration) -> Problem {
     ))
 }
 
-/// How long to wait for the next piece, after so many bytes and so much waiting.
+/// How long to wait for the next piece, after this many bytes and this much waiting.
 fn patience(longest: Duration, bytes: u64, waited: Duration) -> Duration {
     let earned = Duration::from_secs(bytes / LEAST_RATE);
     longest.saturating_add(earned).saturating_sub(waited).min(longest)
@@ -108,7 +109,7 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     give(app, request, digest, inline)
 }
 
-/// Content that the caller may read; `inline` is the copy in the database.
+/// The response with content that the caller may read. `inline` is the copy in the database.
 pub(crate) fn give(
     app: &App,
     request: &ApiRequest,

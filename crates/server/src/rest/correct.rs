@@ -1,7 +1,8 @@
-//! A run goes on under a corrected flow: one request says what that means, a second one does it as it was compared.
+//! Continues a run with a corrected flow: one request compares the flows, a second one makes the correction
+//! that was compared.
 //!
-//! Owns who may bring which flow: who may start runs names a flow that is registered; a text that is not registered may run any
-//! command, and needs what registering needs.
+//! Owns who may use which flow. A client that may start runs can name a registered flow. A text that is not
+//! registered may contain any command, so it needs the same rights as registering a flow.
 
 use super::{
     flows, rows,
@@ -36,7 +37,8 @@ pub(crate) fn compare(app: &App, request: &ApiRequest) -> Result<Response, Probl
     let run = request.run(app)?;
     let given = given(app, request, &members)?;
     let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
-    // Without another flow: what going on as it is means, from the step that is named or from where it stands.
+    // Without another flow: the effects of continuing the run unchanged, from the named step or from its
+    // current state.
     let flow = given.map_or_else(|| Arc::clone(loaded.flow()), |given| given.flow);
     let outlook = loaded.correction(&flow, from.as_ref());
     let flows = (loaded.flow().as_ref(), flow.as_ref());
@@ -45,7 +47,7 @@ pub(crate) fn compare(app: &App, request: &ApiRequest) -> Result<Response, Probl
         comparison.refusals.insert(0, "the run has succeeded: there is nothing left to correct".to_owned());
     }
     if is_fork {
-        // What stands against going on with the run itself is not against a fork of it.
+        // Reasons against continuing the run itself do not apply to a fork of it.
         comparison.refusals.clear();
     }
     let obstacles = app.read(|reader| obstacles(reader, &loaded, from.as_ref(), is_fork))?;
@@ -54,13 +56,14 @@ pub(crate) fn compare(app: &App, request: &ApiRequest) -> Result<Response, Probl
     rows::answer(200, &comparison)
 }
 
-/// What the flows do not say of what is to come.
+/// Obstacles that do not follow from the flows.
 struct Obstacles {
     note: Option<String>,
     refusals: Vec<String>,
 }
 
-/// Whether a run of the family is under way, and which files lie otherwise than they were left where the run or the fork goes on.
+/// Whether a run of the family is under way, and which files have been changed since they were left, at the
+/// point where the run or the fork would continue.
 fn obstacles(reader: &Reader, run: &Run, from: Option<&StepId>, is_fork: bool) -> Result<Obstacles, Problem> {
     let Some(started) = run.started() else { return Ok(Obstacles { note: None, refusals: Vec::new() }) };
     let mut refusals = Vec::new();
@@ -68,7 +71,7 @@ fn obstacles(reader: &Reader, run: &Run, from: Option<&StepId>, is_fork: bool) -
         let but = (!is_fork).then_some(&started.run);
         refusals.extend(check_family_over(&reader.family(root)?, but).err().map(|busy| busy.message));
     }
-    // What is under way changes files.
+    // A run that is under way changes files, so they are not compared.
     if !matches!(run.status(), Status::Ended(_)) {
         return Ok(Obstacles { note: None, refusals });
     }
@@ -102,14 +105,14 @@ pub(crate) fn correct(app: &App, request: &ApiRequest) -> Result<Response, Probl
     let why = text(&members, "why")?.map(str::to_owned);
     let run = request.run(app)?;
     let id = request.request_id(app, "correctRun", &run)?;
-    // By now the name of the flow may be that of a newer one.
+    // Meanwhile the name of the flow may refer to a newer one.
     if request.was_done(app, "correctRun", &run)? {
         follow(app, request, &run)?;
         return shown(app, 202, &run);
     }
     let Given { corrected, flow, caller } = needed(given(app, request, &members)?)?;
     let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
-    // What a part of the old flow left out may ask in the new one.
+    // The new flow may contain questions that the selected part of the old flow left out.
     if let Some(part) = loaded.started().and_then(|started| started.part.as_deref()) {
         check_questions(request, &flow, &part.selection)?;
     }
@@ -131,13 +134,14 @@ pub(crate) fn correct(app: &App, request: &ApiRequest) -> Result<Response, Probl
     shown(app, 202, &run)
 }
 
-/// Whether the run is pinned to this flow, and no other one is to take over.
+/// Whether the run is pinned to this flow, and no other flow is about to replace it.
 fn holds(run: &Run, flow: &Flow) -> bool {
     let now = run.flow();
     (now.digest, now.language) == (flow.digest, flow.language) && run.requested_correction().is_none()
 }
 
-/// The question that this correction would do away with, if it does, in words: that equals an answer.
+/// The question that this correction would avoid, in words, if it avoids one: that has the effect of an
+/// answer.
 fn evaded(run: &Run, new: &Flow, from: Option<&StepId>) -> Option<String> {
     let open = run.interrupts().next().filter(|_| from.is_some());
     if let (Some(open), Some(from)) = (open, from) {
@@ -157,7 +161,7 @@ pub(super) fn changes_question(step: &StepId) -> String {
 pub(super) struct Given {
     pub(super) corrected: CorrectedFlow,
     pub(super) flow: Arc<Flow>,
-    /// What its commands may see.
+    /// The environment that its commands may see.
     pub(super) caller: CallerWire,
 }
 
@@ -165,7 +169,7 @@ fn needed(given: Option<Given>) -> Result<Given, Problem> {
     given.ok_or_else(|| Problem::bad_request("`flow` is missing"))
 }
 
-/// The corrected flow that a body names or brings, if it does.
+/// The corrected flow that a body names or contains. `None` if it has neither.
 pub(super) fn given(app: &App, request: &ApiRequest, members: &Object) -> Result<Option<Given>, Problem> {
     let tenant = &request.bearer.tenant;
     let brings = members.contains_key("files");
@@ -192,7 +196,7 @@ pub(super) fn given(app: &App, request: &ApiRequest, members: &Object) -> Result
     let folder = folder(app, tenant)?;
     let caller = (app.settings.caller)(&flow, &folder);
     let corrected = CorrectedFlow {
-        // As where a run of it would begin.
+        // In the folder where a run of it would begin.
         name: folder.join(&found.file).to_string_lossy().into_owned(),
         text: found.text,
         parts: found.parts,
@@ -209,7 +213,7 @@ pub(super) fn step(members: &Object) -> Result<Option<StepId>, Problem> {
     text(members, "from")?.map(StepId::new).transpose().map_err(bad)
 }
 
-/// To leave out a step that asks, and go past it, takes a scope of its own: it equals an approval.
+/// Leaving out a step with a question has the effect of an approval, so it needs a separate scope.
 pub(super) fn check_questions(
     request: &ApiRequest,
     flow: &Flow,

@@ -1,9 +1,10 @@
 //! Streams of events (SSE): each event once, as it happens.
 //!
-//! A stream is a position in the journal and nothing else. It reads a bounded page from there, sends it, and reads on
-//! when that is gone: a slow reader costs one page of memory, and holds up no other. When there is nothing more, the
-//! stream sleeps until the engine has committed something. Its ids are positions in the journal. A reader that comes
-//! back with the last one misses nothing and gets nothing twice, whatever has happened to either side.
+//! A stream is only a position in the journal. It reads a bounded page from there, sends it, and continues
+//! when that is sent: a slow reader needs memory for one page, and delays no other reader. When there are no
+//! more events, the stream sleeps until the engine has committed something. Its ids are positions in the
+//! journal. A reader that reconnects with the last id misses nothing and gets nothing twice, whatever has
+//! happened to either side.
 
 use crate::{
     auth::{session, token},
@@ -25,24 +26,25 @@ use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// A `Last-Event-ID` of a stream of questions: all events follow, from the first one on.
+/// A `Last-Event-ID` for a stream of questions: all events follow, from the first one on.
 pub(crate) const NOTHING_SEEN: &str = "0";
 
-/// Most events of a page.
+/// The most events in a page.
 const PAGE: u32 = 16;
 
-/// A page that has so many bytes is full.
+/// A page of this size in bytes is full.
 const PAGE_BYTES: usize = 64 * 1024;
 
-/// What a stream follows.
+/// The content of a stream.
 #[derive(Clone)]
 enum Feed {
-    /// A run: ids are the `seq` of its events. The flag: they are sent with their text in the journal.
+    /// The events of a run; their ids are their `seq`. The flag: send them in the form that the journal
+    /// stores.
     Run(RunId, bool),
-    /// The questions of a tenant: ids are `RUN:SEQ` of their events. The positions among the events of all runs, by
-    /// which the stream goes on, are not shown: they would show how much other tenants do.
+    /// The questions of a tenant; their ids are the `RUN:SEQ` of their events. The positions among the events
+    /// of all runs, which the stream uses, are not shown: they would reveal how active other tenants are.
     Questions(String),
-    /// Hints of all runs of a tenant: what has changed, not how. Ids as those of questions.
+    /// Hints about all runs of a tenant: which have changed, but not how. Ids are like those of questions.
     Hints(String),
 }
 
@@ -51,20 +53,20 @@ struct FeedSource {
     app: Arc<App>,
     feed: Feed,
     token: String,
-    /// The session that reads it in the token's name.
+    /// The session that reads the stream in the token's name.
     session: Option<String>,
-    /// The first event that was not sent.
+    /// The first event that was not sent yet.
     next: u64,
     _permit: Permit,
 }
 
 /// A page of the journal.
 enum Page {
-    /// Text of events, and the next place to look at.
+    /// Text of events, and the next position.
     Events(String, u64),
     /// Nothing yet, up to this position.
     Nothing(u64),
-    /// There will be no more.
+    /// The stream has ended.
     Over,
 }
 
@@ -117,8 +119,8 @@ pub(crate) async fn tenant(app: &Arc<App>, request: ApiRequest) -> Result<Respon
     open(app, &request, what, last.saturating_add(1), wake)
 }
 
-/// Whether nothing follows for a reader that wants the events from `next` on. An event that does not exist yet cannot
-/// have been seen: the events before it would never be sent.
+/// Whether no events follow for a reader that wants those from `next` on. An id beyond the newest event is an
+/// error: otherwise the events before it would never be sent.
 fn is_over(next: u64, next_seq: u64, ended: bool) -> Result<bool, Problem> {
     if next > next_seq { Err(bad_id()) } else { Ok(ended && next == next_seq) }
 }
@@ -127,7 +129,7 @@ fn bad_id() -> Problem {
     Problem::bad_request("`Last-Event-ID` is not the id of an event of this stream")
 }
 
-/// The position of the last event that the reader has seen; without an id, the present one.
+/// The position of the last event that the reader has seen; without an id, the current one.
 fn last_seen(reader: &Reader, request: &ApiRequest) -> Result<u64, Problem> {
     let Some(id) = request.last_event_id() else { return Ok(reader.position()?) };
     if id == NOTHING_SEEN {
@@ -194,7 +196,7 @@ impl FeedSource {
         blocking(move || {
             let now = app.now();
             app.read(|reader| {
-                // A token or a session that is good no more gets nothing more.
+                // A token or a session that is no longer valid gets nothing more.
                 let is_signed_out = match &session {
                     Some(id) => !session::still_good(reader, id, now)?,
                     None => false,
@@ -222,7 +224,7 @@ fn run_page(app: &App, reader: &Reader, run: &RunId, next: u64, is_stored: bool)
         return Ok(if over { Page::Over } else { Page::Nothing(next) });
     };
     let after = last.seq.saturating_add(1);
-    // Room for the whole text at once: its memory is held until it is sent.
+    // Allocate memory for the whole text at once: it is held until the text is sent.
     let bytes = events
         .iter()
         .fold(0_usize, |sum, event| sum.saturating_add(event.json.len()).saturating_add(sse::FRAME_BYTES));
@@ -257,7 +259,7 @@ fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Probl
     Ok(Page::Events(text, after))
 }
 
-/// Each run once, however many events it has had, in the order of the newest ones.
+/// Each run once, however many events it has had, in the order of their newest events.
 fn hint_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Problem> {
     let (changes, seen) = reader.changes(tenant, next.saturating_sub(1))?;
     let after = seen.saturating_add(1).max(next);

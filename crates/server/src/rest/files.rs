@@ -1,7 +1,8 @@
-//! What a run has changed: differences between two states of its files, the patch, the versions of its artifacts, and the run as one file.
+//! The changes of a run: differences between two states of its files, the patch, the versions of its
+//! artifacts, and the run as one file.
 //!
-//! Only what the run has kept is shown, never the folder as it is: a token for a tenant is not one for the machine. A patch and a bundle are
-//! made in turns, because each reads many files.
+//! Only stored data of the run is shown, never the current folder: a token gives access to a tenant's data,
+//! not to the machine. Patches and bundles are made in turns, because each reads many files.
 
 use super::rows;
 use crate::{
@@ -32,10 +33,10 @@ use std::{
     sync::Arc,
 };
 
-/// A page ends after the file with which so many bytes of contents were read.
+/// A page ends after the file with which this many bytes of contents were read.
 const MOST_READ: u64 = 16 << 20;
 
-/// The most bytes that are laid down to make a patch.
+/// The most bytes that are written to disk to make a patch.
 const MOST_COMPARED: u64 = 256 << 20;
 
 const NO_CURSOR: &str = "`cursor` is not the `next` of a page";
@@ -52,7 +53,8 @@ pub(crate) fn differences(app: &App, request: &ApiRequest) -> Result<Response, P
     let shelf = snapshots::contents(app.layout()).shelf()?;
     let compared = Comparison::of(shelf, &taken, request.query("states"), None)?;
     let found = compared.differences(request.query("path"));
-    // A cursor is good for the states and the path that it was given for: `end` is another one after the next step.
+    // A cursor is valid only for the states and the path for which it was made: `end` is another state after
+    // the next step.
     let list = format!("{} {}", compared.id(), request.query("path").unwrap_or_default());
     let of = Digest::of(list.as_bytes()).hex().get(..16).unwrap_or_default().to_owned();
     let from = cursor(request, &of)?;
@@ -75,7 +77,7 @@ pub(crate) fn differences(app: &App, request: &ApiRequest) -> Result<Response, P
     rows::answer(200, &Differences { files, total, next: next(end, found.len(), &of), outside })
 }
 
-/// The files that no state has, or why they are not known. Only their names are said.
+/// The files that are in no state, or why they are not known. Only their names are shown.
 fn outside(records: &[Record], stop: &Stop) -> Option<String> {
     let Event::RunStarted(started) = &records.first()?.event else { return None };
     match changed_outside(started, stop) {
@@ -84,13 +86,13 @@ fn outside(records: &[Record], stop: &Stop) -> Option<String> {
     }
 }
 
-/// The bytes that are read to compare a file.
+/// The number of bytes that are read to compare a file.
 fn size(difference: &Difference<'_>) -> u64 {
     let sides = [difference.before, difference.after].into_iter().flatten();
     sides.filter_map(|entry| entry.content()).fold(0, |sum, (_, size)| size.saturating_add(sum))
 }
 
-/// Where a page begins, if the cursor was given for the list `of`.
+/// The start of a page, if the cursor was made for the list `of`.
 fn cursor(request: &ApiRequest, of: &str) -> Result<usize, Problem> {
     let Some(text) = request.query("cursor") else { return Ok(0) };
     let Some((place, list)) = text.split_once('.') else {
@@ -121,7 +123,7 @@ pub(crate) fn patch(app: &App, request: &ApiRequest) -> Result<Response, Problem
     let made = Patch::of(&records, started, &order, &within, Fits::Checkout, MOST_COMPARED)?;
     let text = made.text();
     let size = u64::try_from(text.len()).unwrap_or(u64::MAX);
-    // A slow client would keep it in memory.
+    // Sent from a file, because a slow client would keep it in memory.
     let mut file = tempfile::tempfile_in(app.layout().temporary())?;
     file.write_all(&text)?;
     byte_range::whole(Source::File(Arc::new(file)), size)
@@ -146,16 +148,17 @@ pub(crate) fn artifacts(app: &App, request: &ApiRequest) -> Result<Response, Pro
     rows::answer(200, &Artifacts { artifacts, total, next: next.map(|cursor| cursor.text(of)) })
 }
 
-/// After which version a page begins. The run may go on between two pages: a number of rows would then be another place.
+/// The version after which a page begins. The run may continue between two pages, and then a row number would
+/// be another position.
 #[derive(Debug, PartialEq, Eq)]
 struct ArtifactCursor {
-    /// How many versions of the path were on the pages before.
+    /// How many versions of the path were on the previous pages.
     count: usize,
     path: String,
 }
 
 impl ArtifactCursor {
-    /// After the first `end` of these.
+    /// The cursor after the first `end` rows.
     fn after(listed: &[Version], end: usize) -> Option<Self> {
         let before = listed.get(..end)?;
         let path = &before.last()?.path;
@@ -189,7 +192,7 @@ impl ArtifactCursor {
     }
 }
 
-/// `exportRun`. The bundle is made in a file that has no name, and sent piece by piece.
+/// `exportRun`. The bundle is made in a file without a name, and sent in pieces.
 pub(crate) fn bundle(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let without_files = request.truth("without_files")?;
     let run = request.run(app)?;
@@ -226,7 +229,7 @@ mod tests {
     #[test]
     fn a_page_of_artifacts_begins_after_the_one_before_also_if_the_run_has_gone_on() {
         let before = listed(&["b@s.1", "b@s.2", "d@s.1", "e@s.1"]);
-        // The run has left `a`, a further version of `b` and of `d`, and `c`.
+        // The run has handed over `a`, a further version of `b` and of `d`, and `c`.
         let after = listed(&["a@s.3", "b@s.1", "b@s.2", "b@s.3", "c@s.3", "d@s.1", "d@s.3", "e@s.1"]);
         for (end, next) in [(1, "b@s.2"), (2, "b@s.3"), (3, "d@s.3")] {
             let cursor = ArtifactCursor::after(&before, end).unwrap();

@@ -1,4 +1,4 @@
-//! Flows that a tenant may start.
+//! The flows that a tenant may start.
 
 use super::rows;
 use crate::{
@@ -55,7 +55,7 @@ pub(crate) fn register(app: &App, request: &ApiRequest) -> Result<Response, Prob
     rows::answer(if new { 201 } else { 200 }, &Flow::from(&flow))
 }
 
-/// The flow of a body with `flow`, a path, and `files`, the texts by their paths; it is not registered by that.
+/// The flow of a body with `flow`, a path, and `files`, texts by path. Does not register it.
 pub(super) fn submitted(
     app: &App,
     request: &ApiRequest,
@@ -68,18 +68,18 @@ fn invalid(detail: String) -> Problem {
     Problem::new(Code::FlowInvalid, detail)
 }
 
-/// A flow as it was submitted, with all files that it can name: no file of the machine is read.
+/// A submitted flow, with all files that it can refer to: no file of the machine is read.
 struct SubmittedFlow {
-    /// With its `/`, or empty.
+    /// With its final `/`, or empty.
     folder: String,
     file: String,
     text: String,
-    /// All of them, by their whole paths.
+    /// All files, by their full paths.
     files: BTreeMap<String, String>,
 }
 
 impl SubmittedFlow {
-    /// A single text, which names no other file.
+    /// A single text, which refers to no other file.
     fn text(body: &[u8]) -> Result<Self, Problem> {
         let text = std::str::from_utf8(body)
             .map_err(|error| invalid(format!("byte {} is not UTF-8", error.valid_up_to())))?;
@@ -106,7 +106,7 @@ impl SubmittedFlow {
 }
 
 impl SubmittedFlow {
-    /// The flow, if it has no mistake and all files belong to it.
+    /// The flow, if it has no error and all files belong to it.
     fn checked(self, app: &App, request: &ApiRequest) -> Result<RegisteredFlow, Problem> {
         let Self { folder, file, text, files } = &self;
         let beside = |(path, text): (&String, &String)| {
@@ -115,7 +115,7 @@ impl SubmittedFlow {
         let parts = files.iter().filter_map(beside).collect();
         let name = format!("{folder}{file}");
         let loaded = envoi_engine::parsed_flow_of(&name, text, &parts, &self).map_err(|report| {
-            // Every mistake at its place, as `envoi check` shows them.
+            // All errors with their positions, as `envoi check` shows them.
             invalid(report.render(envoi_flow::Colour::Never))
         })?;
         let belongs = |path: &str| path == file || loaded.parts.contains_key(path);

@@ -1,4 +1,4 @@
-//! What attempts have written.
+//! The output of attempts.
 
 use super::rows;
 use crate::{
@@ -52,19 +52,19 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     let name = request.param("attempt");
     let stream = request.param("stream");
     let none = || Problem::not_found("log", &format!("{name}/{stream}"));
-    // Only the canonical spelling, so that no other path can be formed.
+    // Only the canonical spelling is accepted, so that no other path can be formed.
     let attempt = AttemptId::parse(name).ok().filter(|attempt| attempt.to_string() == name);
     let attempt = attempt.filter(|_| STREAMS.contains(&stream)).ok_or_else(none)?;
     if !app.read(|reader| reader.has_started(&run, &attempt).map_err(Problem::from))? {
         return Err(none());
     }
-    // The command may have replaced the file by anything.
+    // The command may have replaced the file by something else.
     match plain::open_if_there(&app.layout().attempt(&run, &attempt).join(stream)) {
         Ok(Some(file)) => {
             let size = file.metadata().map_err(Problem::internal)?.len();
             byte_range::serve(request.header(&header::RANGE), Source::File(Arc::new(file)), size)
         }
-        // It has not written anything yet.
+        // The attempt has not written anything yet.
         Ok(None) => byte_range::serve(request.header(&header::RANGE), Source::Bytes(bytes::Bytes::new()), 0),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(none()),
         Err(error) => Err(Problem::internal(error)),

@@ -1,4 +1,4 @@
-//! Questions: listed, looked at, answered.
+//! Operations on questions: list them, show one, answer one.
 
 use super::{event_stream::NOTHING_SEEN, rows};
 use crate::{
@@ -48,7 +48,7 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
         limit,
     };
     let (newest, rows) = app.read(|reader| {
-        // Read before the list, so that a stream from there on has everything that the list lacks.
+        // Read before the list, so that a stream from this position has everything that the list lacks.
         let newest = reader.newest_of(&page.tenant)?;
         let rows = reader.inbox_page(&page).map_err(|error| match error {
             ReadError::Missing { .. } => Problem::bad_request("`cursor` is not the `next` of a page"),
@@ -86,7 +86,7 @@ fn question_row(app: &App, request: &ApiRequest) -> Result<InboxRow, Problem> {
 fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Response, Problem> {
     let detail = app.read(|reader| {
         let row = reader.question_of(&request.bearer.tenant, interrupt)?;
-        // What keeps its run from being loaded is why it is set aside, if it is.
+        // If the run cannot be loaded and is set aside, the reason for that is the error.
         let run = row.run.clone();
         let question =
             load_question(reader, row).or_else(|refused| check_not_aside(reader, &run).and(Err(refused)))?;
@@ -144,7 +144,8 @@ pub(crate) fn answer(app: &App, request: &ApiRequest) -> Result<Response, Proble
     let (text, references) = answer_text(&members)?;
     let attachments = match resolved(app, &request.bearer.tenant, references.clone()) {
         Ok(resolved) => resolved,
-        // The content of the first request may be gone; its answer stands, and the engine takes no other one.
+        // The content of the first request may no longer exist. Its answer is valid, and the engine accepts
+        // no other one.
         Err(_) if request.was_done(app, "answerQuestion", &row.run)? => references,
         Err(problem) => return Err(problem),
     };
@@ -163,7 +164,7 @@ pub(crate) fn answer(app: &App, request: &ApiRequest) -> Result<Response, Proble
     shown(app, &row.interrupt, request)
 }
 
-/// The decision. Without one, text or a form is the answer, where the question takes it.
+/// The decision. Without one, text or a form is the answer, if the question accepts that.
 fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Result<Choice, Problem> {
     const CHOICES: [Choice; 12] = [
         Choice::Approve,
@@ -194,7 +195,8 @@ fn has_form(run: &Run, raised: &InterruptRaised) -> bool {
     raised.about == About::Ask && asks.is_some_and(|plan| plan.schema.is_some())
 }
 
-/// The decision of an answer that states none: where words are an answer it is one, and a form that is filled in is a yes.
+/// The decision of an answer that gives none: `respond` if the question accepts text, or a yes if a form was
+/// filled in.
 fn implied(accepts: &[Choice], is_filled_in: bool) -> Option<Choice> {
     let of_form: &[Choice] = if is_filled_in { &[Choice::Approve, Choice::Proceed] } else { &[] };
     core::iter::once(&Choice::Respond).chain(of_form).copied().find(|choice| accepts.contains(choice))
@@ -209,8 +211,8 @@ fn seen(members: &Object) -> Result<Option<Digest>, Problem> {
     word(members, "seen")?.map(read).transpose()
 }
 
-/// The words and the files of an answer, as they were sent. With `user_envelope` the text is contract 5's envelope, and its
-/// files come first.
+/// The text and the files of an answer, unchanged. With `user_envelope` the text is contract 5's envelope,
+/// and its files come first.
 fn answer_text(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>), Problem> {
     let beside = references(members)?;
     let text = text(members, "text")?;
@@ -227,7 +229,7 @@ fn answer_text(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>),
     Ok((text.is_some().then_some(envelope.text), envelope.attachments))
 }
 
-/// The references beside the text, as they were sent.
+/// The references outside the text, unchanged.
 fn references(members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
     let Some(value) = members.get("attachments") else { return Ok(Vec::new()) };
     let values = value.as_array().ok_or_else(|| Problem::bad_request("`attachments` is not a list"))?;
@@ -240,7 +242,8 @@ fn references(members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
     values.iter().enumerate().map(read).collect()
 }
 
-/// References with the size and the type that the store has for them, whatever the caller states; all of them, or none.
+/// The references with the size and the type from the store, whatever the caller states. An error if any of
+/// them cannot be resolved.
 fn resolved(
     app: &App,
     tenant: &str,
@@ -275,7 +278,7 @@ mod tests {
             (&[Choice::Respond, Choice::Deny], true, Some(Choice::Respond)),
             (&[Choice::Respond, Choice::Deny], false, Some(Choice::Respond)),
             (&[Choice::Approve, Choice::Respond, Choice::Deny], true, Some(Choice::Respond)),
-            // A file in conflict, an attempt in doubt, a bound: these are decisions.
+            // A file in conflict, an attempt in doubt, a limit: these need a decision.
             (&[Choice::Ours, Choice::Theirs], true, None),
             (&[Choice::Rerun, Choice::Fail], true, None),
             (&[Choice::Raise, Choice::Stop], true, None),

@@ -1,4 +1,4 @@
-//! Rows of `envoi_api` as answers. The rows themselves are made of the journal's by that crate.
+//! Rows of `envoi_api` as responses. That crate makes the rows from those of the journal.
 
 use crate::{
     auth::token::Bearer,
@@ -8,7 +8,7 @@ use axum::response::Response;
 use envoi_api::token::Token;
 use serde::Serialize;
 
-/// An answer with this row or page.
+/// A response with this row or page.
 pub(crate) fn answer(status: u16, row: &impl Serialize) -> Result<Response, Problem> {
     let text = serde_json::to_string(row).map_err(Problem::internal)?;
     Ok(response::json(status, text))

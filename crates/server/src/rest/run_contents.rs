@@ -1,6 +1,6 @@
-//! The flow that a run is pinned to, the files that it has changed, and their content.
+//! The flow to which a run is pinned, the files that it has changed, and their content.
 //!
-//! With the events, a client has all that it needs to rebuild a run as the server has it.
+//! Together with the events, a client has everything to rebuild a run as the server has it.
 
 use super::{artifacts, questions, rows};
 use crate::{
@@ -20,7 +20,7 @@ use envoi_kernel::{
     ids::{RunId, Seq, VisitId},
 };
 
-/// Events that are looked at at a time.
+/// How many events are read at a time.
 const PAGE: u32 = 200;
 
 /// `getRunFlow`.
@@ -45,10 +45,10 @@ pub(crate) fn changed(app: &App, request: &ApiRequest) -> Result<Response, Probl
     rows::answer(200, &ChangedFiles { files, total })
 }
 
-/// The visit at a place of the run, as `listSteps` names it.
+/// The visit at a `place` of the run, as in `listSteps`.
 fn visit(app: &App, reader: &Reader, id: &RunId, place: &str) -> Result<VisitId, Problem> {
     let RunLook { run, steps } = app.step_rows.look(reader, id)?;
-    // Whether something runs is not what is asked.
+    // It does not matter here whether an attempt is running.
     let all = steps.all(&run, &|_| false);
     let found = all.into_iter().find(|row| row.place == place).map(|row| row.id());
     found.ok_or_else(|| {
@@ -69,12 +69,12 @@ pub(crate) fn content(app: &App, request: &ApiRequest) -> Result<Response, Probl
         Ok::<_, Problem>((known, inline))
     })?;
     let stored = known && (inline.is_some() || app.layout().blob(&digest).is_file());
-    // Content from before the run, or too large to be kept, is known by its digest only.
+    // For content from before the run, or too large to be kept, only the digest is stored.
     if stored { artifacts::give(app, request, digest, inline) } else { Err(none()) }
 }
 
-/// Whether an event names a file of the run with this content. A digest in the text of a step does not count: a step
-/// could name another tenant's content.
+/// Whether an event refers to a file of the run with this content. A digest in the text of a step does not
+/// count: a step could name another tenant's content.
 fn has_content(reader: &Reader, run: &RunId, digest: &Digest) -> Result<bool, Problem> {
     let mut next: Seq = 0;
     loop {
@@ -104,7 +104,8 @@ fn names(reader: &Reader, event: &Event, digest: &Digest) -> Result<bool, Proble
     }
 }
 
-/// Whether one of the three versions of a file in conflict has this content. The engine wrote this evidence when it merged.
+/// Whether one of the three versions of a file in conflict has this content. The engine wrote this evidence
+/// when it merged.
 fn in_conflict(evidence: &Value, digest: &Digest) -> bool {
     let items = evidence.get("conflicts").and_then(Value::as_array).unwrap_or_default();
     let mut files = items.iter().filter_map(|item| item.get("files").and_then(Value::as_array)).flatten();

@@ -1,6 +1,6 @@
-//! Runs: listed, shown, resumed, raised, cancelled. [`super::start`] starts them.
+//! Operations on runs: list, show, resume, raise, cancel. [`super::start`] starts them.
 //!
-//! Everything that changes one is a request to the engine's desk, as a command makes it.
+//! Every change of a run is a request to the engine's desk, as a command sends it.
 
 use super::rows;
 use crate::{
@@ -30,7 +30,7 @@ use envoi_kernel::{
     ids::{AttemptId, RunId, StepId, VisitId},
 };
 
-/// A page of events with so many bytes is full, however few events it has.
+/// A page of events with this size in bytes is full, however few events it has.
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// `listRuns`.
@@ -73,7 +73,8 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let (rows, so_far, counts) = app.read(|reader| {
         let mut rows: Vec<RunRow> = Vec::new();
-        // How a run stands is in no table: what works on it is looked at. Those that do not fit are read over.
+        // Whether a run is worked on is not in a table: it depends on the processes that exist. So rows that
+        // do not match are read and skipped.
         while rows.len() < most {
             let mut found = reader.run_page(&page).map_err(|error| match error {
                 ReadError::Missing { .. } => bad_cursor(),
@@ -107,7 +108,8 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
 pub(crate) fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Problem> {
     let row = app.read(|reader| {
         let row = run_row(app.layout(), reader, run)?;
-        // That of the events that the row counts. A run whose events cannot be read is shown without it.
+        // The head after the events that the row counts. A run whose events cannot be read is shown without
+        // it.
         let last = row.next_seq.checked_sub(1).filter(|_| row.ended.is_some());
         let head = last.and_then(|last| app.heads.of_run(reader, run, last).ok());
         Ok::<_, Problem>(Run { head: head.map(|head| head.to_string()), ..Run::from(&row) })
@@ -133,7 +135,7 @@ pub(crate) fn why(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     event_page(app, request, EventFilter::Deciding, false)
 }
 
-/// A page of events. A page that is full of bytes has fewer than the limit.
+/// A page of events. A page that has reached its size in bytes has fewer events than the limit.
 fn event_page(
     app: &App,
     request: &ApiRequest,
@@ -143,7 +145,7 @@ fn event_page(
     let from = request.after()?;
     let limit = request.limit()?;
     let run = request.run(app)?;
-    // One row more than the page has shows whether there is another page.
+    // One row more than the page shows whether there is another page.
     let most = limit.saturating_add(1);
     let mut events =
         app.read(|reader| reader.event_texts(&run, from, most, PAGE_BYTES, filter).map_err(Problem::from))?;
@@ -191,11 +193,11 @@ pub(crate) fn handoff(app: &App, request: &ApiRequest) -> Result<Response, Probl
     Ok(response::of(200, "application/json", bytes.into()))
 }
 
-/// Which hand-off is meant.
+/// The requested hand-off.
 enum HandoffName {
-    /// That of one visit: `[scope.]step.visit`.
+    /// The hand-off of one visit: `[scope.]step.visit`.
     Visit(VisitId),
-    /// The newest of a step: `[scope.]step`.
+    /// The newest hand-off of a step: `[scope.]step`.
     Step { scope: String, step: StepId },
 }
 
@@ -221,8 +223,9 @@ pub(crate) fn cancel(app: &App, request: &ApiRequest) -> Result<Response, Proble
     shown(app, 202, &run)
 }
 
-/// A request that was done before comes again: the engine that did it may have ended before the run went on. If the run cannot go on now (it is
-/// set aside, say, or another run works in its workspace), that is no refusal of the request, and its row says how it is.
+/// Continues the run of a request that was accepted before: the engine that accepted it may have ended before
+/// the run continued. If the run cannot continue now (for example because it is set aside, or another run
+/// works in its workspace), the request is not refused, and the run's row shows the state.
 pub(super) fn follow(app: &App, request: &ApiRequest, run: &RunId) -> Result<(), Problem> {
     let caller = caller_or_default(app, run);
     let command = ResumeRequest::follow(run.clone(), request.principal(), caller);
@@ -255,7 +258,8 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
     }
     let why = text(&members, "why")?.map(str::to_owned);
     let run = request.run(app)?;
-    // A decision may consist of several answers, which one id holds together. What has neither is not known later, and needs no id.
+    // A decision may consist of several answers, which share one id. A request without a decision and without
+    // a key cannot be recognized later, and needs no id.
     let needs_id = choice.is_some() || request.key()?.is_some();
     let id = needs_id.then(|| request.request_id(app, "resumeRun", &run)).transpose()?;
     if request.was_done(app, "resumeRun", &run)? {
@@ -277,8 +281,8 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
         caller: caller_or_default(app, &run),
     }));
     submit(app, command).map_err(|problem| match problem.code {
-        // The run has no question of this kind. An answer to another question would be the wrong decision, so other
-        // input does not help.
+        // The run has no question of this kind. Other input would not help, because an answer to another
+        // question would be the wrong decision.
         Code::WrongAnswer => problem.with_status(StatusCode::CONFLICT),
         _ => problem,
     })?;

@@ -1,4 +1,4 @@
-//! Sessions of the web page: begun with a code or a token, ended by their bearer.
+//! Sessions of the web page: started with a code or a token, ended by their owner.
 
 use super::rows;
 use crate::{
@@ -19,10 +19,10 @@ use axum::{
 use envoi_api::token::{NewSession, Token};
 use std::sync::Arc;
 
-/// Most bytes of the body that begins a session.
+/// Maximum size of the body that starts a session, in bytes.
 const MAX_BODY: u64 = 4 * 1024;
 
-/// `createSession`. There is no token yet: `Host` and `Origin` were checked, nothing else.
+/// `createSession`. There is no token yet: only `Host` and `Origin` were checked.
 pub(crate) async fn create(app: &Arc<App>, parts: Parts, body: &mut Body) -> Result<Response, Problem> {
     let body = body::whole(body, MAX_BODY).await?.ok_or_else(|| Problem::too_large(MAX_BODY))?;
     let encrypted = admission::came_encrypted(app, &parts.headers);
@@ -56,7 +56,7 @@ fn of_token(app: &App, token: &str) -> Result<Halves, Problem> {
     Ok(session::of_bearer(&app.store, &bearer, app.now())?)
 }
 
-/// The key in the body, the cookie in its header.
+/// The response with the key in the body and the cookie in a header.
 fn begun(app: &App, halves: Halves, encrypted: bool) -> Result<Response, Problem> {
     let Halves { cookie, key } = halves;
     let found =
@@ -89,7 +89,7 @@ fn set_cookie(
     encrypted: bool,
 ) -> Result<(), Problem> {
     let name = admission::cookie_name(app, encrypted);
-    // Without a path the browser takes the folder of this one, so that any prefix of a proxy works.
+    // Without a path the browser uses the folder of this request's path, so any prefix of a proxy works.
     let place = if encrypted { "; Path=/; Secure" } else { "" };
     let text = format!("{name}={value}; Max-Age={age_s}; HttpOnly; SameSite=Strict{place}");
     let value = HeaderValue::from_str(&text).map_err(Problem::internal)?;

@@ -1,6 +1,7 @@
-//! Runs start: of a registered flow, or as a fork of another run.
+//! Starts runs: of a registered flow, or as a fork of another run.
 //!
-//! Owns that a request with a key starts one run, however often it comes and wherever the server is killed.
+//! Ensures that a request with a key starts one run, however often it is sent and whenever the server is
+//! killed.
 
 use super::{
     correct::{self, check_questions},
@@ -81,13 +82,13 @@ pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem
     shown(app, begun.status(), begun.run())
 }
 
-/// A yes in advance is an answer.
+/// An approval in advance is an answer.
 fn may_say_yes(request: &ApiRequest, yes_to: &[StepId]) -> Result<(), Problem> {
     let Some(step) = yes_to.first() else { return Ok(()) };
     request.require_answer(&format!("`yes_to` approves what step `{step}` will ask"))
 }
 
-/// To leave out a step that asks, and go past it, takes a scope of its own: it equals an approval.
+/// Leaving out a step with a question has the effect of an approval, so it needs a separate scope.
 fn may_go_past(request: &ApiRequest, flow: &RegisteredFlow, part: &PartRequest) -> Result<(), Problem> {
     check_questions(request, &parsed(flow)?.flow, &part.selection)
 }
@@ -102,7 +103,8 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let why = text(&members, "why")?.map(str::to_owned);
     let from = request.run(app)?;
     let given = correct::given(app, request, &members)?;
-    // A fork of a part is the same part. To begin it anew takes what beginning it took.
+    // A fork of a run of a part has the same part. Starting it again needs the same rights as starting it the
+    // first time.
     let source = app.read(|reader| load_run(reader, &from).map_err(Problem::from))?;
     if let Some(part) = source.started().and_then(|started| started.part.as_deref()) {
         check_questions(request, source.flow(), &part.selection)?;
@@ -142,9 +144,9 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
 
 /// The result of a request to start a run.
 enum Started {
-    /// It is durable; these are the engine's notes.
+    /// The run was started now, and is durable; these are the engine's notes.
     Now(RunId, Vec<String>),
-    /// The request came before.
+    /// The request was sent before.
     Before(RunId),
 }
 
@@ -169,7 +171,7 @@ impl Started {
     }
 }
 
-/// Starts a run once for each key of a token; `body` is what every request with the same key must have.
+/// Starts one run for each key of a token. `body` must be the same for every request with the same key.
 fn start_once(
     app: &App,
     request: &ApiRequest,
@@ -179,7 +181,8 @@ fn start_once(
     let fresh = new_run(app)?;
     // Starts and forks share their keys: a key that has started one run starts no other.
     let of = request.key()?.map(|key| format!("begin\n{}\n{key}", request.bearer.id));
-    // Of two requests with one key at once, the second one waits until the run of the first can be found.
+    // If two requests with one key come at the same time, the second one waits until the run of the first can
+    // be found.
     let _lock = of.as_deref().map(|key| app.key_locks.lock(key));
     let run = match of {
         None => fresh,
@@ -230,7 +233,7 @@ impl<'m> StartBody<'m> {
     }
 }
 
-/// Which steps are to be run, and from which run the hand-offs of the others are taken.
+/// The steps to run, and the run from which the other steps' hand-offs are taken.
 fn part(members: &Object) -> Result<Option<PartRequest>, Problem> {
     let bad = |what: &str| Problem::bad_request(format!("`part` is no part of a flow: {what}"));
     let members = match members.get("part") {
@@ -267,7 +270,7 @@ fn part(members: &Object) -> Result<Option<PartRequest>, Problem> {
     Ok(Some(PartRequest { selection, with }))
 }
 
-/// On whose behalf.
+/// The requester of the run.
 fn requester(members: &Object) -> Result<Requester, Problem> {
     let stated = |name| Ok::<_, Problem>(text(members, name)?.map(str::to_owned));
     let metadata = match members.get("metadata") {
@@ -290,7 +293,7 @@ fn workspace(members: &Object) -> Result<WorkspaceUse, Problem> {
     }
 }
 
-/// Steps whose questions are approved as they are put.
+/// Steps whose questions are approved as soon as they are raised.
 fn yes_to(members: &Object) -> Result<Vec<StepId>, Problem> {
     let bad = || Problem::bad_request("`yes_to` is not a list of ids of steps");
     let Some(value) = members.get("yes_to") else { return Ok(Vec::new()) };

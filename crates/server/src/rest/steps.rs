@@ -1,4 +1,5 @@
-//! The steps of a run as rows, the shape of its flow and its worst case, and its accounts: what views show.
+//! The steps of a run as rows, the shape of its flow and its worst case, and its accounts: the data for
+//! views.
 
 use super::rows;
 use crate::{
@@ -16,7 +17,7 @@ use envoi_journal::RegisteredFlow;
 use envoi_kernel::ids::{AttemptId, RunId};
 use std::sync::Arc;
 
-/// Rows of a page by default.
+/// Default number of rows in a page.
 const PAGE: usize = 1_000;
 
 /// `listSteps`.
@@ -32,7 +33,8 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let id = request.run(app)?;
     let RunLook { run, steps } = look(app, &id)?;
     let is_running = |attempt: &AttemptId| envoi_engine::is_alive(app.layout(), &id, attempt);
-    // `after` of the request is the last event that was seen; that of `ApiRequest` is the first one that was not.
+    // The parameter `after` is the last event that was seen; `ApiRequest::after` is the first one that was
+    // not.
     let page = steps.page(&run, &is_running, after.map(|first| first.saturating_sub(1)), limit);
     rows::answer(200, &page)
 }
@@ -44,7 +46,7 @@ pub(crate) fn ledger(app: &App, request: &ApiRequest) -> Result<Response, Proble
     rows::answer(200, &RunLedger::of(&id, &run, &steps, app.now()))
 }
 
-/// A run as it is now.
+/// The current state of a run.
 pub(crate) fn look(app: &App, id: &RunId) -> Result<RunLook, Problem> {
     app.read(|reader| app.step_rows.look(reader, id).map_err(Problem::from))
 }
@@ -53,7 +55,7 @@ pub(crate) fn look(app: &App, id: &RunId) -> Result<RunLook, Problem> {
 pub(crate) fn of_run(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let id = request.run(app)?;
     let pinned = app.read(|reader| reader.pinned(&id).map_err(Problem::from))?;
-    // The flow is known without the events of the run, of which there may be very many.
+    // The flow is known without the run's events, of which there may be very many.
     let known = flow_versions(&pinned).ok();
     let flow = match known.as_ref().and_then(|known| known.of(&pinned.digest, pinned.language)) {
         Some(flow) => Arc::clone(flow),

@@ -1,4 +1,4 @@
-//! What all requests share: the store, the engine's desk, and the limits.
+//! The state that all requests share: the store, the engine's desk, and the limits.
 
 use super::{
     commit_watch::CommitWatch, desk::Desk, digest_cache::DigestCache, head_cache::HeadCache,
@@ -24,11 +24,11 @@ use envoi_journal::{Layout, ReadError, Reader, Store};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, watch};
 
-/// See the module.
+/// The shared state of the server.
 pub(crate) struct App {
     pub(crate) settings: Settings,
     pub(crate) hosts: Vec<String>,
-    /// Where it listens.
+    /// The port of the listener.
     pub(crate) port: u16,
     pub(crate) store: Arc<Store>,
     pub(crate) desk: Desk,
@@ -36,28 +36,29 @@ pub(crate) struct App {
     pub(crate) push_scheduler: Arc<Scheduler>,
     pub(crate) connections: ConnectionLimit,
     pub(crate) open_streams: ConcurrencyLimit,
-    /// Bodies that are being sent, by one token.
+    /// Bodies that are being received, by token.
     incoming_bodies: ConcurrencyLimit,
-    /// Starts under way, by one token.
+    /// Starts under way, by token.
     pub(crate) starts_under_way: ConcurrencyLimit,
     /// Turns of starts, by tenant.
     pub(crate) start_turns: FairSemaphore,
     /// Turns of requests that start a run with the same key.
     pub(crate) same_key_turns: FairSemaphore,
-    /// Turns of large bodies that are parsed, by tenant.
+    /// Turns for parsing large bodies, by tenant.
     pub(crate) parse_turns: FairSemaphore,
     /// Patches and bundles, by tenant.
     pub(crate) files: ReadingPlaces,
-    /// Comparisons, by tenant: who waits for a patch can look at differences meanwhile.
+    /// Comparisons, by tenant. Separate, so that a client that waits for a patch can view differences
+    /// meanwhile.
     pub(crate) comparisons: ReadingPlaces,
-    /// Calls of models under way, by one token or attempt.
+    /// Model calls under way, by token or attempt.
     pub(crate) model_calls: ConcurrencyLimit,
-    /// Bytes of requests for models that are kept, by tenant and token.
+    /// Bytes of kept requests for models, by tenant and token.
     pub(crate) model_bodies: ByteLimit,
-    /// Messages whose files may be read at the same time.
+    /// Limits the messages whose files are read at the same time.
     pub(crate) file_reads: Semaphore,
     pub(crate) start_rate: RateLimit,
-    /// Of runs that are being started, and of tasks that are being answered.
+    /// Locks for runs that are being started, and for tasks that are being answered.
     pub(crate) key_locks: KeyLocks,
     pub(crate) request_counts: RequestCounts,
     pub(crate) checked_digests: DigestCache,
@@ -65,41 +66,43 @@ pub(crate) struct App {
     pub(crate) step_rows: StepRowCache,
     pub(crate) so_far: SoFarCache,
     pub(crate) shown_events: ShownEvents,
-    /// When the server came up.
+    /// When the server started.
     pub(crate) started_at: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) providers: ProviderClient,
     readers: Mutex<Vec<Reader>>,
 }
 
-/// Starts that are worked on at once, and of those of one tenant: a start may copy a workspace, and there are more threads
-/// than this, so that a request that starts nothing never waits for a start.
+/// The most starts at the same time, in total and for one tenant. A start may copy a workspace. There are
+/// more threads than this, so that a request that starts nothing never waits for a start.
 const MAX_STARTS: usize = 16;
 const MAX_STARTS_A_TENANT: usize = 4;
 
-/// Model calls under way at once, by one token or attempt: as many as it may have streams, unless that is configured.
+/// The most model calls under way, by token or attempt: as many as streams, unless that is configured.
 const MAX_CALLS: usize = 32;
 
-/// Bytes of requests for models that are kept at once, until their providers answer. A token that is alone may have 96 MiB of them: a message
-/// with all the files that it may have, 64 MiB, fits. They are sent as base64.
+/// The most bytes of requests for models that are kept until their providers answer. A single token may use
+/// 96 MiB of them: a message with the largest allowed files, 64 MiB, fits. Files are sent as base64.
 const MAX_MODEL_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Messages whose files are read at once: each may hold tens of megabytes.
+/// The most messages whose files are read at the same time: each may need tens of megabytes.
 const MAX_READINGS: usize = 4;
 
-/// Large bodies that are parsed at once: 16 MB of JSON take hundreds of megabytes meanwhile.
+/// The most large bodies that are parsed at the same time: 16 MB of JSON need hundreds of megabytes
+/// meanwhile.
 const MAX_PARSINGS: usize = 2;
 
-/// Answers of one kind that are made at once, and of those of one tenant: each may read all files of a run.
+/// The most answers of one kind that are made at the same time, in total and for one tenant: each may read
+/// all files of a run.
 const MAX_READINGS_OF_FILES: usize = 4;
 const MAX_READINGS_OF_FILES_A_TENANT: usize = 2;
 
-/// Such answers that are made or sent at once, and of those of one tenant: each is a file without a name, or megabytes of memory, as long as
-/// a slow client reads it.
+/// The most such answers that are made or sent at the same time, in total and for one tenant: each is a file
+/// without a name, or megabytes of memory, as long as a slow client reads it.
 const MAX_FILE_BODIES: usize = 32;
 const MAX_FILE_BODIES_A_TENANT: usize = 8;
 
-/// The bounds of requests that read many files.
+/// The limits of requests that read many files.
 pub(crate) struct ReadingPlaces {
     turns: FairSemaphore,
     bodies: FairSemaphore,
@@ -113,14 +116,14 @@ impl ReadingPlaces {
         }
     }
 
-    /// Waits for a place of an answer that is made or sent, and for a turn to make it.
+    /// Waits for a slot for an answer that is made or sent, and for a turn to make it.
     pub(crate) async fn acquire(&self, tenant: &str) -> (FairPermit, FairPermit) {
         let body = self.bodies.acquire(tenant).await;
         (body, self.turns.acquire(tenant).await)
     }
 }
 
-/// Database connections that are kept open; more are opened while they are needed.
+/// The most idle database connections. More are opened while they are needed.
 const MAX_IDLE_READERS: usize = 16;
 
 impl App {
@@ -170,7 +173,7 @@ impl App {
         }
     }
 
-    /// Reads from the store, on a thread that may block.
+    /// Reads from the store. Call it on a blocking thread.
     pub(crate) fn read<T, E: From<ReadError>>(
         &self,
         read: impl FnOnce(&Reader) -> Result<T, E>,
@@ -192,7 +195,7 @@ impl App {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to send one more body, until it is read.
+    /// Permission to send one more body, until it is read.
     pub(crate) fn incoming_body(&self, bearer: &Bearer) -> Result<Permit, Problem> {
         self.incoming_bodies.acquire(&bearer.id).ok_or_else(|| {
             let detail = "as many bodies as may be are being sent with this token";

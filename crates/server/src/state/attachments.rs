@@ -1,8 +1,8 @@
-//! References to files (contract 5): made of content, and resolved against what the store has.
+//! References to files (contract 5): made from content, and resolved against the store.
 //!
-//! A reference proves nothing. Its artifact, its revision and its digest must name the same content, the tenant must
-//! have that content, and the bytes must be those of the digest. Only then is it accepted, with the size and the type
-//! that the store has. Every way in that takes references resolves them here.
+//! A reference proves nothing. Its artifact, its revision and its digest must name the same content, the
+//! tenant must have that content, and the bytes must match the digest. Only then is it accepted, with the
+//! size and the type from the store. Every interface that accepts references resolves them here.
 
 use super::app::App;
 use envoi_contract::{
@@ -12,31 +12,32 @@ use envoi_contract::{
 use envoi_journal::{BlobError, ReadError, Reader, Upload};
 use std::io::{self, Write};
 
-/// Digits of a digest in the ids made of it, as the command line makes them. A revision may have more.
+/// Hexadecimal digits of a digest in the ids made from it, the same as on the command line. A revision may
+/// have more.
 const ID_DIGITS: usize = 26;
 const REVISION_DIGITS: usize = 16;
 
 /// The type of content of unknown type.
 pub(crate) const UNKNOWN: &str = "application/octet-stream";
 
-/// The content that a reference leads to. Whether its bytes match the digest is known once they are written.
+/// The content of a reference. Whether its bytes match the digest is checked when they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundContent {
     pub(crate) digest: Digest,
-    /// How many bytes there are.
+    /// Its size in bytes.
     pub(crate) size: u64,
-    /// As it was uploaded, or, for an artifact of a run, as its name implies.
+    /// The type from the upload, or, for an artifact of a run, the one that its name implies.
     pub(crate) mime: String,
-    /// Its name: that of the reference, else that of the run's file. A client's text.
+    /// The name in the reference, otherwise that of the run's file. May be a client's text.
     pub(crate) name: Option<String>,
 }
 
-/// Why a reference leads to nothing. Another tenant's content and missing content give the same reason.
+/// Why a reference cannot be resolved. Another tenant's content and missing content give the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable {
-    /// A text that ends "it cannot be read: …"; it has no paths of the machine.
+    /// The rest of a sentence "it cannot be read: …". It contains no paths of the machine.
     pub(crate) reason: String,
-    /// The cause for the log, if the reference is not to blame.
+    /// The cause for the log, if the reference is not the reason.
     pub(crate) cause: Option<String>,
 }
 
@@ -70,7 +71,7 @@ impl From<ReadError> for Unreadable {
     }
 }
 
-/// Refers to content that a tenant has brought.
+/// A reference to content that a tenant has uploaded.
 pub(crate) fn reference(upload: &Upload) -> AttachmentRef {
     let hex = upload.digest.hex();
     let head = |digits: usize| hex.chars().take(digits).collect::<String>();
@@ -86,11 +87,11 @@ pub(crate) fn reference(upload: &Upload) -> AttachmentRef {
     }
 }
 
-/// The content that a reference leads to within a tenant, compared with its digest. Reads all of it: call this on a
-/// thread that may block.
+/// The content of a reference within a tenant, compared with its digest. Reads all of it: call this on a
+/// blocking thread.
 ///
 /// # Errors
-/// [`Unreadable`], when it leads to nothing. A cause that is not the client's also goes to the server's log.
+/// [`Unreadable`]: the reference cannot be resolved. A cause that is not the client's is also logged.
 pub(crate) fn resolve(
     app: &App,
     tenant: &str,
@@ -116,15 +117,15 @@ fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Foun
 /// Writes the content to `target`, which must be used only after `Ok`.
 ///
 /// # Errors
-/// [`Unreadable`], when they are not those of the digest.
+/// [`Unreadable`]: the bytes do not match the digest.
 pub(crate) fn write(reader: &Reader, found: &FoundContent, target: &mut dyn Write) -> Result<(), Unreadable> {
     Ok(reader.write_blob(&found.digest, target)?)
 }
 
-/// The content that a reference leads to within a tenant. Its bytes are not read.
+/// The content of a reference within a tenant. Does not read its bytes.
 ///
 /// # Errors
-/// [`Unreadable`], when there is nothing.
+/// [`Unreadable`]: there is no such content.
 pub(crate) fn find(
     reader: &Reader,
     tenant: &str,
@@ -145,8 +146,8 @@ pub(crate) fn find(
     Ok(FoundContent { digest, size, mime, name: given.or(own) })
 }
 
-/// The content that the three ids of a reference agree on. Content never changes, so that an artifact has one revision:
-/// both ids are made of its digest.
+/// The content that all three ids of a reference name. Content never changes, so an artifact has one
+/// revision, and both ids are made from its digest.
 fn named(reference: &AttachmentRef) -> Result<Digest, Unreadable> {
     let digest = Digest::parse(&reference.digest)
         .ok_or_else(|| Unreadable::because("its digest is not `sha256:` and 64 hexadecimal digits"))?;
@@ -163,7 +164,7 @@ fn named(reference: &AttachmentRef) -> Result<Digest, Unreadable> {
     Ok(digest)
 }
 
-/// The media type that the name of an artifact stands for.
+/// The media type that the name of an artifact implies.
 pub(crate) fn type_of(path: &str) -> String {
     mime_guess::from_path(path).first_or_octet_stream().to_string()
 }
@@ -176,7 +177,7 @@ mod tests {
 
     const BYTES: &[u8] = b"minutes of the north";
 
-    /// A store in which the tenant `north` has brought [`BYTES`].
+    /// A store in which the tenant `north` has uploaded [`BYTES`].
     fn north() -> (tempfile::TempDir, Store, AttachmentRef) {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(place.path().join(".envoi"))).unwrap();

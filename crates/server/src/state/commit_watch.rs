@@ -1,7 +1,7 @@
 //! Wakes streams when the engine has committed something that they follow.
 //!
-//! A wake means that there may be something new, never what. So a slow reader misses no event, because it reads events
-//! from the journal, and it holds up no other reader.
+//! A wake-up means that there may be something new, not what it is. A slow reader misses no event, because it
+//! reads events from the journal, and it delays no other reader.
 
 use envoi_kernel::{Event, Record, ids::RunId};
 use std::{
@@ -10,7 +10,7 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// See the module.
+/// The wake-up signals of all runs.
 pub(crate) struct CommitWatch {
     runs: Mutex<BTreeMap<RunId, watch::Sender<u64>>>,
     news: watch::Sender<u64>,
@@ -24,7 +24,7 @@ impl Default for CommitWatch {
 }
 
 impl CommitWatch {
-    /// CommitWatch those who follow `run`, and those who follow questions if one of these is about any.
+    /// Wakes the followers of `run`, and those of questions if one of these events is about a question.
     pub(crate) fn committed(&self, run: &RunId, records: &[Record]) {
         if let Some(sender) = self.lock().get(run) {
             sender.send_modify(|count| *count = count.wrapping_add(1));
@@ -35,15 +35,15 @@ impl CommitWatch {
         }
     }
 
-    /// Changes whenever something of the run is committed, and when it is set aside or taken up again.
+    /// Changes when something of the run is committed, and when it is set aside or is no longer set aside.
     pub(crate) fn of_run(&self, run: &RunId) -> watch::Receiver<u64> {
         let mut runs = self.lock();
-        // There is no other place that removes them.
+        // Unused entries are removed only here.
         runs.retain(|_, sender| sender.receiver_count() > 0);
         runs.entry(run.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }
 
-    /// Changes whenever something about a question is committed.
+    /// Changes when something about a question is committed.
     pub(crate) fn of_questions(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
     }
@@ -58,7 +58,7 @@ impl CommitWatch {
     }
 }
 
-/// As the journal's news: whatever puts or closes a question.
+/// The same events as the journal's news: those that raise or close a question.
 fn is_news(event: &Event) -> bool {
     matches!(
         event,

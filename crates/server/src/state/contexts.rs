@@ -1,15 +1,15 @@
-//! Which run a request of another system is about: the one behind the context that it names.
+//! The run to which another system's request refers: the one of the context that it names.
 
 use super::app::App;
 use crate::http::problem::Problem;
 use envoi_kernel::ids::RunId;
 
-/// The header that names a context. It is trusted like the token that it comes with; the body is not.
+/// The header that names a context. It is trusted like the token that comes with it; the body is not.
 pub(crate) const HEADER: &str = "x-envoi-a2a-context-id";
 
-/// The run of this tenant that a context names: the newest one of the token's A2A conversation of that name, else of
-/// the only other client's, or the run with that id. `None` if there is none, if it is another tenant's, or if several
-/// clients have such a conversation.
+/// The run of this tenant for a context. It is the newest one of the token's A2A context with that name, else
+/// of the only other client's, or the run with that id. `None` if there is none, if it is another tenant's,
+/// or if several clients have such a context.
 pub(crate) fn run_of(
     app: &App,
     tenant: &str,
@@ -27,7 +27,7 @@ pub(crate) fn run_of(
     })
 }
 
-/// Whether a context is that of this run, the newest of it or not.
+/// Whether a context belongs to this run, even if the context has a newer run.
 pub(crate) fn is_of(app: &App, run: &RunId, context: &str) -> Result<bool, Problem> {
     let task = app.read(|reader| reader.task(run).map_err(Problem::from))?;
     Ok(run.as_str() == context || task.is_some_and(|task| task.context == context))

@@ -1,4 +1,5 @@
-//! Who takes the requests that change runs: the engine of this process, or whoever reaches the engine that decides elsewhere.
+//! The receiver of requests that change runs: the engine of this process, or a connection to the engine that
+//! decides elsewhere.
 
 use envoi_contract::code::Code;
 use envoi_engine::{
@@ -12,12 +13,12 @@ use envoi_kernel::{
 };
 use std::sync::{Arc, mpsc::Sender};
 
-/// See the module. Cheap to clone.
+/// The receiver of such requests. Cheap to clone.
 #[derive(Clone)]
 pub enum Desk {
-    /// Of this process.
+    /// The engine of this process.
     Engine(Box<Commands>),
-    /// Elsewhere.
+    /// An engine elsewhere.
     Remote(Arc<dyn RemoteCommands>),
 }
 
@@ -28,10 +29,10 @@ impl From<Commands> for Desk {
 }
 
 impl Desk {
-    /// What this process has not of the runs of another place.
+    /// Checks that this process has the output of steps.
     ///
     /// # Errors
-    /// `NOT_YET_SUPPORTED` where the runs are decided and their steps run elsewhere.
+    /// `NOT_YET_SUPPORTED` if the runs are decided, and their steps run, elsewhere.
     pub(crate) fn has_output(&self) -> Result<(), Refused> {
         match self {
             Self::Engine(_) => Ok(()),
@@ -56,7 +57,7 @@ impl Desk {
         }
     }
 
-    /// As [`Commands::hold_contents`]. Nothing is collected where no engine is.
+    /// Like [`Commands::hold_contents`]. Without an engine nothing is garbage-collected.
     pub(crate) fn hold_contents(&self) -> Option<impl Drop + '_> {
         match self {
             Self::Engine(commands) => Some(commands.hold_contents()),
@@ -91,7 +92,7 @@ impl Desk {
     pub(crate) fn is_live(&self, run: &RunId, attempt: &AttemptId) -> Result<bool, Refused> {
         match self {
             Self::Engine(commands) => commands.is_live(run, attempt),
-            // No worker has a token that this server gave to an attempt.
+            // No worker has an attempt token from this server.
             Self::Remote(_) => Ok(false),
         }
     }

@@ -1,9 +1,10 @@
-//! Which files of content were compared with their digest, so that a part of one does not cost a reading of all of it.
+//! Records which content files were compared with their digest, so that serving a part does not need to read
+//! the whole file.
 //!
-//! A file counts as compared while its device, inode, size and both of its times are the same. A write to it, or
-//! another file in its place, changes one of them; the time of change cannot be set back. A disk that loses data
-//! changes none of them. That is found when the file is compared again, by another process or once it is forgotten, and
-//! by a client that compares the content with the ETag.
+//! A file counts as compared as long as its device, inode, size and both of its times are the same. A write
+//! to it, or another file in its place, changes one of them; the time of change (ctime) cannot be set back. A
+//! disk that loses data changes none of them. That is found when the file is compared again, by another
+//! process or after the entry was dropped, and by a client that compares the content with the ETag.
 
 use std::{
     collections::BTreeMap,
@@ -13,10 +14,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Files that are remembered. When there are more, all are forgotten: they are compared again, and nothing else.
+/// The most recorded files. If there are more, all are dropped, and are compared again.
 const MOST: usize = 4_096;
 
-/// What identifies a file that has not changed.
+/// Identifies an unchanged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -39,17 +40,18 @@ impl Identity {
     }
 }
 
-/// See the module.
+/// The files that were compared.
 #[derive(Default)]
 pub(crate) struct DigestCache {
     known: Mutex<BTreeMap<[u8; 32], Identity>>,
 }
 
 impl DigestCache {
-    /// Compares the open file of this digest by `compare`, unless it was compared before and is the same.
+    /// Compares the open file of this digest with `compare`, unless it was compared before and has not
+    /// changed.
     ///
     /// # Errors
-    /// Those of `compare`, and of looking at the file.
+    /// Those of `compare`, and of reading the file's metadata.
     pub(crate) fn check_once<E: From<io::Error>>(
         &self,
         digest: &[u8; 32],
@@ -61,7 +63,7 @@ impl DigestCache {
             return Ok(());
         }
         compare(file)?;
-        // One that was changed meanwhile is not what was compared.
+        // A file that was changed meanwhile is not the one that was compared.
         if Identity::of(file)? == before {
             let mut known = self.lock();
             if known.len() >= MOST {
@@ -104,7 +106,7 @@ mod tests {
         assert_eq!(compared.get(), 1);
         look(&[8; 32]).unwrap();
         assert_eq!(compared.get(), 2, "for another digest it is another comparison");
-        // Other bytes of the same size, with the old time of modification.
+        // Other bytes of the same size, with the old modification time.
         let modified: SystemTime = fs::metadata(&path).unwrap().modified().unwrap();
         fs::write(&path, "other").unwrap();
         File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();

@@ -1,20 +1,21 @@
-//! Heads of chains that were computed once: one is the sum over all events of a run, and views of a run that is over ask for it each time.
+//! Caches the heads of hash chains: a head depends on all events of a run, and views of a finished run need
+//! it each time.
 //!
-//! Events are only ever added, so the head up to an event stays what it is. Who wants to know whether the store was changed asks
-//! `envoi verify`, which reads all of them.
+//! Events are only appended, so the head up to an event never changes. To check whether the store was
+//! changed, use `envoi verify`, which reads all events.
 
 use envoi_contract::digest::Digest;
 use envoi_journal::{ReadError, Reader};
 use envoi_kernel::ids::{RunId, Seq};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Runs whose heads are kept: more than people look at meanwhile.
+/// The most cached heads: more than people view at the same time.
 const MAX_RUNS: usize = 64;
 
-/// See the module.
+/// The cached heads.
 #[derive(Default)]
 pub(crate) struct HeadCache {
-    /// The run that was asked for last stands last.
+    /// The most recently used run is the last one.
     heads: Mutex<Vec<(RunId, Seq, Digest)>>,
 }
 

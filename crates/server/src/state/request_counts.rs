@@ -1,4 +1,4 @@
-//! How many requests were answered, by tenant, operation and status.
+//! The number of answered requests, by tenant, operation and status.
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +8,14 @@ use std::{
 /// Requests of one tenant.
 type Counts = BTreeMap<(&'static str, u16), u64>;
 
-/// See the module.
+/// The counters.
 #[derive(Default)]
 pub(crate) struct RequestCounts {
     by_tenant: Mutex<BTreeMap<String, Counts>>,
 }
 
 impl RequestCounts {
-    /// One more request of this tenant was answered.
+    /// Counts one more answered request of this tenant.
     pub(crate) fn count(&self, tenant: &str, operation: &'static str, status: u16) {
         let mut by_tenant = self.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
         let count = by_tenant.entry(tenant.to_owned()).or_default().entry((operation, status)).or_default();

@@ -1,5 +1,5 @@
-//! The settings of a server, and the bounds on its clients with their defaults: sizes, times, streams, starts, the keep-alive of a
-//! stream. The composition root sets them.
+//! The settings of a server, and the limits of its clients with their defaults: sizes, times, streams,
+//! starts, the keep-alive of a stream. The main program chooses them.
 
 use crate::{auth::attempt_token::AttemptTokens, http::tls::Tls, models::catalog::Models};
 use envoi_engine::protocol::{CallerWire, Isolate, WorkspaceUse};
@@ -10,16 +10,16 @@ use std::{
     time::Duration,
 };
 
-/// What the composition root decides.
+/// The settings that the main program chooses.
 #[derive(Clone)]
 pub struct Settings {
-    /// Names by which clients may address the server, with their port, besides that of its address.
+    /// Names by which clients may address the server, with their port, besides the server's address.
     pub hosts: Vec<String>,
-    /// Origins of pages that may send requests, besides its own.
+    /// Allowed origins of pages, besides the server's own.
     pub origins: Vec<String>,
     /// Whether people can sign in to the web page.
     pub page: bool,
-    /// Bounds.
+    /// Limits of clients.
     pub limits: Limits,
     /// A certificate and its key, for TLS.
     pub tls: Option<Tls>,
@@ -27,58 +27,59 @@ pub struct Settings {
     pub a2a: A2a,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
-    /// Where the trees of runs lie whose flow wants one; `None`: such a run is refused.
+    /// The folder for the trees of runs whose flow wants one. `None`: such a run is refused.
     pub trees: Option<Isolate>,
     /// Models that may be called through the bridge.
     pub models: Models,
-    /// What tokens of attempts are made by; `None`: there are none.
+    /// Makes tokens of attempts. `None`: there are none.
     pub attempt_tokens: Option<AttemptTokens>,
-    /// What commands of a run may see of this environment.
+    /// The part of the environment that commands of a run may see.
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Each error code, and its page in Markdown.
     pub error_pages: &'static [(&'static str, &'static str)],
-    /// Takes a line for the person who runs the server.
+    /// Prints a line for the person who runs the server.
     pub log: fn(&str),
 }
 
-/// See [`Settings::a2a`].
+/// Defaults for messages over A2A.
 #[derive(Debug, Clone)]
 pub struct A2a {
-    /// Where clients find the server; `None`: under the host that they use.
+    /// The server's address for clients. `None`: the host of each request.
     pub url: Option<String>,
-    /// The flow that a message starts.
+    /// The flow that a message starts if it names none.
     pub default_flow: Option<String>,
     /// How its run uses the workspace.
     pub workspace: WorkspaceUse,
-    /// Where push notifications may lead.
+    /// The addresses to which push notifications may be sent.
     pub push: EgressPolicy,
 }
 
-/// Bounds on what clients may use.
+/// Limits of what clients may use.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Bytes of a body, other than an artifact.
+    /// Maximum size of a body in bytes, except of an artifact.
     pub body_bytes: u64,
-    /// Bytes of an artifact.
+    /// Maximum size of an artifact in bytes.
     pub artifact_bytes: u64,
-    /// How long a request may take, streams and artifacts aside; for those it is how long nothing may come.
+    /// Time limit of a request, except of streams and artifacts; for those it limits the time without any
+    /// data.
     pub request: Duration,
-    /// Streams open at once, by one token.
+    /// The most open streams of one token.
     pub streams_a_token: usize,
-    /// Runs started in a minute, by one token.
+    /// The most runs that one token starts per minute.
     pub starts_a_minute: usize,
-    /// Starts under way at once, by one token.
+    /// The most starts under way of one token.
     pub starting_a_token: usize,
-    /// Bodies that are being sent at once, by one token.
+    /// The most bodies that one token sends at the same time.
     pub incoming_a_token: usize,
-    /// Connections at once; further ones wait to be accepted.
+    /// The most connections; further ones wait to be accepted.
     pub connections: usize,
-    /// How often an idle stream sends a sign of life.
+    /// The interval of keep-alive comments in an idle stream.
     pub keep_alive: Duration,
 }
 
 impl Default for Limits {
-    /// Generous for people and their tools, and small beside what a machine has.
+    /// Enough for people and their tools, and small compared with the resources of a machine.
     fn default() -> Self {
         Self {
             body_bytes: 1024 * 1024,

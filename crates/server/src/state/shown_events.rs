@@ -1,7 +1,7 @@
-//! Events as programs see them, kept for a while: all streams of a run send the same ones.
+//! Caches events in the form for programs: all streams of a run send the same ones.
 //!
-//! An event is known by its text in the journal, so that what is kept can never be of another event. Owns no order: a stream
-//! reads the journal for itself.
+//! The key is the event's text in the journal, so a cached text can never belong to another event. Has no
+//! order: a stream reads the journal itself.
 
 use envoi_api::event;
 use std::{
@@ -9,31 +9,30 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// The texts that are kept have at most so many bytes together. With more, all are forgotten, and written again when they are
-/// needed.
+/// The most bytes of cached texts. If there are more, all are dropped, and made again when they are needed.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// A larger event is not kept: it would take the place of many others.
+/// A larger event is not cached, because it would replace many others.
 const MAX_EVENT_BYTES: usize = MAX_BYTES / 64;
 
-/// See the module.
+/// The cached texts.
 #[derive(Default)]
 pub(crate) struct ShownEvents(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// By the texts in the journal.
+    /// The shown texts by the texts in the journal.
     texts: BTreeMap<String, Arc<str>>,
     bytes: usize,
 }
 
 impl ShownEvents {
-    /// What an event with this text in the journal is shown as.
+    /// The shown form of an event with this text in the journal.
     pub(crate) fn text(&self, journal: String) -> Arc<str> {
         if let Some(known) = self.lock().texts.get(&journal) {
             return Arc::clone(known);
         }
-        // Without the lock: a large event holds up no other stream.
+        // Without the lock, so that a large event delays no other stream.
         let shown: Arc<str> = event::text(journal.clone()).into();
         let bytes = journal.len().saturating_add(shown.len());
         if bytes > MAX_EVENT_BYTES {

@@ -1,6 +1,7 @@
-//! What runs have done and used so far, kept so that a list of runs reads the events of each of them once.
+//! Caches the progress and usage of runs, so that a list of runs reads the events of each run once.
 //!
-//! Owns how much one list may read. The usage of an unfinished run is that after its newest event, never that from before.
+//! Limits how many events one list reads. The usage of an unfinished run is that after its newest event,
+//! never an older one.
 
 use super::step_rows::{RunLook, StepRowCache};
 use envoi_api::run::RunSoFar;
@@ -11,21 +12,22 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The number of runs that are kept. With more of them, all are read again on request.
+/// The most cached runs. If there are more, all are dropped, and read again on request.
 const MAX_RUNS: usize = 10_000;
 
-/// Events after which one list reads those of no further run; the first run is read however many it has.
+/// After this many events one list reads no further run. The first run is read however many events it has.
 const MAX_EVENTS: u64 = 20_000;
 
-/// See the module.
+/// The cached progress and usage.
 #[derive(Default)]
 pub(crate) struct SoFarCache {
-    /// Each with the number of events after which it holds.
+    /// Each entry has the number of events after which it is valid.
     runs: Mutex<HashMap<RunId, (Seq, RunSoFar)>>,
 }
 
 impl SoFarCache {
-    /// Of the runs of a list; those that are too much for one list, or cannot be read, are left out.
+    /// The progress of the runs of a list. Runs that exceed the limit of one list, or cannot be read, are
+    /// left out.
     pub(crate) fn of_runs(&self, reader: &Reader, rows: &[RunRow], cache: &StepRowCache) -> Vec<RunSoFar> {
         let mut budget = Budget { left: MAX_EVENTS };
         let mut found = Vec::new();
@@ -38,12 +40,12 @@ impl SoFarCache {
             if !budget.takes(row.next_seq) {
                 continue;
             }
-            // What is over is not kept: it is looked at once.
+            // The rows of a finished run need not be cached: its progress is computed once, and kept here.
             let look = match row.ended {
                 Some(_) => RunLook::first(reader, &row.run),
                 None => cache.look(reader, &row.run),
             };
-            // One run's trouble is its own; its row says that it is set aside.
+            // An unreadable run does not affect the others; its row says that it is set aside.
             let Ok(RunLook { run, steps }) = look else { continue };
             let so_far = RunSoFar::of(&row.run, &run, &steps);
             self.keep(&row.run, run.next_seq(), &so_far);
@@ -71,7 +73,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Whether a run of so many events is read. One that is begun is read to its end.
+    /// Whether a run with this many events is read. A run is always read completely.
     fn takes(&mut self, events: u64) -> bool {
         let is_read = self.left > 0;
         self.left = self.left.saturating_sub(events);

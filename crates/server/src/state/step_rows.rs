@@ -1,4 +1,4 @@
-//! Runs with the rows of their steps, kept so that only new events are read for the next look.
+//! Caches runs with the rows of their steps, so that only new events are read the next time.
 
 use envoi_api::step::StepRows;
 use envoi_engine::{load_run, protocol::Refused};
@@ -12,10 +12,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Runs that are kept. The one that was looked at longest ago goes first.
+/// The most cached runs. The least recently used one is dropped first.
 const MAX_RUNS: usize = 16;
 
-/// Events that are read at a time.
+/// How many events are read at a time.
 const PAGE: u32 = 1_000;
 
 /// A run, and the rows of its steps after the same events.
@@ -25,18 +25,19 @@ pub(crate) struct RunLook {
     pub(crate) steps: Arc<StepRows>,
 }
 
-/// The newest look at a run. Who reads on holds the lock: others wait for it, and do not read the same events too.
+/// The newest state of a run. A reader of new events holds the lock, so that others wait and do not read the
+/// same events.
 type Kept = Arc<Mutex<Option<RunLook>>>;
 
-/// See the module.
+/// The cached runs.
 #[derive(Default)]
 pub(crate) struct StepRowCache {
-    /// The one that was looked at last stands last.
+    /// The most recently used run is the last one.
     runs: Mutex<Vec<(RunId, Kept)>>,
 }
 
 impl StepRowCache {
-    /// A run as it is now.
+    /// The current state of a run.
     ///
     /// # Errors
     /// Those of [`load_run`].
@@ -44,7 +45,8 @@ impl StepRowCache {
         let kept = self.kept(id);
         let mut kept = lock(&kept);
         let until = reader.run(id)?.next_seq;
-        // Taken out, so that it is changed in place. After an error there is none, and all is read anew.
+        // Taken out, so that it is changed in place. After an error there is none, and everything is read
+        // again.
         let known = kept.take().filter(|look| look.run.next_seq() <= until);
         let look = match known.and_then(|look| look.read_on(reader, id, until).transpose()).transpose()? {
             Some(look) => look,
@@ -54,7 +56,7 @@ impl StepRowCache {
         Ok(look)
     }
 
-    /// The place of a run, which is looked at now.
+    /// The entry of a run, marked as the most recently used.
     fn kept(&self, id: &RunId) -> Kept {
         let mut runs = lock(&self.runs);
         let known = runs.iter().position(|(of, _)| of == id).map(|at| runs.remove(at).1);
@@ -71,7 +73,8 @@ impl RunLook {
     pub(super) fn first(reader: &Reader, id: &RunId) -> Result<Self, Refused> {
         let run = load_run(reader, id)?;
         let mut steps = StepRows::default();
-        // The run mostly comes from its snapshot: this reads the most. About half of the events are of a kind that no row is made of.
+        // The run usually comes from its snapshot, so reading these events takes the most time. About half of
+        // the events are of kinds that change no row.
         let (mut from, until) = (0, run.next_seq());
         while from < until {
             let mut last = None;
@@ -92,7 +95,8 @@ impl RunLook {
         Ok(Self { run: Arc::new(run), steps: Arc::new(steps) })
     }
 
-    /// The same run after the events before `until`; `None` if it has to be loaded anew, because its flow was corrected.
+    /// The same run after the events before `until`. `None` if it must be loaded again, because its flow was
+    /// corrected.
     fn read_on(self, reader: &Reader, id: &RunId, until: Seq) -> Result<Option<Self>, ReadError> {
         if self.run.next_seq() == until {
             return Ok(Some(self));
@@ -111,7 +115,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives all events from `from` on that stand before `until`, in their order.
+/// Passes all events from `from` up to, but not including, `until` to `take`, in order.
 fn each_record(
     reader: &Reader,
     id: &RunId,

@@ -17,11 +17,11 @@ use envoi_contract::{
 };
 use envoi_kernel::{event::Choice, ledger::Ledger};
 
-/// The beginnings of a text that is a decision of an operator; a note may follow.
+/// A text with one of these beginnings is a decision of an operator; a note may follow.
 const APPROVED: &str = "[Approved by operator]";
 const DENIED: &str = "[Denied by operator]";
 
-/// The decisions that a person may state in one word.
+/// The decisions that a person may give as one word.
 const DECISIONS: [Choice; 12] = [
     Choice::Rerun,
     Choice::Fail,
@@ -37,19 +37,19 @@ const DECISIONS: [Choice; 12] = [
     Choice::Raise,
 ];
 
-/// Members of a `data` part that states an answer exactly.
+/// Members of a `data` part that gives an answer explicitly.
 const EXACT: [&str; 5] = ["choice", "approved", "text", "data", "raise"];
 
-/// What a message answers.
+/// The answer in a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AnswerContent {
     /// The decision.
     pub(crate) choice: Choice,
-    /// The text of the answer, as it was given.
+    /// The text of the answer, unchanged.
     pub(crate) text: Option<String>,
-    /// The form.
+    /// The data of the form.
     pub(crate) data: Option<Value>,
-    /// How much to add to a bound.
+    /// How much to add to a limit.
     pub(crate) raise: Option<Ledger>,
 }
 
@@ -64,10 +64,10 @@ impl AnswerContent {
     }
 }
 
-/// The answer of `message` to `question`; `words` is the text of the message.
+/// Reads the answer of `message` to `question`; `words` is the text of the message.
 ///
 /// # Errors
-/// It is no answer to it.
+/// The message is not an answer to the question.
 pub(crate) fn read(
     question: &Question,
     message: &Message,
@@ -93,8 +93,8 @@ pub(crate) fn read(
     decision(question, words).ok_or_else(|| not_an_answer(question, "the text is no decision"))
 }
 
-/// The answer to a question with a form: the form in a data part or as JSON, or a decision about it. A decision never
-/// counts as a form.
+/// The answer to a question with a form: the form in a data part or as JSON, or a decision about the
+/// question. A decision never counts as form data.
 fn form_answer(
     question: &Question,
     form: &Value,
@@ -106,7 +106,7 @@ fn form_answer(
         (Some(data), words) => form_or_decision(question, form, yes, data, words),
         (None, Some(words)) => match Value::parse_str(words) {
             Ok(data @ Value::Object(_)) => form_or_decision(question, form, yes, &data, None),
-            // A yes without a form: the engine fills in the defaults, or names the fields that are missing.
+            // A yes without a form: the engine fills in the defaults, or names the missing fields.
             _ => decision(question, words).ok_or_else(|| {
                 not_an_answer(question, "the text is no form: an object in JSON, or a data part")
             }),
@@ -130,7 +130,7 @@ fn form_or_decision(
             Err(not_an_answer(question, why))
         }
         Some(members) if !fits || decides(question, members) => exact_answer(question, members, words),
-        // A form that does not fit is passed on: the engine reports what is wrong with it.
+        // A form that does not fit is passed on: the engine reports what is wrong.
         _ => {
             let filled = AnswerContent { data: Some(data.clone()), ..AnswerContent::of(yes) };
             Ok(filled.saying(words.unwrap_or_default()))
@@ -138,7 +138,7 @@ fn form_or_decision(
     }
 }
 
-/// Whether members, which may also be those of a form, are a decision of this question.
+/// Whether the members, which may also be those of a form, are a decision about this question.
 fn decides(question: &Question, members: &Object) -> bool {
     members.get("approved").is_some_and(|approved| approved.as_bool().is_some())
         || members
@@ -147,7 +147,7 @@ fn decides(question: &Question, members: &Object) -> bool {
             .is_some_and(|word| choice(&question.choices, word).is_some())
 }
 
-/// The members of a `data` part that states an answer exactly; `None` for any other part.
+/// The members of a `data` part that gives an answer explicitly; `None` for any other part.
 fn exact_members(data: &Value) -> Option<&Object> {
     let members = data.as_object()?;
     let known = members.keys().all(|name| EXACT.contains(&name));
@@ -169,7 +169,7 @@ fn exact_answer(question: &Question, members: &Object, words: Option<&str>) -> R
         (Some(word), None) => choice(&question.choices, word),
         (None, Some(true)) => yes(&question.choices),
         (None, Some(false)) => no(&question.choices),
-        // Both, or neither.
+        // Both are given, or neither.
         _ => None,
     };
     let choice = choice.ok_or_else(|| not_an_answer(question, "that is no decision of this question"))?;
@@ -187,13 +187,13 @@ fn decision(question: &Question, words: &str) -> Option<AnswerContent> {
     if let Some(note) = words.strip_prefix(DENIED) {
         return Some(AnswerContent::of(no(choices)?).saying(note.trim_ascii()));
     }
-    // A single word does not state by how much a bound is raised.
+    // A single word does not say by how much a limit is raised.
     choice(choices, &words.to_ascii_lowercase())
         .filter(|choice| *choice != Choice::Raise)
         .map(AnswerContent::of)
 }
 
-/// Whether `message` is a decision and nothing else, for any question: a single word, the text of an operator, or JSON.
+/// Whether `message` is only a decision, for any question: a single word, the text of an operator, or JSON.
 pub(crate) fn is_decision(message: &Message) -> bool {
     let texts: Vec<&str> = message
         .parts
@@ -208,7 +208,7 @@ pub(crate) fn is_decision(message: &Message) -> bool {
         || Value::parse_str(words).is_ok_and(|data| exact_members(&data).is_some())
 }
 
-/// The decision of a word.
+/// The decision that a word means.
 fn choice(choices: &[Choice], word: &str) -> Option<Choice> {
     match word {
         "yes" | "approve" | "proceed" => yes(choices),
@@ -239,7 +239,7 @@ fn data(message: &Message) -> Result<Option<&Value>, Fault> {
     }
 }
 
-/// The fault for a message that does not answer the question; it names what would.
+/// The fault for a message that does not answer the question. It names the accepted answers.
 fn not_an_answer(question: &Question, why: &str) -> Fault {
     let words: Vec<String> = question.choices.iter().map(|choice| format!("`{}`", choice.word())).collect();
     let id = &question.raised.interrupt;

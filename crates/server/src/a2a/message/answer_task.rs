@@ -1,4 +1,4 @@
-//! A message to a task that waits: which question it answers, how, and with which files.
+//! A message to a waiting task: which question it answers, how, and with which files.
 
 use super::{
     answer, envelope,
@@ -28,7 +28,7 @@ use envoi_kernel::{
     input::Answer,
 };
 
-/// The channel of such answers, in the journal.
+/// The channel of these answers in the journal.
 const CHANNEL: &str = "a2a";
 
 /// Answers a question of a task.
@@ -56,7 +56,7 @@ pub(crate) fn answer(
     let has_words = message.parts.iter().any(|part| matches!(part.content, Content::Text(_)));
     let wanted = answer::read(&question, message, has_words.then_some(envelope.text.as_str()))?;
     let mut attachments = envelope.attachments;
-    // A reference that cannot be resolved refuses the message before its files are stored.
+    // If a reference cannot be resolved, the message is refused before its files are stored.
     let is_attached = |reference: &AttachmentRef| references.iter().any(|own| own.digest == reference.digest);
     resolve(app, client, &mut attachments, |reference| !is_attached(reference))?;
     keep_uploads(app, client, &files)?;
@@ -88,14 +88,14 @@ pub(crate) fn answer(
     }
 }
 
-/// The id under which the engine knows an answer: the same whenever the same message comes.
+/// The id of the answer for the engine: the same each time the same message is sent.
 fn request_id(client: &Client, context: &str, run: &RunId, message: &Message) -> String {
     let of = [&client.bearer.id, context, run.as_str(), &message.id, &digest(client, message).to_string()]
         .join("\n");
     format!("msg_{}", Digest::of(of.as_bytes()).hex())
 }
 
-/// The question that a message is about: the one that it names, else the only one.
+/// The question that a message answers: the named one, else the only one.
 fn open_question(run: &Run, message: &Message) -> Result<Question, Fault> {
     if let Status::Ended(ended) = run.status() {
         let detail = format!("the task is over ({}), and takes no more messages", ended.status.word());
@@ -140,7 +140,7 @@ fn open_question(run: &Run, message: &Message) -> Result<Question, Fault> {
     }
 }
 
-/// The digest of what was shown with the question, if the message gives the question's metadata back.
+/// The digest of what was shown with the question, if the message returns the question's metadata.
 fn seen(message: &Message) -> Result<Option<Digest>, Fault> {
     let subject =
         message.metadata.get(QUESTION).and_then(|named| named.get("subject")).and_then(Value::as_str);
@@ -149,14 +149,14 @@ fn seen(message: &Message) -> Result<Option<Digest>, Fault> {
     subject.map(read).transpose()
 }
 
-/// A file that a message carries.
+/// A file in a message.
 struct AttachedFile<'m> {
     upload: Upload,
     bytes: &'m [u8],
     reference: AttachmentRef,
 }
 
-/// The files that a message carries. Addresses are not fetched.
+/// The files in a message. URLs are not fetched.
 fn attached_files<'m>(
     app: &App,
     client: &Client,
@@ -198,7 +198,8 @@ fn keep_uploads(app: &App, client: &Client, files: &[AttachedFile<'_>]) -> Resul
     Ok(())
 }
 
-/// Gives the references that are `meant` the size and the type that the store has for them, whatever the client states.
+/// Sets the size and the type of the references selected by `meant` to those in the store, whatever the
+/// client states.
 fn resolve(
     app: &App,
     client: &Client,

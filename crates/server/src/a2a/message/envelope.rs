@@ -1,9 +1,9 @@
 //! The user envelope over A2A (contract 5): an answer with files, through a channel that carries text.
 //!
-//! Owns the opt-in. It counts only if the request names the extension in its header *and* the message has
-//! `{"user_envelope": true}` under the extension's URI in its metadata. Without both, the text is passed on byte for
-//! byte, whatever it looks like. The envelope itself is `envoi-contract`'s, and whose files those are is checked
-//! elsewhere.
+//! Owns the opt-in. It is valid only if the request names the extension in its header *and* the message has
+//! `{"user_envelope": true}` under the extension's URI in its metadata. Without both, the text is passed on
+//! byte for byte, whatever it looks like. `envoi-contract` parses the envelope, and other code checks who
+//! owns the files.
 
 use envoi_a2a::{
     fault::{Fault, Kind},
@@ -18,11 +18,11 @@ use envoi_contract::{
 /// The member of the extension's metadata that opts in.
 const OPT_IN: &str = "user_envelope";
 
-/// The text of a message, and its files. `top_level` are the files that come in other parts of it.
+/// The text of a message, and its files. `top_level` are the files in other parts of the message.
 ///
 /// # Errors
-/// An `InvalidParams` with the reason: the envelope is malformed or has too many files; or the extension is named and
-/// its metadata is neither yes nor no, so that it is open whether the text is an envelope.
+/// An `InvalidParams` with the reason: the envelope is malformed or has too many files; or the extension is
+/// named and its metadata is neither yes nor no, so that it is unclear whether the text is an envelope.
 pub(crate) fn open(
     message: &Message,
     extensions: &Extensions,
@@ -35,7 +35,7 @@ pub(crate) fn open(
     })
 }
 
-/// The text of a message: its text parts, one on each line.
+/// The text of a message: its text parts, each on its own line.
 pub(crate) fn text(message: &Message) -> String {
     let texts = message.parts.iter().filter_map(|part| match &part.content {
         Content::Text(text) => Some(text.as_str()),

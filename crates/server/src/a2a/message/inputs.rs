@@ -1,7 +1,7 @@
-//! The inputs that a first message gives to the flow that it starts.
+//! The inputs that a first message gives to its flow.
 //!
-//! Pure. The object of a `data` part has the inputs by their names. Text is the input `message` if the flow has one;
-//! else it may be an object in JSON. Files cannot be inputs, and addresses are not fetched.
+//! Pure. The object of a `data` part has the inputs by name. Text becomes the input `message` if the flow has
+//! one; otherwise it may be a JSON object. Files cannot be inputs, and URLs are not fetched.
 
 use super::envelope;
 use envoi_a2a::{
@@ -15,13 +15,13 @@ use envoi_contract::{
 use envoi_flow::inputs::{self, InputError};
 use envoi_kernel::Flow;
 
-/// The input that takes the text of a message.
+/// The input that gets the text of a message.
 pub(crate) const MESSAGE: &str = "message";
 
-/// The inputs that `message` gives `flow`; they fit what it declares.
+/// The inputs that `message` gives to `flow`, checked against the flow's declarations.
 ///
 /// # Errors
-/// A part that cannot be an input; values that do not fit.
+/// A part that cannot be an input, or values that do not fit.
 pub(crate) fn read(flow: &Flow, message: &Message) -> Result<Object, Fault> {
     let text = words(message)?;
     let takes_words = flow.inputs.iter().any(|input| input.name == MESSAGE);
@@ -78,7 +78,7 @@ fn data(message: &Message) -> Result<Option<&Object>, Fault> {
 
 fn mistake(error: &InputError) -> String {
     match error {
-        // The advice for the command line does not apply here.
+        // The hint for the command line does not apply here.
         InputError::Missing { name } => format!("input `{name}` is missing"),
         error => error.to_string(),
     }

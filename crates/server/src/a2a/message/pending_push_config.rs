@@ -1,8 +1,8 @@
-//! A push configuration that comes with a message: stored before the engine receives the message's request.
+//! A push configuration in a message: stored before the engine receives the message's request.
 //!
-//! So its receiver gets everything that the message causes, also if the server is killed in between. If the message is
-//! refused, the configuration is removed and the one that it had replaced is restored. The dispatcher does not know it
-//! before the message is done.
+//! So its receiver gets everything that the message causes, even if the server is killed in between. If the
+//! message is refused, the configuration is removed and the one that it had replaced is restored. The
+//! dispatcher learns of it only when the message is accepted.
 
 use crate::{
     a2a::{
@@ -15,7 +15,7 @@ use envoi_a2a::{fault::Fault, model::PushConfig};
 use envoi_journal::PushRow;
 use envoi_kernel::ids::{RunId, Seq};
 
-/// See the module. Most messages have none.
+/// The push configuration of a message. Most messages have none.
 #[derive(Clone, Copy)]
 pub(crate) struct PendingPushConfig<'a> {
     pub(crate) app: &'a App,
@@ -31,7 +31,7 @@ pub(crate) struct StoredPushConfig<'a> {
 }
 
 impl<'a> PendingPushConfig<'a> {
-    /// Stores it for a run; notifications begin with the event `from`.
+    /// Stores the configuration for a run. Notifications begin with the event `from`.
     pub(crate) fn store(&self, run: &RunId, from: Seq) -> Result<StoredPushConfig<'a>, Fault> {
         let app = self.app;
         let push = self.push;
@@ -39,8 +39,8 @@ impl<'a> PendingPushConfig<'a> {
         Ok(StoredPushConfig { app, row })
     }
 
-    /// For a message that was done before under the id `request`. A receiver that has begun goes on where it is; a new
-    /// one begins at that request.
+    /// For a message that was accepted before under the id `request`. A receiver that has begun continues at
+    /// its position; a new one begins at that request.
     pub(crate) fn store_again(&self, run: &RunId, request: &str) -> Result<(), Fault> {
         let Some(push) = self.push else { return Ok(()) };
         let id = push_configs::id_of(&self.client.bearer.id, push);
@@ -54,18 +54,18 @@ impl<'a> PendingPushConfig<'a> {
 }
 
 impl StoredPushConfig<'_> {
-    /// The message is done: notifications are sent from now on.
+    /// The message was accepted: from now on notifications are sent.
     pub(crate) fn announce(self) {
         if let Some((row, _)) = &self.row {
             push_configs::announce(self.app, row);
         }
     }
 
-    /// The message was refused.
+    /// The message was refused: restores the earlier state.
     pub(crate) fn revoke(self) {
         let Some((row, before)) = &self.row else { return };
         if let Err(error) = self.app.store.take_back_push(row, before.as_deref()) {
-            // Logged only: the client gets the refusal of its message.
+            // Only logged, because the client gets the refusal of its message.
             internal_fault(self.app, error);
         }
     }

@@ -1,4 +1,4 @@
-//! Stored messages: found when they come again, removed when they are refused.
+//! Stored messages: found when they are sent again, removed when they are refused.
 
 use super::pending_push_config::{PendingPushConfig, StoredPushConfig};
 use crate::{
@@ -16,35 +16,35 @@ use envoi_kernel::ids::RunId;
 pub(crate) struct Sent {
     /// The run.
     pub(crate) run: RunId,
-    /// Where a stream that follows the message begins.
+    /// The position at which a stream that follows the message begins.
     pub(crate) from: FollowFrom,
 }
 
 /// See [`Sent::from`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FollowFrom {
-    /// It began the run.
+    /// At the beginning: the message started the run.
     TheStart,
-    /// It is the answer with this request id.
+    /// At the answer with this request id.
     Request(String),
-    /// It had come before: the stream begins with the task as it stands.
+    /// At the present: the message was sent before. The stream begins with the current task.
     Now,
 }
 
-/// The result of a message that was done before: the task as it stands.
+/// The result of a message that was accepted before: the current task.
 pub(crate) fn already_done(row: &MessageRow, pending: PendingPushConfig<'_>) -> Result<Sent, Fault> {
     pending.store_again(&row.run, &row.request)?;
     Ok(Sent { run: row.run.clone(), from: FollowFrom::Now })
 }
 
-/// A digest of the content of a message, and of the flow that it names; not of its task or context.
+/// A digest of the content of a message and of the flow that it names, without its task and context.
 pub(crate) fn digest(client: &Client, message: &Message) -> Digest {
     digest_for(client.flow.as_deref(), message)
 }
 
 fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
     let content = Message { context_id: None, task_id: None, ..message.clone() };
-    // A message to a task is the same by whatever path it comes.
+    // A message to a task is the same whichever path it is sent to.
     let digested = match flow.filter(|_| message.task_id.is_none()) {
         Some(flow) => format!("{}\n{flow}", stored_form(&content)),
         None => stored_form(&content),
@@ -69,7 +69,8 @@ pub(crate) fn was_done(app: &App, row: &MessageRow) -> Result<bool, Fault> {
     read(app, |reader| reader.has_request(&row.run, &row.request))
 }
 
-/// A message that was refused is forgotten, with the push configuration that it brought. It stays if the engine may still do it: then the same message is done when it comes again.
+/// Removes a refused message, with its push configuration. It stays if the engine may still carry it out:
+/// then it is found when the same message is sent again.
 pub(crate) fn forget_refused(
     app: &App,
     row: &MessageRow,
@@ -80,24 +81,24 @@ pub(crate) fn forget_refused(
     if !matches!(problem.code, Code::EngineStopping | Code::StoreFailed) {
         push.revoke();
         if let Err(error) = app.store.forget_message(row) {
-            // Logged only: the client gets the refusal itself.
+            // Only logged, because the client gets the refusal itself.
             internal_fault(app, error);
         }
     }
     problem.into()
 }
 
-/// Where a message belongs.
+/// The ids to which a message belongs.
 pub(crate) struct RowIds<'a> {
     pub(crate) run: &'a RunId,
     pub(crate) context: &'a str,
-    /// The task that it is sent to; empty for a message that starts one.
+    /// The task to which it is sent; empty for a message that starts one.
     pub(crate) task: &'a str,
     /// The id of its request to the engine.
     pub(crate) request: String,
 }
 
-/// The row of a message that comes now.
+/// The row of a new message.
 pub(crate) fn new_row(app: &App, client: &Client, message: &Message, ids: RowIds<'_>) -> MessageRow {
     MessageRow {
         run: ids.run.clone(),

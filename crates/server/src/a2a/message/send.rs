@@ -1,9 +1,9 @@
-//! A message: it starts a task, or answers the question of one that waits.
+//! A message: it starts a task, or answers the question of a waiting task.
 //!
-//! A message is stored before the engine receives its request, under an id that is also the id of that request. So a
-//! message that comes again is found, whatever happened in between, and its request is done once. A message that is
-//! refused is removed, and the task is as it was. [`super::start_task`] starts a task, [`super::answer_task`] answers a
-//! question.
+//! A message is stored before the engine receives its request, under an id that is also the id of that
+//! request. So a message that is sent again is found, whatever happened in between, and its request is
+//! carried out once. A refused message is removed, and the task is unchanged. [`super::start_task`] starts a
+//! task, [`super::answer_task`] answers a question.
 
 use super::{
     answer, answer_task,
@@ -31,13 +31,13 @@ use envoi_contract::code::Code;
 use envoi_journal::{MessageRow, RunRow};
 use envoi_kernel::ids::RunId;
 
-/// Longest id of a client.
+/// Maximum length of a client's id, in bytes.
 const MAX_ID_BYTES: usize = 256;
 
-/// Performs a message. The journal has what follows from it.
+/// Carries out a message. When it returns, the journal has the effects.
 ///
 /// # Errors
-/// It was refused, and nothing has changed.
+/// The message was refused, and nothing has changed.
 pub(crate) fn send(app: &App, client: &Client, request: &SendRequest) -> Result<Sent, Fault> {
     let message = &request.message;
     check(message)?;
@@ -81,7 +81,7 @@ fn check(message: &Message) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a part has a media type that the card names, or none. A file may have any.
+/// Whether a part states no media type, or one that the card names. A file may have any.
 fn is_read(part: &Part) -> bool {
     match part.content {
         Content::Text(_) | Content::Data(_) => part.media_type.as_deref().is_none_or(card::takes),
@@ -89,13 +89,13 @@ fn is_read(part: &Part) -> bool {
     }
 }
 
-/// What a message is about.
+/// The target of a message.
 enum About {
-    /// It was done before; this is its row.
+    /// It was carried out before; this is its row.
     Known(Box<MessageRow>),
-    /// A task that there is.
+    /// An existing task.
     Task(RunId),
-    /// One that there will be.
+    /// A new task.
     Nothing,
 }
 
@@ -108,18 +108,18 @@ fn about(app: &App, client: &Client, message: &Message) -> Result<About, Fault> 
         }
         return Ok(About::Task(run));
     }
-    // Clients of 0.3 answer in a context, without the id of the task.
+    // Clients of 0.3 answer within a context, without the id of the task.
     match (&message.context_id, client.version) {
         (Some(context), Version::V03) => about_context(app, client, message, context),
         _ => Ok(About::Nothing),
     }
 }
 
-/// What the journal has of a context, for a message that names it.
+/// The journal's data of a context, for a message that names the context.
 struct InContext {
-    /// The row of this very message, if it has come before.
+    /// The row of this message, if it was sent before.
     kept: Option<MessageRow>,
-    /// Tasks that wait for an answer.
+    /// Tasks that are waiting for an answer.
     waiting: Vec<RunRow>,
     has_task: bool,
 }
@@ -128,7 +128,7 @@ fn about_context(app: &App, client: &Client, message: &Message, context: &str) -
     let token = &client.bearer.id;
     let flow = start_task::flow_named_by(client, message)?;
     let found = read(app, |reader| {
-        // A client that names a flow does not mean a question of another flow.
+        // A client that names a flow does not refer to a question of another flow.
         let mut waiting = Vec::new();
         for row in reader.waiting_in_context(token, context)? {
             if flow.as_ref().map_or(Ok(true), |flow| reader.is_of_flow(&row, flow))? {
@@ -143,7 +143,7 @@ fn about_context(app: &App, client: &Client, message: &Message, context: &str) -
     })?;
     let InContext { kept, waiting, has_task } = found;
     if let Some(row) = kept {
-        // The message started a task: it starts the same one again, which changes nothing.
+        // This message started a task. It starts the same task again, which changes nothing.
         if row.task.is_empty() {
             return Ok(About::Nothing);
         }

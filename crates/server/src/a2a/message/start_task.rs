@@ -1,4 +1,4 @@
-//! A first message: which flow it starts, with what inputs, in which workspace.
+//! A first message: which flow it starts, with which inputs, in which workspace.
 
 use super::{
     inputs,
@@ -33,10 +33,10 @@ use envoi_kernel::{
     requester::{MAX_RAW_INPUT_BYTES, Requester},
 };
 
-/// Metadata of a first message: how the run uses its workspace.
+/// Member of a first message's metadata: how the run uses its workspace.
 const WORKSPACE: &str = "urn:envoi:a2a:workspace";
 
-/// The prefix of metadata that is meant for this server, not for the run.
+/// Prefix of metadata for this server, not for the run.
 const OURS: &str = "urn:envoi:a2a:";
 
 /// Starts a run.
@@ -47,7 +47,7 @@ pub(crate) fn start_task(
     pending: PendingPushConfig<'_>,
 ) -> Result<Sent, Fault> {
     client.require(&[Scope::Run])?;
-    // It has begun a run before: the answer is the same, whatever has become of the flow.
+    // It has started a run before: the answer is the same, even if the flow has changed since.
     if let Some(row) = first_message(app, client, message)? {
         return already_done(&row, pending);
     }
@@ -75,7 +75,8 @@ pub(crate) fn start_task(
         message,
         RowIds { run: &fresh, context: &context, task: "", request: fresh.to_string() },
     );
-    // If the same message comes twice at once, the second one waits until the run of the first can be found.
+    // If the same message is sent twice at the same time, the second one waits until the run of the first can
+    // be found.
     let _lock = app.key_locks.lock(&format!("{}\n{context}\n{}", row.token, row.message_id));
     let kept = app.store.keep_task(&task, &row).map_err(|error| internal_fault(app, error))?;
     let begun = read(app, |reader| reader.tenant_of(&kept.run))?;
@@ -97,7 +98,7 @@ pub(crate) fn start_task(
     }
 }
 
-/// The row of this very message, if it has started a run.
+/// The row of this message, if it has started a run.
 fn first_message(app: &App, client: &Client, message: &Message) -> Result<Option<MessageRow>, Fault> {
     let Some(context) = &message.context_id else { return Ok(None) };
     read(app, |reader| {
@@ -108,7 +109,7 @@ fn first_message(app: &App, client: &Client, message: &Message) -> Result<Option
     })
 }
 
-/// What a message states about the run that it starts.
+/// The options in a message that starts a run.
 struct StartOptions {
     inputs: Object,
     workspace: WorkspaceUse,
@@ -128,10 +129,11 @@ fn start(
     submit(app, Request::Start(Box::new(request))).map(drop)
 }
 
-/// The requester of the run: its session is the context, its raw input the message as JSON of 1.0.
+/// The requester of the run: its session is the context, its raw input is the message as JSON of 1.0.
 ///
-/// The user is the name of the token, because a message names no user. What exceeds a bound is left out. The client did
-/// not require it to be kept, and the message remains readable as the first one of the task's history.
+/// The user is the name of the token, because a message names no user. Values that exceed a limit are left
+/// out: the client did not require them to be kept, and the message remains readable as the first one of the
+/// task's history.
 fn requester(message: &Message, context: &str) -> Requester {
     let is_ours = |name: &str| name.starts_with(OURS);
     let metadata = Requester::without_reserved(&message.metadata);
@@ -149,7 +151,7 @@ fn requester(message: &Message, context: &str) -> Requester {
     }
 }
 
-/// The flow that a message names: in its metadata, else by its path or `tenant`; an id or a digest.
+/// The flow that a message names, in its metadata, else by its path or `tenant`: an id or a digest.
 pub(crate) fn flow_named_by(client: &Client, message: &Message) -> Result<Option<String>, Fault> {
     match message.metadata.get(FLOW) {
         None => Ok(client.flow.clone()),
@@ -158,7 +160,7 @@ pub(crate) fn flow_named_by(client: &Client, message: &Message) -> Result<Option
     }
 }
 
-/// The flow that a message starts: the one that it names, else the configured one, else the tenant's only flow.
+/// The flow that a message starts: the named one, else the configured one, else the tenant's only flow.
 fn flow(app: &App, client: &Client, message: &Message) -> Result<RegisteredFlow, Fault> {
     let tenant = &client.bearer.tenant;
     let usual = || app.settings.a2a.default_flow.clone();

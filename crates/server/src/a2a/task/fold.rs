@@ -1,12 +1,13 @@
 //! A run as A2A clients see it: applies the run's events in order, and returns the updates for clients.
 //!
-//! Pure: the same events give the same updates, in the same order and with the same ids, also after a restart. Owns
-//! which events lead to updates, and what a task consists of. [`super::writer`] writes it down.
+//! Pure: the same events give the same updates, in the same order and with the same ids, also after a
+//! restart. Owns which events lead to updates, and the content of a task. [`super::writer`] converts it to
+//! its A2A form.
 //!
-//! Events are applied one *moment* at a time. The events of one commit have the same time, and in the middle of a
-//! commit a run may look as if it waits for a person although its next step begins a few events later. Two commits
-//! within one millisecond may be applied as one moment or as two. All followers get the same, unless the run came to
-//! rest and went on within that millisecond.
+//! Events are applied one *moment* at a time. The events of one commit have the same time, and in the middle
+//! of a commit a run may look as if it waits for a person although its next step begins a few events later.
+//! Two commits within one millisecond may be applied as one moment or as two. All followers get the same
+//! updates, unless the run came to rest and continued within that millisecond.
 
 use super::state;
 use envoi_a2a::model::TaskState;
@@ -24,15 +25,15 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-/// See the module.
+/// The state of a run with events applied.
 pub(crate) struct Fold {
     run: Run,
     history: Vec<HistoryEntry>,
     files: BTreeMap<String, Arc<FileVersion>>,
-    /// The texts of visits that are not concluded.
+    /// The texts of visits that are not concluded yet.
     texts: BTreeMap<VisitId, Blob>,
     last_text: Option<Blob>,
-    /// Data that is too large for the journal, by the digest that stands in its place.
+    /// Data that is too large for the journal, by the digest that replaces it there.
     large: BTreeMap<Digest, Data>,
     end: Option<Arc<End>>,
     last_shown: (TaskState, Vec<InterruptId>),
@@ -47,16 +48,16 @@ pub(crate) enum HistoryEntry {
     Question(Arc<Question>),
     /// A question was answered, or got one of several approvals.
     Answered(Arc<Answered>),
-    /// It is over.
+    /// The run ended.
     Ended(Arc<End>),
 }
 
 /// A question, and how it can be answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
-    /// As it was put.
+    /// The event that raised it.
     pub(crate) raised: InterruptRaised,
-    /// The decisions that it takes, the most usual first.
+    /// The accepted decisions, the most usual first.
     pub(crate) choices: Vec<Choice>,
     /// The JSON Schema of its form, if it has one.
     pub(crate) form: Option<Value>,
@@ -71,32 +72,32 @@ impl Question {
     }
 }
 
-/// An answer as it stands in the journal.
+/// An answer from the journal.
 #[derive(Debug, Clone)]
 pub(crate) struct Answered {
-    /// An id for the message about it; a client's message has another id.
+    /// An id for the message about the answer. A client's own message has another id.
     pub(crate) id: String,
     /// The answer.
     pub(crate) answer: InterruptAnswered,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct End {
     /// The id of the message about it.
     pub(crate) id: String,
-    /// In a sentence.
+    /// The event of the end.
     pub(crate) ended: RunEnded,
     /// The last text of the last step, if the run succeeded.
     pub(crate) text: Option<Blob>,
-    /// The data that the run results in, if it succeeded.
+    /// The resulting data of the run, if it succeeded.
     pub(crate) data: Option<Data>,
 }
 
 /// The data of a step's report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Data {
-    /// As it stands in the journal.
+    /// The value in the journal.
     Here(Value),
     /// The member `data` of the report with this digest.
     InReport(Digest),
@@ -107,29 +108,29 @@ pub(crate) enum Data {
 /// The newest version of a file that steps hand over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileVersion {
-    /// Relative to the workspace.
+    /// Path relative to the workspace.
     pub(crate) path: String,
-    /// Its content; `None` when it was deleted.
+    /// The content; `None` if the file was deleted.
     pub(crate) blob: Option<Blob>,
 }
 
-/// The state of a task, and what belongs to it.
+/// The state of a task, with its details.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
-    /// Where.
+    /// The state.
     pub(crate) state: TaskState,
-    /// Since when.
+    /// The time of the last event.
     pub(crate) at: Timestamp,
-    /// The oldest open question first; empty unless the task waits.
+    /// Open questions, the oldest first; empty unless the task waits.
     pub(crate) questions: Vec<Arc<Question>>,
-    /// Only where it is over.
+    /// Present only if the task has ended.
     pub(crate) end: Option<Arc<End>>,
 }
 
-/// The position of an update: its event, and its number among the updates of that event, from 1; no number for the last
-/// one.
+/// The position of an update: its event, and its number among the updates of that event, from 1. The last
+/// update has no number.
 ///
-/// Written `SEQ` or `SEQ.N`, so that the plain number of an event means that everything of it was received.
+/// Written `SEQ` or `SEQ.N`, so that the plain number of an event means that all its updates were received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamPosition {
     seq: Seq,
@@ -137,12 +138,12 @@ pub(crate) struct StreamPosition {
 }
 
 impl StreamPosition {
-    /// After all updates of an event.
+    /// The position after all updates of an event.
     pub(crate) const fn after(seq: Seq) -> Self {
         Self { seq, nth: None }
     }
 
-    /// Reads what [`fmt::Display`] writes.
+    /// Parses the output of [`fmt::Display`].
     pub(crate) fn parse(text: &str) -> Option<Self> {
         fn number<T: core::str::FromStr>(text: &str) -> Option<T> {
             let plain = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -186,27 +187,27 @@ impl fmt::Display for StreamPosition {
 /// One update for clients.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskUpdate {
-    /// Where it stands.
+    /// The position of the update.
     pub(crate) position: StreamPosition,
-    /// What.
+    /// The kind of the update.
     pub(crate) kind: UpdateKind,
 }
 
-/// See [`TaskUpdate`]. Content is named, not held.
+/// The kind of a [`TaskUpdate`]. Content is referenced, not included.
 #[derive(Debug, Clone)]
 pub(crate) enum UpdateKind {
-    /// The task stands elsewhere.
+    /// The status of the task has changed.
     Status(Standing),
     /// A file is new, has changed, or was deleted.
     File(Arc<FileVersion>),
 }
 
-/// What the last message of a run that succeeded is made of.
+/// The content of the last message of a successful run.
 #[derive(Debug, Default)]
 pub(crate) struct RunResult {
     /// The last text of its last step.
     pub(crate) last_text: Option<Blob>,
-    /// Where the run's data is, if it is too large to stand in the journal.
+    /// The place of the run's data, if it is too large for the journal.
     pub(crate) large: BTreeMap<Digest, Data>,
 }
 
@@ -225,9 +226,10 @@ impl Fold {
         }
     }
 
-    /// A run in this state, with only these records applied: enough to show the task, not to apply what follows.
+    /// A run in this state, with only these records applied: enough to show the task, not to apply later
+    /// events.
     ///
-    /// `result` says where its last data is, if that is too large to stand in the journal.
+    /// `result` has the place of its last data, if that is too large for the journal.
     pub(crate) fn standing_as(
         run: Run,
         shown: &[Record],
@@ -244,10 +246,10 @@ impl Fold {
         fold
     }
 
-    /// Applies records in order, any number of moments but only whole ones, and returns the updates for clients.
+    /// Applies records in order, any number of moments but only whole ones. Returns the updates for clients.
     ///
     /// # Errors
-    /// [`ApplyError`] when the records do not follow those before; the fold cannot be used any more then.
+    /// [`ApplyError`] if the records do not follow the applied ones. The fold must not be used after that.
     pub(crate) fn apply(&mut self, records: &[Record]) -> Result<Vec<TaskUpdate>, ApplyError> {
         let mut updates = Vec::new();
         for moment in records.chunk_by(|one, next| one.at == next.at) {
@@ -267,7 +269,7 @@ impl Fold {
         Ok(updates)
     }
 
-    /// Has the run know the flows that it was pinned to; see [`Run::learn`].
+    /// Adds the flow versions to which the run was pinned; see [`Run::learn`].
     pub(crate) fn learn(&mut self, versions: &Versions) {
         versions.all().for_each(|flow| self.run.learn(Arc::clone(flow)));
     }
@@ -277,7 +279,7 @@ impl Fold {
         &self.run
     }
 
-    /// The seq of the next event.
+    /// The number of the next event.
     pub(crate) fn next_seq(&self) -> Seq {
         self.run.next_seq()
     }
@@ -287,12 +289,12 @@ impl Fold {
         &self.history
     }
 
-    /// The files that were handed over so far, by their paths.
+    /// The files handed over so far, by path.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileVersion> {
         self.files.values().map(AsRef::as_ref)
     }
 
-    /// How the task stands.
+    /// The current status of the task.
     pub(crate) fn standing(&self) -> Standing {
         let state = state_of(&self.run);
         let questions = match state {
@@ -303,7 +305,7 @@ impl Fold {
         Standing { state, at: self.run.last_at(), questions, end }
     }
 
-    /// Questions that are open, oldest first.
+    /// Open questions, oldest first.
     fn open_questions(&self) -> Vec<Arc<Question>> {
         let open: Vec<&InterruptId> = self.run.interrupts().map(|raised| &raised.interrupt).collect();
         let questions = self.history.iter().filter_map(|turn| match turn {
@@ -352,10 +354,11 @@ impl Fold {
         }
     }
 
-    /// Data as it stands in the run's state, which may be a reference to the content that holds it.
+    /// Data from the run's state, which may be a reference to the content with the data.
     ///
-    /// To an earlier version a step could hand over what looks like such a reference. Only references that the engine made are
-    /// followed: otherwise a step could send out any file of the store, also another tenant's.
+    /// In an earlier version a step could hand over data that looks like such a reference. Only references
+    /// made by the engine are followed: otherwise a step could publish any file of the store, including
+    /// another tenant's.
     fn data(&self, data: &Value) -> Data {
         let digest = digest_of_reference(data);
         digest.and_then(|digest| self.large.get(&digest).cloned()).unwrap_or_else(|| Data::Here(data.clone()))
@@ -394,13 +397,13 @@ impl Fold {
         }
         let listed =
             settled.files.iter().map(|file| FileVersion { path: file.path.clone(), blob: file.blob.clone() });
-        // For a large set clients get the list, and find the contents by it.
+        // For a large set clients get the list, and find the contents through it.
         let list = settled.manifest.as_ref().map(|manifest| FileVersion {
             path: list_name(&settled.attempt.visit.scope, &settled.attempt.visit.step),
             blob: Some(manifest.list.clone()),
         });
         let made = listed.chain(list).filter_map(|made| {
-            // A file that is handed over unchanged is no update.
+            // A file that is handed over unchanged causes no update.
             let is_known = self.files.get(&made.path).is_some_and(|known| **known == made);
             let made = Arc::new(made);
             self.files.insert(made.path.clone(), Arc::clone(&made));
@@ -410,7 +413,7 @@ impl Fold {
     }
 }
 
-/// The data that a run results in: that of the last step whose hand-off is a success and that has data.
+/// The resulting data of a run: that of the last step that has data and whose hand-off is a success.
 ///
 /// A step with a question does not count: its data is a person's answer, not a result of the run.
 pub(crate) fn last_data(run: &Run) -> Option<Value> {
@@ -422,7 +425,7 @@ pub(crate) fn last_data(run: &Run) -> Option<Value> {
         (!asks && !data.is_null() && !envelope.failed_stages.contains_key(step)).then(|| data.clone())
     };
     let newest = run.last_handoff().filter(|visit| visit.scope.is_empty()).map(|visit| visit.step.as_str());
-    // Steps of inner flows do not count here: the step that calls the flow has their result.
+    // Steps of inner flows do not count: the step that calls the flow has their result.
     let others = envelope.outputs.keys().collect::<Vec<_>>().into_iter().rev();
     newest.into_iter().chain(others).find_map(data)
 }
@@ -433,7 +436,7 @@ pub(crate) fn digest_of_reference(data: &Value) -> Option<Digest> {
     Digest::parse(members.get("$artifact")?.as_str()?)
 }
 
-/// Where the data is that the engine has replaced by a reference.
+/// The place of data that the engine has replaced by a reference.
 pub(crate) fn place_of_large_data(settled: &AttemptSettled) -> Option<(Digest, Data)> {
     let digest = digest_of_reference(&settled.data)?;
     let is = |blob: &Option<Blob>| blob.as_ref().is_some_and(|blob| blob.digest == digest);
@@ -458,7 +461,7 @@ fn with_positions(of_moment: Vec<(Seq, UpdateKind)>) -> impl Iterator<Item = Tas
     })
 }
 
-/// What A2A calls the status of a run, as the kernel has it.
+/// The A2A state of a run's status in the kernel.
 fn state_of(run: &Run) -> TaskState {
     let status = match run.status() {
         RunStatus::Running => journal::RunStatus::Running,

@@ -1,4 +1,4 @@
-//! Loads runs as tasks from the store: checks whose they are, and applies their events.
+//! Loads runs as tasks from the store: checks who owns them, and applies their events.
 
 use super::{
     fold::{Fold, RunResult},
@@ -26,13 +26,13 @@ use envoi_kernel::{
 };
 use std::{cell::Cell, collections::BTreeMap};
 
-/// The status of a hand-off that has no text.
+/// The status of a hand-off without a text.
 const SKIPPED: &str = "skipped";
 
-/// Stands for a flow that cannot be read.
+/// Replaces a flow that cannot be read.
 const NO_FLOW: &str = "flow: none\nsteps:\n  - id: none\n    run: [\"true\"]\n";
 
-/// Records that are read at once, unless a moment among them has more.
+/// How many records are read at once, unless a single moment has more.
 const PAGE: u32 = 64;
 
 /// A task, with events applied.
@@ -41,19 +41,20 @@ pub(crate) struct LoadedTask {
     pub(crate) ids: TaskIds,
     pub(crate) fold: Fold,
     pub(crate) client_messages: Vec<ClientMessage>,
-    /// Why it is set aside, if it is; not known of one whose events are still to be applied.
+    /// Why the run is set aside, if it is. Not known if its events are not applied yet.
     pub(crate) aside: Option<Aside>,
-    /// The row of a run whose events or whose flow cannot be read: all that is known of it. `fold` is of no run then.
+    /// The row of a run whose events or flow cannot be read: then it is all that is known, and `fold` is
+    /// empty.
     pub(crate) unreadable: Option<RunRow>,
 }
 
 impl LoadedTask {
-    /// The task as it stands.
+    /// The current task.
     pub(crate) fn task(&self, app: &App, base: &str, with_artifacts: bool) -> Task {
         self.task_within(app, base, with_artifacts, &ReplyBudget::default())
     }
 
-    /// The task as it stands, as one of several in a reply.
+    /// The current task, as one of several in a reply.
     pub(crate) fn task_within(
         &self,
         app: &App,
@@ -78,10 +79,10 @@ pub(crate) struct StoredContent<'a> {
     pub(crate) room: &'a ReplyBudget,
 }
 
-/// How much content one reply may still carry; other content is named by its address.
+/// How much content one reply may still include. Other content is referenced by its URL.
 pub(crate) struct ReplyBudget(Cell<u64>);
 
-/// Most content in memory for one reply, however many files there are.
+/// The most content in memory for one reply, however many files there are.
 const MAX_REPLY_BYTES: u64 = 4 * 1024 * 1024;
 
 impl Default for ReplyBudget {
@@ -116,8 +117,8 @@ impl ContentSource for StoredContent<'_> {
     }
 }
 
-/// The run of this id, if it belongs to the tenant and to the flow in the path. For another tenant's run the answer is
-/// the same as for none.
+/// The run with this id, if it belongs to the tenant and to the flow in the path. Another tenant's run gives
+/// the same answer as a missing one.
 pub(crate) fn run_of(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::task_not_found())?;
     let is_theirs = |reader: &Reader| {
@@ -133,19 +134,20 @@ pub(crate) fn run_of(app: &App, client: &Client, id: &str) -> Result<RunId, Faul
     if found { Ok(run) } else { Err(Fault::task_not_found()) }
 }
 
-/// The conversation of a run.
+/// The context id of a run.
 pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadError> {
     Ok(reader.task(run)?.map_or_else(|| run.to_string(), |task| task.context))
 }
 
-/// A task from the journal as it stands; it cannot apply later events. Of a run that cannot be read it is what its row says: one
-/// run's trouble is no failure of the server, and takes no other task out of a list.
+/// The current task from the journal, to which later events cannot be applied. If the run cannot be read, the
+/// task follows from its row: a problem of one run is not a failure of the server, and does not remove other
+/// tasks from a list.
 pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     let row = read(app, |reader| reader.run(run))?;
     load_whole(app, run, &row).or_else(|fault| or_row(app, run, fault))
 }
 
-/// What the row of a run says, if the run cannot be read; if it can, the fault is another one.
+/// The task as the run's row describes it, if the run cannot be read. If it can be read, returns `fault`.
 pub(crate) fn or_row(app: &App, run: &RunId, fault: Fault) -> Result<LoadedTask, Fault> {
     let row = read(app, |reader| reader.run(run))?;
     match unreadable(app, run, &row) {
@@ -154,7 +156,8 @@ pub(crate) fn or_row(app: &App, run: &RunId, fault: Fault) -> Result<LoadedTask,
     }
 }
 
-/// A run for a request that changes it. One that cannot be read is refused as one that is set aside, which is what its task shows.
+/// A run for a request that changes it. An unreadable run is refused like one that is set aside, which is
+/// what its task shows.
 pub(crate) fn load_to_change(app: &App, run: &RunId) -> Result<Run, Fault> {
     let loaded = app.read(|reader| {
         check_not_aside(reader, run)?;
@@ -168,14 +171,14 @@ pub(crate) fn load_to_change(app: &App, run: &RunId) -> Result<Run, Fault> {
     })
 }
 
-/// Why a run cannot be read, if it cannot.
+/// Why a run cannot be read; `None` if it can.
 fn unreadable(app: &App, run: &RunId, row: &RunRow) -> Option<Aside> {
-    // A store that cannot be read now is no damage of the run.
+    // If the store cannot be read now, the run is not damaged.
     let reason = app.read(|reader| Ok::<_, Problem>(why_unreadable(reader, run))).ok().flatten()?;
     Some(row.aside.clone().unwrap_or_else(|| Aside::new(row.updated_at, Code::RunUnreadable, &reason, "")))
 }
 
-/// What the row of a run that cannot be read says.
+/// The task of an unreadable run, from its row.
 fn load_row(app: &App, run: &RunId, row: RunRow, aside: Aside) -> Result<LoadedTask, Fault> {
     let context = read(app, |reader| context_of(reader, run))?;
     let nothing = parsed_flow(envoi_flow::LANGUAGE, "none.yaml", NO_FLOW, &BTreeMap::new())
@@ -208,7 +211,7 @@ fn load_whole(app: &App, run: &RunId, row: &RunRow) -> Result<LoadedTask, Fault>
         None => {
             seen.fold.apply(&records).map_err(|error| internal_fault(app, error))?;
         }
-        // The state is of another version; the events are always readable.
+        // The state was written by another version; the events are always readable.
         Some(Err(_)) => {
             let all = read(app, |reader| reader.records(run, 0, None))?;
             seen.fold.apply(&all).map_err(|error| internal_fault(app, error))?;
@@ -222,12 +225,12 @@ pub(crate) fn load_without_events(app: &App, run: &RunId) -> Result<LoadedTask, 
     opened(app, run).map(|(seen, _)| seen)
 }
 
-/// Has a task know the flows that its run was pinned to, if one of these records names a corrected one.
+/// Adds the flow versions to which the task's run was pinned, if one of these records names a corrected one.
 pub(crate) fn learn_versions(app: &App, seen: &mut LoadedTask, records: &[Record]) {
     if !records.iter().any(|record| matches!(record.event, Event::FlowCorrected(_))) {
         return;
     }
-    // What cannot be read now is an event that cannot follow, below.
+    // An unreadable version becomes an error when the event is applied, below.
     let pinned = app.read(|reader| reader.pinned(&seen.run).map_err(Problem::from));
     if let Some(versions) = pinned.ok().and_then(|pinned| envoi_engine::flow_versions(&pinned).ok()) {
         seen.fold.learn(&versions);
@@ -252,12 +255,12 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
     Ok((LoadedTask { run: run.clone(), ids, fold, client_messages, aside: None, unreadable: None }, loaded))
 }
 
-/// A run in this state. Earlier events never change, so that all of it belongs to one moment.
+/// A run in this state. Earlier events never change, so all of it counts as one moment.
 fn from_snapshot(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
     let mut shown = reader.records_before(run, &snapshot::CONVERSATION, state.next_seq(), None)?;
     shown.reverse();
     let result = match state.status() {
-        // Text and data are part of a success only.
+        // Only a successful run has text and data.
         Status::Ended(ended) if ended.status == EndStatus::Succeeded => {
             let last_text = last_text(reader, run, state.next_seq())?;
             let mut place = state.next_seq();
@@ -278,15 +281,15 @@ fn last_text(reader: &Reader, run: &RunId, end: Seq) -> Result<Option<Blob>, Rea
     snapshot::last_text(newest, || settled_before(reader, run, &mut place))
 }
 
-/// A page of the events that settled attempts, the newest first; `place` moves back by it.
+/// A page of the events that settled attempts, the newest first. Moves `place` back by the page.
 fn settled_before(reader: &Reader, run: &RunId, place: &mut Seq) -> Result<Vec<Record>, ReadError> {
     let page = reader.records_before(run, &snapshot::SETTLED, *place, Some(PAGE))?;
     *place = page.last().map_or(*place, |oldest| oldest.seq);
     Ok(page)
 }
 
-/// Whole moments of a run, from the first record that `fold` has not applied; none if there is nothing new. The last
-/// moment is left out if more of it may follow, unless there is no other.
+/// Whole moments of a run, from the first record that `fold` has not applied; empty if there is nothing new.
+/// The last moment is left out if more of it may follow, unless it is the only one.
 pub(crate) fn next_records(reader: &Reader, run: &RunId, fold: &Fold) -> Result<Vec<Record>, ReadError> {
     let mut limit = PAGE;
     loop {
@@ -299,7 +302,8 @@ pub(crate) fn next_records(reader: &Reader, run: &RunId, fold: &Fold) -> Result<
     }
 }
 
-/// Whole moments: without the records of the last moment, if more of it may follow; `None` if all records belong to it.
+/// Whole moments: without the records of the last moment, if more of it may follow. `None` if all records
+/// belong to that moment.
 fn whole_moments(mut records: Vec<Record>, more_behind: bool) -> Option<Vec<Record>> {
     if more_behind {
         let last = records.last().map(|record| record.at);

@@ -1,8 +1,8 @@
-//! A task as it stands, without applying all events again: from the state of its run, which the journal keeps, and the
-//! few events that the task's history consists of.
+//! The current task of a run without applying all its events: made from the run's stored state and the few
+//! events of the task's history.
 //!
-//! Pure: names the events to read, and [`super::loader`] reads them. The result is the same task as [`Fold::apply`]
-//! makes of all events.
+//! Pure: names the events to read, and [`super::loader`] reads them. The result is the same task as
+//! [`Fold::apply`] makes from all events.
 
 use super::fold::{self, Data, FileVersion, Fold, RunResult};
 use envoi_contract::digest::Digest;
@@ -13,17 +13,17 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// The kinds of events of which the history consists.
+/// The kinds of events in the history.
 pub(crate) const CONVERSATION: [&str; 5] =
     ["run_started", "interrupt_raised", "interrupt_answered", "vote_cast", "run_ended"];
 
-/// The kind of events that have the texts of steps.
+/// The kind of events with the texts of steps.
 pub(crate) const SETTLED: [&str; 1] = ["attempt_settled"];
 
 /// A run in this state. `shown` are its events of the kinds [`CONVERSATION`], the oldest first; `sizes` are those of its files'
 /// content.
 pub(crate) fn standing(run: Run, shown: &[Record], sizes: &BTreeMap<Digest, u64>, result: RunResult) -> Fold {
-    // A file without a known size counts as too large to be carried.
+    // A file of unknown size counts as too large to be included.
     let sized = |digest| Blob { digest, size: sizes.get(&digest).copied().unwrap_or(u64::MAX) };
     let made =
         run.files().iter().map(|(path, digest)| FileVersion { path: path.clone(), blob: digest.map(sized) });
@@ -35,9 +35,9 @@ pub(crate) fn standing(run: Run, shown: &[Record], sizes: &BTreeMap<Digest, u64>
     Fold::standing_as(run, shown, made, result)
 }
 
-/// Where the run's last data is, if the engine has put a reference in its place; empty if it has not.
+/// The place of the run's last data, if the engine has replaced it by a reference; otherwise empty.
 ///
-/// `before` is as for [`last_text`]. Few runs have data that large, and only their events are read.
+/// `before` is as for [`last_text`]. Few runs have such large data, and only their events are read.
 ///
 /// # Errors
 /// Those of `before`.
@@ -62,8 +62,9 @@ pub(crate) fn place_of_last_data<E>(
 
 /// The text of the step that was concluded last, among the steps that have one.
 ///
-/// `concluded` are the visits whose hand-off was not skipped, the newest first. `before` reads the events of the kind
-/// [`SETTLED`] backwards, a page at a time, and none at the end. The text of a visit is that of its last attempt.
+/// `concluded` are the visits whose hand-off was not skipped, the newest first. `before` reads the events of
+/// the kind [`SETTLED`] backwards, a page at a time, and returns none at the end. The text of a visit is that
+/// of its last attempt.
 ///
 /// # Errors
 /// Those of `before`.
@@ -80,7 +81,7 @@ pub(crate) fn last_text<E>(
             let text = || text.clone().filter(|text| text.size > 0);
             texts.entry(attempt.visit.clone()).or_insert_with(text);
         }
-        // Wait for the visits whose attempts are not read yet: no earlier visit may take their place.
+        // Wait for visits whose attempts are not read yet: no earlier visit may replace them.
         while let Some(visit) = concluded.next_if(|visit| over || texts.contains_key(visit)) {
             if let Some(Some(text)) = texts.remove(&visit) {
                 return Ok(Some(text));

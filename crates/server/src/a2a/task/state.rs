@@ -1,21 +1,21 @@
 //! The state of a task, from the status of its run.
 //!
-//! A run begins with its first event, needs no credentials of its client, and is refused before it exists. So it is
-//! never `Submitted`, `AuthRequired` or `Rejected`; tasks of other agents are.
+//! A run begins with its first event, needs no credentials of its client, and is refused before it exists. So
+//! its task is never `Submitted`, `AuthRequired` or `Rejected`, unlike tasks of other agents.
 //!
-//! A run that goes on beside an open question is `running`; its task is `InputRequired`, or the client would not see
-//! the question.
+//! A run that continues while a question is open is `running`. Its task is `InputRequired`, because otherwise
+//! the client would not see the question.
 
 use envoi_a2a::model::TaskState;
 use envoi_journal::{RunRow, RunStatus};
 use envoi_kernel::event::EndStatus;
 
-/// The state of the task that is the run of this row.
+/// The state of the task for this run's row.
 pub(crate) fn of_row(row: &RunRow) -> TaskState {
     of(row.status(), row.open_interrupts > 0)
 }
 
-/// The state of the task of a run; `asks` is whether it has an open question.
+/// The state of a run's task. `asks`: whether the run has an open question.
 pub(crate) const fn of(status: RunStatus, asks: bool) -> TaskState {
     match status {
         RunStatus::Running if asks => TaskState::InputRequired,

@@ -1,8 +1,9 @@
 //! Writes a run as a task: its status, its artifacts, its history, and the updates of a stream.
 //!
-//! Structured content is sent as data parts: the data of the last step's report with the last message, and a JSON file
-//! as its artifact. Pure except for the content of files, which comes from a [`ContentSource`]. The history has the
-//! messages of clients as they were sent; an answer by another way in is written from the journal.
+//! Structured content is sent as data parts: the data of the last step's report with the last message, and a
+//! JSON file as its artifact. Pure except for the content of files, which comes from a [`ContentSource`]. The
+//! history has the messages of clients as they were sent; an answer through another interface is written from
+//! the journal.
 
 use super::{
     fold::{
@@ -23,10 +24,10 @@ use envoi_journal::{Aside, RunRow};
 use envoi_kernel::event::Choice;
 use std::sync::Arc;
 
-/// Metadata of such a message while other questions are open: all of them, oldest first.
+/// Metadata of a question's message while other questions are open: all open questions, oldest first.
 pub(crate) const OPEN_QUESTIONS: &str = "urn:envoi:a2a:open_questions";
 
-/// Metadata of an answer that came by another way in.
+/// Metadata of an answer that was given through another interface.
 pub(crate) const ANSWER: &str = "urn:envoi:a2a:answer";
 
 /// Metadata of an artifact that was deleted again.
@@ -35,74 +36,75 @@ pub(crate) const DELETED: &str = "urn:envoi:a2a:deleted";
 /// Metadata of an artifact: the digest of its content.
 pub(crate) const DIGEST: &str = "urn:envoi:a2a:digest";
 
-/// Metadata of a task: the flow that it runs. Of a client's message: the flow that it starts.
+/// Metadata of a task: its flow. In a client's message: the flow to start.
 pub(crate) const FLOW: &str = "urn:envoi:a2a:flow";
 
-/// Metadata of a task that is over: the terminal reason of contract 3.
+/// Metadata of a finished task: the terminal reason of contract 3.
 pub(crate) const TERMINAL_REASON: &str = "urn:envoi:a2a:terminal_reason";
 
-/// Metadata of a task whose run is set aside, and of the message that says so: the code, and since when.
+/// Metadata of a task whose run is set aside, and of the message about it: the code, and since when.
 pub(crate) const SET_ASIDE: &str = "urn:envoi:a2a:set_aside";
 
-/// Metadata of a last message whose data is too large or too deep to be carried: its size in bytes.
+/// Metadata of a last message whose data is too large or too deep to be included: its size in bytes.
 pub(crate) const DATA_LEFT_OUT: &str = "urn:envoi:a2a:data_left_out";
 
-/// A file with this ending that holds one address is shown as that address, under its name without the ending.
+/// A file with this ending that contains one URL is shown as that URL, under its name without the ending.
 const LINK: &str = ".uri";
 
-/// Longest address.
+/// Maximum length of such a URL, in bytes.
 const MAX_LINK_BYTES: u64 = 2_048;
 
-/// Most levels of nesting in data that is carried. A reply has up to nine levels around it, and readers, ours too, stop at
-/// [`MAX_DEPTH`](envoi_contract::json::MAX_DEPTH).
+/// Maximum nesting of included data. A reply has up to nine levels around it, and readers, including Envoi's,
+/// stop at [`MAX_DEPTH`](envoi_contract::json::MAX_DEPTH).
 const MAX_CARRIED_DEPTH: usize = 100;
 
-/// Larger content is named by its address, not carried.
+/// Larger content is not included but referenced by its URL.
 pub(crate) const MAX_CARRIED_BYTES: u64 = 1024 * 1024;
 
 /// Longer evidence is left out; the artifacts and REST have it.
 const MAX_EVIDENCE_BYTES: usize = 16 * 1024;
 
-/// Where content is.
+/// A source of content.
 pub(crate) trait ContentSource {
-    /// The bytes of this digest; `None` if they cannot be read.
+    /// The bytes with this digest; `None` if they cannot be read.
     fn bytes(&self, digest: &Digest) -> Option<Vec<u8>>;
-    /// Takes `bytes` from what may still be carried; `false` if too little is left.
+    /// Takes `bytes` from the rest that may still be included; `false` if too little is left.
     fn has_room(&self, _bytes: u64) -> bool {
         true
     }
-    /// An address at which a client can get them.
+    /// A URL from which a client can get the bytes.
     fn url(&self, digest: &Digest) -> String;
 }
 
-/// What the task and its conversation are called.
+/// The ids of the task and its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskIds {
     pub(crate) task: String,
     pub(crate) context: String,
 }
 
-/// A message that a client sent, as it was kept.
+/// A stored message of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientMessage {
-    /// The id under which the journal knows the request of the message.
+    /// The id of the message's request in the journal.
     pub(crate) request: String,
-    /// Whether it began the task.
+    /// Whether it started the task.
     pub(crate) begins: bool,
-    /// As it was sent.
+    /// The message as it was sent.
     pub(crate) message: Message,
 }
 
-/// Writes one run as a task.
+/// Converts one run to a task.
 pub(crate) struct TaskWriter<'s> {
     pub(crate) ids: &'s TaskIds,
     pub(crate) content: &'s dyn ContentSource,
-    /// Why the run is set aside, if the client is to see it. It is no end: the task stands where it stood.
+    /// Why the run is set aside, if the client should see it. The run has not ended: the state of the task
+    /// does not change.
     pub(crate) aside: Option<&'s Aside>,
 }
 
 impl TaskWriter<'_> {
-    /// The task as it stands.
+    /// The current task.
     pub(crate) fn task(&self, fold: &Fold, sent: &[ClientMessage], with_artifacts: bool) -> Task {
         let artifacts = match with_artifacts {
             true => fold.files().map(|made| self.artifact(made)).collect(),
@@ -127,7 +129,7 @@ impl TaskWriter<'_> {
         }
     }
 
-    /// The task of a run that cannot be read, as its row has it: no end, unless the run is over.
+    /// The task of an unreadable run, from its row. It has not ended, unless the run has.
     pub(crate) fn unreadable(&self, row: &RunRow) -> Task {
         let state = if row.ended.is_some() { state::of_row(row) } else { TaskState::Working };
         let aside = self.aside.filter(|_| row.ended.is_none());
@@ -152,7 +154,7 @@ impl TaskWriter<'_> {
         }
     }
 
-    /// An update as a stream sends it; `last` is whether the stream ends with it.
+    /// An update in the form of a stream item. `last`: whether the stream ends after it.
     pub(crate) fn item(&self, update: &TaskUpdate, last: bool) -> StreamItem {
         match &update.kind {
             UpdateKind::Status(standing) => self.status_item(standing, last),
@@ -167,7 +169,7 @@ impl TaskWriter<'_> {
         }
     }
 
-    /// How the task stands, as a stream has it; `last` says whether the stream ends with it.
+    /// The status of the task as a stream item. `last`: whether the stream ends after it.
     pub(crate) fn status_item(&self, standing: &Standing, last: bool) -> StreamItem {
         let aside = self.aside.filter(|_| standing.end.is_none());
         StreamItem::Status(StatusUpdate {
@@ -229,7 +231,7 @@ impl TaskWriter<'_> {
         }
     }
 
-    /// A question; `open` are all open questions.
+    /// The message of a question; `open` are all open questions.
     fn question_message(&self, question: &Question, open: &[Arc<Question>]) -> Message {
         let raised = &question.raised;
         let mut metadata = Object::from([(QUESTION, detail(question))]);
@@ -284,7 +286,8 @@ impl TaskWriter<'_> {
         }
     }
 
-    /// The artifact of a path: JSON as data, other text as text, other content as bytes, large content by its address.
+    /// The artifact of a path: JSON as data, other text as text, other content as bytes, large content as a
+    /// URL.
     pub(crate) fn artifact(&self, made: &FileVersion) -> Artifact {
         let mut name = made.path.rsplit('/').next().unwrap_or(&made.path).to_owned();
         let mut media_type = made.blob.as_ref().map(|_| crate::state::attachments::type_of(&made.path));
@@ -298,7 +301,7 @@ impl TaskWriter<'_> {
                     Some(Ok(text)) if media_type.as_deref() == Some(JSON) => json_or_text(text),
                     Some(Ok(text)) => match link(&name, &text) {
                         Some((shown, address)) => {
-                            // The content is not read; its type follows from its name.
+                            // The content behind the URL is not read; its type follows from its name.
                             media_type = Some(crate::state::attachments::type_of(&shown));
                             name = shown;
                             Content::Url(address)
@@ -325,7 +328,7 @@ impl TaskWriter<'_> {
 /// The media type of files that are sent as data.
 const JSON: &str = "application/json";
 
-/// The value of a JSON file, else its text: data must be read the same by every JSON reader.
+/// The value of a JSON file, or its text if not every JSON reader would read it in the same way.
 fn json_or_text(text: String) -> Content {
     match Value::parse_str(&text) {
         Ok(value) if depth(&value) <= MAX_CARRIED_DEPTH => Content::Data(value),
@@ -333,7 +336,7 @@ fn json_or_text(text: String) -> Content {
     }
 }
 
-/// How many levels of objects and lists a value has.
+/// The nesting depth of a value.
 fn depth(value: &Value) -> usize {
     let inner = match value {
         Value::Object(members) => members.iter().map(|(_, value)| depth(value)).max(),
@@ -343,7 +346,7 @@ fn depth(value: &Value) -> usize {
     inner.unwrap_or_default().saturating_add(1)
 }
 
-/// The name and the address of a file that stands for content elsewhere: `report.pdf.uri` with one address in it.
+/// The name and the URL of a file that refers to content elsewhere: `report.pdf.uri` with one URL in it.
 fn link(name: &str, text: &str) -> Option<(String, String)> {
     let shown = name.strip_suffix(LINK).filter(|shown| !shown.is_empty())?;
     let address = text.trim_ascii();
@@ -355,13 +358,13 @@ fn link(name: &str, text: &str) -> Option<(String, String)> {
     is_one.then(|| (shown.to_owned(), address.to_owned()))
 }
 
-/// The reason stands in the message.
+/// Without the reason, which is in the message.
 fn aside_detail(why: &Aside) -> Value {
     let since = why.since.to_string();
     Value::Object(Object::from([("code", Value::from(why.code.as_str())), ("since", Value::from(since))]))
 }
 
-/// What a client needs to know to answer.
+/// The data that a client needs to answer.
 fn detail(question: &Question) -> Value {
     let raised = &question.raised;
     let choices: Vec<Value> = question.choices.iter().map(|choice| Value::from(choice.word())).collect();
@@ -386,7 +389,7 @@ fn detail(question: &Question) -> Value {
     Value::Object(members)
 }
 
-/// Whether a question takes words, in the usual way.
+/// Whether a question accepts free text.
 pub(crate) fn takes_words(choices: &[Choice]) -> bool {
     choices.contains(&Choice::Respond)
 }

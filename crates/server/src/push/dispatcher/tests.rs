@@ -1,4 +1,4 @@
-//! The dispatcher between a real store and receivers on loopback.
+//! The dispatcher with a real store and receivers on loopback.
 
 #[path = "../../../../notify/tests/notify/receiver.rs"]
 #[allow(dead_code, reason = "the tests of `notify` need more of it")]
@@ -24,14 +24,14 @@ use std::{
     thread,
 };
 
-/// Longer than anything takes here.
+/// Longer than any operation here takes.
 const AMPLE: Duration = Duration::from_secs(60);
 
 fn bodies(receiver: &Receiver, count: usize) -> Vec<String> {
     (0..count).map(|_| receiver.next().body).collect()
 }
 
-/// One notification for the name of every event, except timers that fire; two for timers that are set.
+/// One notification for each event, except for timers that fire; two for timers that are set.
 struct Events(Arc<Store>);
 
 struct Reading {
@@ -102,7 +102,7 @@ struct Stage {
     reader: Reader,
 }
 
-/// This machine by its address, also without TLS.
+/// Allows this machine by its address, also without TLS.
 fn egress() -> EgressPolicy {
     EgressPolicy::new(&["127.0.0.1".to_owned()], Vec::new())
 }
@@ -246,7 +246,7 @@ fn a_failing_receiver_gets_the_same_message_again_before_any_later_one() {
     stop(dispatcher);
 }
 
-/// A clock that shows what `wall` does.
+/// A clock that shows the value of `wall`.
 fn clock_of(wall: &Arc<AtomicI64>) -> SteadyClock {
     let shown = Arc::clone(wall);
     let wall = move || Timestamp::from_millis(shown.load(Ordering::Relaxed));
@@ -261,7 +261,7 @@ fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
     let receiver = Receiver::new(&[Answer::Says("500 Oops", ""), OK]);
     stage.begun("a");
     stage.push("a", &receiver.url);
-    // Of a day of its own, so that another clock than this one would show.
+    // On another day, so that the use of another clock would be noticed.
     let start = envoi_engine::now().as_millis() + 24 * HOUR_MS;
     let wall = Arc::new(AtomicI64::new(start));
     let (dispatcher, _) = stage.dispatcher_by(egress(), clock_of(&wall));
@@ -286,7 +286,7 @@ fn a_courier_that_comes_up_after_the_clock_was_set_back_waits_no_longer_than_any
         .unwrap();
     let wall = Arc::new(AtomicI64::new(now.as_millis()));
     let (dispatcher, _) = stage.dispatcher_by(egress(), clock_of(&wall));
-    // The longest wait, less than an hour later.
+    // After the longest wait, which is less than an hour.
     wall.store(after(now, retry::LONGEST).as_millis(), Ordering::Relaxed);
     dispatcher.delivering.waker().wake();
     assert_eq!(bodies(&receiver, 1), ["run_started"]);
@@ -302,7 +302,7 @@ fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
     stage.push("a", &receiver.url);
     let (dispatcher, _) = stage.dispatcher();
     assert_eq!(bodies(&receiver, 3), ["run_started", "timer_set.1", "timer_set"]);
-    // A post under way is left alone: it may or may not have arrived.
+    // A post under way is not waited for: it may or may not have arrived.
     dispatcher.close();
     dispatcher.wait(Instant::now());
     assert_eq!(stage.row("a").next_seq, 1);
@@ -336,7 +336,7 @@ fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_
     stage.begun("a");
     stage.push("a", &receiver.url);
     let (dispatcher, _) = stage.dispatcher();
-    // Its turn would be the first one.
+    // The turn of run `0` would be the first one.
     assert_eq!(bodies(&receiver, 1), ["run_started"]);
     stop(dispatcher);
     assert_eq!(stage.row("0"), kept);
@@ -462,7 +462,7 @@ fn a_configuration_that_was_deleted_or_replaced_gets_nothing_more() {
     stage.wait("b", "the mark", |row| row.next_seq == 1);
     assert!(stage.store.forget_push(&run("a").unwrap(), "p").unwrap());
     let row = PushRow { next_seq: 1, at: Timestamp::from_millis(1), ..stage.push("b", &new.url) };
-    // The notifications that are left of that one do not matter here.
+    // The rest of this configuration's notifications do not matter here.
     assert!(stage.store.forget_push(&row.run, &row.id).unwrap());
     stage.store.keep_push(&row).unwrap();
     scheduler.add(

@@ -28,7 +28,7 @@ fn question(choices: &[Choice], form: Option<&str>) -> Question {
     }
 }
 
-/// What a message of these words and this data answers, in a line.
+/// The answer in a message with this text and this data, as one line.
 fn understood(question: &Question, words: Option<&str>, data: Option<&str>) -> String {
     let data = data.map(|data| Part::of(Content::Data(Value::parse_str(data).unwrap())));
     let parts = words.map(Part::text).into_iter().chain(data).collect();
@@ -97,7 +97,7 @@ fn only_what_is_plainly_a_yes_is_one() {
     {
         assert_eq!(understood(&exhausted, Some(words), None), expected, "{words:?}");
     }
-    // Neither of the two is a yes.
+    // Neither of the two choices is a yes.
     let in_doubt = question(&[Choice::Rerun, Choice::Fail], None);
     for (words, expected) in [("rerun", "rerun"), ("fail", "fail"), ("yes", "refused"), ("no", "refused")] {
         assert_eq!(understood(&in_doubt, Some(words), None), expected, "{words:?}");
@@ -166,12 +166,12 @@ fn a_form_is_what_fits_it() {
         (Some(r#"{"choice":"blue"}"#), None, r#"respond {"choice":"blue"}"#),
         (None, Some(r#"{"choice":"deny"}"#), "deny"),
         (None, Some(r#"{"choice":"respond","data":{"choice":"red"}}"#), r#"respond {"choice":"red"}"#),
-        // A form that does not fit is passed on: the engine reports what is wrong with it.
+        // A form that does not fit is passed on: the engine reports what is wrong.
         (None, Some(r#"{"colour":"red"}"#), r#"respond {"colour":"red"}"#),
         (Some("[Denied by operator] no colours"), None, "deny 'no colours'"),
         (Some("deny"), None, "deny"),
         (Some("red"), None, "refused"),
-        // The engine fills in the defaults, or names the field that is missing.
+        // The engine fills in the defaults, or names the missing field.
         (Some("yes"), None, "respond"),
         (Some("[1]"), None, "refused"),
     ] {

@@ -1,4 +1,4 @@
-//! The updates of runs that go through the kernel, and that they add up to the task.
+//! The updates of runs that go through the kernel. Applied in order, they give the task.
 
 use super::*;
 use crate::a2a::task::{
@@ -38,7 +38,7 @@ impl ContentSource for Shelved {
     }
 }
 
-/// A run that is lived; every input is at a time of its own.
+/// A run that is executed. Every input has its own time.
 struct Life {
     run: Run,
     records: Vec<Record>,
@@ -82,18 +82,19 @@ impl Life {
         self.records.extend(records);
     }
 
-    /// Ends an attempt with this exit code, text and files; content of `None` was deleted.
+    /// Ends an attempt with this exit code, text and files. Content of `None` means that the file was
+    /// deleted.
     fn settled(&mut self, attempt: &str, code: i32, text: &str, files: &[(&str, Option<&str>)]) {
         self.settle(attempt, code, text, files, None);
     }
 
-    /// Ends an attempt that has succeeded, with this data in its report.
+    /// Ends a successful attempt with this data in its report.
     fn reported(&mut self, attempt: &str, text: &str, data: &str) {
         let report = format!(r#"{{"ok":true,"generatedAt":"x","skillName":"s","data":{data}}}"#);
         self.settle(attempt, 0, text, &[], Some(&report));
     }
 
-    /// The data of all attempts is this one, as an earlier version took it from a step.
+    /// Replaces the data of all attempts, as an earlier version accepted it from a step.
     fn made_up(&mut self, data: &str) {
         for record in &mut self.records {
             if let Event::AttemptSettled(settled) = &mut record.event {
@@ -190,7 +191,7 @@ impl Life {
         TaskWriter { ids: &ids, content: &self.content, aside: None }.task(fold, &[], true)
     }
 
-    /// The task of a client that applies the updates to the task it had.
+    /// The task of a client that applies the updates to an earlier task.
     fn applied(&self, mut task: Task, updates: &[TaskUpdate]) -> Task {
         let ids = TaskIds { task: "run_1".to_owned(), context: "c".to_owned() };
         let writer = TaskWriter { ids: &ids, content: &self.content, aside: None };
@@ -237,7 +238,7 @@ impl Life {
         snapshot::standing(run, &conversation, &sizes.collect(), RunResult { last_text, large })
     }
 
-    /// Wherever a client begins, breaks off and comes back, its updates add up to the task.
+    /// Wherever a client begins, stops and returns, its updates result in the task.
     fn adds_up(&self) {
         let (whole, updates) = self.fold(&self.records);
         let last = self.task(&whole);
@@ -322,7 +323,7 @@ fn files_states_and_the_end_are_sent_once_each_in_order() {
     assert_eq!(task.artifacts.iter().map(deleted).collect::<Vec<_>>(), [false, true, false]);
 }
 
-/// What the last message of a task has beside its text, and its metadata.
+/// The data and the metadata of a task's last message.
 fn end_of(task: &Task) -> (Vec<String>, String) {
     let message = task.status.message.as_ref().unwrap();
     let data = message.parts.iter().filter_map(|part| match &part.content {
@@ -372,7 +373,7 @@ fn data_too_large_for_the_journal_is_read_from_its_report_and_never_from_a_refer
     const FLOW: &str = "flow: f\nsteps:\n  - { id: a, run: x }\n";
     let end = |data: &str| {
         let mut life = Life::begun(FLOW);
-        // Another tenant's content, in the same store.
+        // Another tenant's content in the same store.
         let others = life.content.put(br#"{"ok":true,"data":{"secret":1}}"#);
         let data = data.replace("OTHERS", &others.digest.to_string());
         match data.starts_with(r#"{"$artifact""#) {
@@ -397,7 +398,7 @@ fn data_too_large_for_the_journal_is_read_from_its_report_and_never_from_a_refer
     assert_eq!(end_of(&life.task(&fold)).0, std::slice::from_ref(&large));
     let ((data, _), made_up) = end(r#"{"$artifact":"OTHERS","size":31}"#);
     assert_eq!(data, [made_up], "it goes out as the data that it is");
-    // What a message cannot carry is left out, and marked.
+    // Data that a message cannot carry is left out, and marked.
     for (data, why) in [
         (format!(r#"{{"n":"{}"}}"#, "x".repeat(2 * 1024 * 1024)), "size"),
         (format!("{}{}", "[".repeat(110), "]".repeat(110)), "depth"),
@@ -479,7 +480,7 @@ steps:
     life.adds_up();
     let task = life.task(&life.fold(&life.records).0);
     assert_eq!(task.status.state, TaskState::Completed);
-    // The step has no text: the message states how the run ended.
+    // The step has no text, so the message states how the run ended.
     assert_eq!(talk(&task).len(), 3, "{:?}", talk(&task));
 }
 
@@ -537,7 +538,7 @@ fn a_failure_says_why_and_a_run_that_is_reopened_is_at_work_again() {
     life.adds_up();
 }
 
-/// Numbers that look random, the same for the same seed.
+/// Numbers that look random, and are the same for the same seed.
 struct Dice(u64);
 
 impl Dice {
@@ -606,7 +607,7 @@ steps:
                 let text = (choice == Choice::Respond).then(|| "so".to_owned());
                 let answer = Answer { text, ..Answer::new(question.clone(), choice, ann()) };
                 let now = Timestamp::from_millis(life.now + 1);
-                // Another round may be past its bound.
+                // Another round may exceed its limit.
                 if life.run.decide(Input::Answer(Box::new(answer.clone())), slot(), now).is_ok() {
                     life.feed(Input::Answer(Box::new(answer)));
                 }
