@@ -19,6 +19,7 @@ mod query;
 pub use attempts::{
     accounts::{AccountError, AgentAccount, AgentAccounts},
     callable_models::{Callable, CallableModel, CallableModels},
+    git::{GitUnusable, git_version},
     merge::run as merge_items,
     not_passed::is_aside,
     outside::{Outside, OutsideUnknown, changed_outside},

@@ -16,7 +16,7 @@ fn without_reply(agent: &Agent) -> Visit {
     let mut visit = Visit::with(agent);
     visit.attempt();
     visit.rewrite(|record| {
-        for name in ["task", "taken", "question", "asked"] {
+        for name in ["task", "taken", "question", "answered"] {
             record.insert(name, Value::Null);
         }
     });

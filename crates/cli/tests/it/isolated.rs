@@ -188,6 +188,11 @@ fn a_git_that_is_too_old_is_refused() {
     let done = start(&["run", "flow.yaml", "--isolate"]).done();
     assert_eq!(done.code, Some(6), "{done:?}");
     assert!(done.err.contains("GIT_TOO_OLD") && done.err.contains("2.37.1"), "{done:?}");
+    let looked = start(&["doctor"]).done();
+    assert!(
+        looked.code == Some(0) && looked.out.contains("git 2.37.1 is installed, and a tree"),
+        "{looked:?}"
+    );
     assert_eq!(untouched(&stage), before);
     assert!(!stage.path(".local").exists() && stage.runs().is_empty());
 }

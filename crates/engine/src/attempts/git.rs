@@ -462,6 +462,21 @@ fn answer(said: Result<String, GitError>) -> Result<Option<String>, GitError> {
     }
 }
 
+/// Git is missing, or too old for the tree of a run.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct GitUnusable(#[from] GitError);
+
+/// The version of git on this machine, as git prints it, if trees of runs can be made with it.
+///
+/// # Errors
+/// Git cannot be started, or is too old.
+pub fn git_version() -> Result<String, GitUnusable> {
+    let printed = Git::new(&Stop::default()).run(Path::new("/"), ["--version"])?;
+    check_version(&printed)?;
+    Ok(printed)
+}
+
 fn check_version(printed: &str) -> Result<(), GitError> {
     let version = printed.strip_prefix("git version ").unwrap_or(printed);
     let found = version.split_whitespace().next().unwrap_or_default();

@@ -53,7 +53,7 @@ impl Finding {
 }
 
 pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
-    let mut findings = vec![boot(), supervisor(), socket()];
+    let mut findings = vec![boot(), supervisor(), socket(), git()];
     findings.extend(programs::look());
     findings.extend(store(home)?);
     let sound = findings.iter().all(|finding| finding.ok);
@@ -111,6 +111,18 @@ fn socket() -> Finding {
     let dirs = crate::process::environment::socket_dirs();
     let made = dirs.iter().find(|dir| tempfile_in(dir).is_ok()).map(|dir| dir.display().to_string());
     finding("folder of the socket", made.ok_or_else(|| format!("none of {dirs:?} can be written to")))
+}
+
+/// Git is no part of Envoi. Only runs with a tree of their own in a repository need it.
+fn git() -> Finding {
+    match envoi_engine::git_version() {
+        Ok(version) => finding::<Infallible>("git", Ok(version)),
+        Err(error) => {
+            let detail =
+                format!("{error}; a run with `isolate: tree` or `--isolate` in a repository is refused");
+            Finding { is_warning: true, ..finding::<Infallible>("git", Ok(detail)) }
+        }
+    }
 }
 
 fn tempfile_in(dir: &Path) -> io::Result<()> {
