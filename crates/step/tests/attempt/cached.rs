@@ -1,6 +1,6 @@
 //! A result is restored from the cache, or the command is started: never a mixture of both.
 
-use super::stage::{START, Stage, exec, launcher, read, shell, start_in};
+use super::stage::{START, Stage, exec, free_lock, launcher, read, shell, start_in};
 use envoi_contract::digest::Digest;
 use envoi_step::{
     AttemptDir, CacheEntry, CacheOrder, CachePart, CacheUse, CachedFrom, Change, CrashPoint, Exit, Given,
@@ -175,7 +175,7 @@ impl Run<'_> {
 
     fn again(&self, spec: &Spec) -> Exit {
         let dir = self.dir();
-        let lock = dir.try_lock().unwrap().expect("the lock is free");
+        let lock = free_lock(&dir);
         launcher().spawn(&dir, spec, lock).unwrap().wait().unwrap();
         let exit: Exit = serde_json::from_slice(&fs::read(dir.exit()).unwrap()).unwrap();
         if let Some(CacheUse { key, kept: Some(kept), again, from: None, .. }) = &exit.cache {
@@ -488,7 +488,7 @@ fn killed_with_files<'p>(place: &'p Place, name: &str) -> Run<'p> {
     dir.create().unwrap();
     let kill_at = dir.path().ancestors().nth(2).unwrap().join(KILL_AT);
     fs::write(&kill_at, format!("{:?}", CrashPoint::FilesBrought)).unwrap();
-    let lock = dir.try_lock().unwrap().expect("the lock is free");
+    let lock = free_lock(&dir);
     launcher().spawn(&dir, &run.spec(BUILD), lock).unwrap().wait().unwrap();
     fs::remove_file(kill_at).unwrap();
     assert_eq!(run.text("out/deep/lib"), "lib\n", "it was killed there");
@@ -515,7 +515,7 @@ pub(crate) fn what_was_displaced_is_known_also_where_no_result_comes_in_the_end(
     let doubtful = killed_with_files(&place, "doubtful");
     let dir = doubtful.dir();
     let gone = doubtful.spec("kill -9 $PPID");
-    let lock = dir.try_lock().unwrap().expect("the lock is free");
+    let lock = free_lock(&dir);
     launcher().spawn(&dir, &gone, lock).unwrap().wait().unwrap();
     let boot = boot_id().unwrap();
     match probe(&dir, Given::Maybe, start_in(&boot), &boot).unwrap() {
@@ -666,7 +666,7 @@ pub(crate) fn killed_wherever_it_is_a_supervisor_that_brings_a_result_leaves_not
         fs::write(&kill_at, format!("{point:?}")).unwrap();
         // It is killed several times, and each supervisor finds what the one before has left.
         for _ in 0..2 {
-            let lock = dir.try_lock().unwrap().expect("the lock is free");
+            let lock = free_lock(&dir);
             launcher().spawn(&dir, &run.spec(BUILD), lock).unwrap().wait().unwrap();
             let boot = boot_id().unwrap();
             let found = probe(&dir, Given::Maybe, start_in(&boot), &boot).unwrap();
@@ -711,7 +711,7 @@ fn half_brought(run: &Run<'_>, left: &[&str]) -> AttemptDir {
     dir.create().unwrap();
     fs::write(dir.cached(), announced()).unwrap();
     // The lock file, as the killed supervisor left it.
-    drop(dir.try_lock().unwrap());
+    drop(free_lock(&dir));
     left.iter().for_each(|name| fs::write(dir.path().join(name), "half of it").unwrap());
     dir
 }
@@ -757,7 +757,7 @@ pub(crate) fn an_edit_after_a_kill_is_never_displaced_without_being_kept() {
     dir.create().unwrap();
     let at = |name: &str| dir.path().ancestors().nth(2).unwrap().join(name);
     fs::write(at(KILL_AT), format!("{:?}", CrashPoint::FilesBrought)).unwrap();
-    let lock = dir.try_lock().unwrap().expect("the lock is free");
+    let lock = free_lock(&dir);
     launcher().spawn(&dir, &two.spec(BUILD), lock).unwrap().wait().unwrap();
     fs::remove_file(at(KILL_AT)).unwrap();
     // The next supervisor has read what the first one restored; then the edit happens.
@@ -778,7 +778,7 @@ pub(crate) fn an_edit_after_a_kill_is_never_displaced_without_being_kept() {
     let artifacts = format!(r#""artifacts":{{"out/deep/lib":"{lib}"}},"modes":{{"out/deep/lib":{mode}}}"#);
     let begun = format!(r#"{{"attempt":"build.1.1","start":"{START}",{artifacts},"stood":"{stood}"}}"#);
     fs::write(dir.cached(), begun).unwrap();
-    drop(dir.try_lock().unwrap());
+    drop(free_lock(&dir));
     three.write("out/app", "one\ntwo\n");
     fs::set_permissions(three.path("out/app"), fs::Permissions::from_mode(0o755)).unwrap();
     let at = dir.path().ancestors().nth(2).unwrap().join(EDIT_AT);
@@ -804,7 +804,7 @@ pub(crate) fn nothing_of_a_result_that_is_gone_is_taken_for_output_of_the_comman
     fs::create_dir(dir.report()).unwrap();
     let mut spec = run.spec(BUILD);
     spec.cache.as_mut().unwrap().read = false;
-    let lock = dir.try_lock().unwrap().expect("the lock is free");
+    let lock = free_lock(&dir);
     launcher().spawn(&dir, &spec, lock).unwrap().wait().unwrap();
     assert_eq!((place.starts(), dir.cached().exists(), dir.started().exists()), (1, true, false));
     let log = read(&dir.supervisor_log());
@@ -822,7 +822,7 @@ pub(crate) fn a_result_whose_output_cannot_be_written_is_a_miss_and_is_not_kept_
     let two = place.run("two");
     let dir = two.dir();
     dir.create().unwrap();
-    let lock = dir.try_lock().unwrap().unwrap();
+    let lock = free_lock(&dir);
     let own = launcher();
     let limited = r#"trap "" XFSZ; ulimit -f 200; exec "$0" "$@""#;
     let words = ["-c".to_owned(), limited.to_owned(), own.exe.to_str().unwrap().to_owned()];
@@ -846,7 +846,7 @@ pub(crate) fn a_result_that_cannot_be_settled_is_an_error_that_starts_nothing() 
     // A file in the place of the folder for copies of artifacts.
     fs::write(dir.files(), "").unwrap();
     for nth in 1..=3 {
-        let lock = dir.try_lock().unwrap().expect("the lock is free");
+        let lock = free_lock(&dir);
         launcher().spawn(&dir, &two.spec(BUILD), lock).unwrap().wait().unwrap();
         let boot = boot_id().unwrap();
         assert!(matches!(probe(&dir, Given::Maybe, start_in(&boot), &boot).unwrap(), Probe::NotStarted(_)));

@@ -4,7 +4,7 @@ use std::fs;
 
 use envoi_step::{AttemptDir, Change, Command, Exit, Given, Outcome, Probe, boot_id, probe};
 
-use crate::stage::{Stage, exec, launcher, read, start_in};
+use crate::stage::{Stage, exec, free_lock, launcher, read, start_in};
 
 pub(crate) fn changed_artifacts_are_copied_and_told_apart() {
     let stage = Stage::new();
@@ -418,7 +418,7 @@ fn run_looking_back(stage: &Stage, script: &str, artifacts: &[&str]) -> Exit {
     spec.attempt = "work.1.2".to_owned();
     spec.artifacts = artifacts.iter().map(|glob| (*glob).to_owned()).collect();
     spec.since = Some(stage.dir.path().to_owned());
-    let lock = dir.try_lock().unwrap().expect("the lock is free");
+    let lock = free_lock(&dir);
     launcher().spawn(&dir, &spec, lock).unwrap().wait().unwrap();
     let boot = boot_id().unwrap();
     match probe(&dir, Given::Maybe, start_in(&boot), &boot).unwrap() {

@@ -31,7 +31,7 @@ pub(crate) fn a_broken_order_runs_nothing() {
     for length in [0, 1, order.len() / 2, order.len() - 1] {
         send(&stage, &order.as_bytes()[..length]);
         assert!(!stage.dir.started().exists(), "{length} of {} bytes", order.len());
-        assert!(matches!(stage.probe(), Probe::NotStarted(_)));
+        assert!(matches!(stage.rested(), Probe::NotStarted(_)));
     }
     send(&stage, order.replace("\"grace_ms\":", "\"grace_ms\":\"hunter2\",\"x\":").as_bytes());
     assert!(!read(&stage.dir.supervisor_log()).contains("hunter2"), "the order is never quoted");
@@ -111,7 +111,7 @@ pub(crate) fn what_another_start_of_an_attempt_has_left_is_not_the_result_of_thi
     // An older supervisor does not record which start it was.
     let record = read(&stage.dir.exit()).replace(",\"start\":\"another start\"", "");
     fs::write(stage.dir.exit(), &record).unwrap();
-    assert!(!record.contains("start\":\"") && matches!(stage.probe(), Probe::Settled(_)), "{record}");
+    assert!(!record.contains("start\":\"") && matches!(stage.rested(), Probe::Settled(_)), "{record}");
     let doubt = probed(Given::Never, start_in(&boot));
     assert!(matches!(doubt, Probe::Lost(found) if found == Doubt::OtherStart), "whose it is is not known");
 }
@@ -161,7 +161,7 @@ pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
     kill(supervisor.pid(), "KILL");
     supervisor.wait().unwrap();
     assert!(lives(&leader) && lives(&child), "they outlive it");
-    let Probe::Lost(doubt) = stage.probe() else { panic!("nobody knows how it ended") };
+    let Probe::Lost(doubt) = stage.rested() else { panic!("nobody knows how it ended") };
     let evidence = envoi_step::evidence(&stage.dir, doubt);
     assert_eq!(evidence.doubt, Doubt::SupervisorGone);
     assert_eq!(evidence.output_tail, "output so far\n");
@@ -238,7 +238,7 @@ pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
         ["", "{", &record.replace("work.1.1", "work.1.2"), &record.replace("\"version\":1", "\"version\":2")]
     {
         fs::write(stage.dir.exit(), damaged).unwrap();
-        assert!(matches!(stage.probe(), Probe::Lost(found) if found == Doubt::Damaged), "{damaged}");
+        assert!(matches!(stage.rested(), Probe::Lost(found) if found == Doubt::Damaged), "{damaged}");
     }
 }
 

@@ -9,7 +9,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use envoi_step::{
-    AttemptDir, Command, Exit, Given, Launcher, NoArtifacts, Probe, Spec, Start, Supervisor, boot_id, probe,
+    AttemptDir, Command, Exit, Given, Launcher, LockFile, NoArtifacts, Probe, Spec, Start, Supervisor,
+    boot_id, probe,
 };
 use envoi_zygote::{Program, Zygote};
 use tempfile::TempDir;
@@ -114,15 +115,17 @@ impl Stage {
         names
     }
 
-    /// The record of the end. A child that another test's thread has just forked may hold the lock for a
-    /// moment too, so it waits.
+    /// The record of the end.
     pub(crate) fn settled(&self) -> Exit {
-        let found =
-            wait_for("the lock", || Some(self.probe()).filter(|found| !matches!(found, Probe::Running)));
-        match found {
+        match self.rested() {
             Probe::Settled(exit) => *exit,
             other => panic!("{other:?}: {}", read(&self.dir.supervisor_log())),
         }
+    }
+
+    /// How the attempt stands once its lock is free. A child that another test has just forked holds the lock too, for a moment.
+    pub(crate) fn rested(&self) -> Probe {
+        wait_for("the lock", || Some(self.probe()).filter(|found| !matches!(found, Probe::Running)))
     }
 
     pub(crate) fn probe(&self) -> Probe {
@@ -135,6 +138,11 @@ impl Stage {
         let path = self.workspace().join(name);
         wait_for(name, || fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n')))
     }
+}
+
+/// The lock of an attempt that nobody holds. A child that another test has just forked holds it too, for a moment.
+pub(crate) fn free_lock(dir: &AttemptDir) -> LockFile {
+    wait_for("the lock", || dir.try_lock().unwrap())
 }
 
 pub(crate) fn exec(argv: &[&str]) -> Command {
