@@ -653,7 +653,7 @@ fn a_field_that_a_schema_does_not_have_is_reported_before_a_run() {
         ),
         wrong(
             "steps.build.data.other.tag",
-            "has no `other`: its schema allows no other fields |  | it has `by-hand` or `image`",
+            "has no `other`: its schema allows no other fields |  | it has `image` or `by-hand`",
         ),
         wrong("steps.build.data.by", "a field with a hyphen is written `['by-hand']`"),
     ]);

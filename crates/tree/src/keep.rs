@@ -245,7 +245,7 @@ impl Look<'_> {
     fn known(&self, path: &[u8], stat: &Stat) -> Option<Seen> {
         match self.cache.get(path, stat)? {
             Seen::Digest(digest)
-                if stat.size > self.order.bounds.max_file_bytes || !self.intake.has(&digest) =>
+                if stat.size > self.order.bounds.max_file_bytes || !self.intake.has(&digest, stat.size) =>
             {
                 None
             }

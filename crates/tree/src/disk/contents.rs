@@ -145,6 +145,13 @@ impl Shelf {
             || fs::symlink_metadata(self.contents.file(digest)).is_ok_and(|found| found.is_file())
     }
 
+    /// As [`Shelf::has`], of a content with so many bytes: a file of another length under its name does not count, because it is damaged.
+    pub(crate) fn has_whole(&self, digest: &Digest, bytes: u64) -> bool {
+        let is_whole = |found: fs::Metadata| found.is_file() && found.len() == bytes;
+        self.packs.iter().any(|(_, pack)| pack.find(digest).is_some())
+            || fs::symlink_metadata(self.contents.file(digest)).is_ok_and(is_whole)
+    }
+
     /// The content, verified.
     ///
     /// # Errors

@@ -41,19 +41,20 @@ impl<'s> Intake<'s> {
         self.bytes
     }
 
-    /// Whether the content is in the store, or on its way there.
-    pub(crate) fn has(&self, digest: &Digest) -> bool {
-        self.taken.contains(digest) || self.shelf.has(digest)
+    /// Whether the content, which has so many bytes, is in the store, or on its way there.
+    pub(crate) fn has(&self, digest: &Digest, bytes: u64) -> bool {
+        self.taken.contains(digest) || self.shelf.has_whole(digest, bytes)
     }
 
     /// Takes a content, unless the store has it.
     pub(crate) fn take(&mut self, content: &[u8]) -> io::Result<Digest> {
         let digest = Digest::of(content);
-        if self.has(&digest) {
+        let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        if self.has(&digest, bytes) {
             return Ok(digest);
         }
         self.taken.insert(digest);
-        self.bytes = self.bytes.saturating_add(u64::try_from(content.len()).unwrap_or(u64::MAX));
+        self.bytes = self.bytes.saturating_add(bytes);
         if let Some((_, pack)) = &mut self.pack {
             pack.add(digest, content)?;
             return Ok(digest);

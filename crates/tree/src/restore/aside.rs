@@ -181,9 +181,9 @@ fn look_at(
     let found = fs::symlink_metadata(at)?;
     let mut keep = |content: &[u8]| {
         let digest = Digest::of(content);
-        if !intake.has(&digest) {
+        let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        if !intake.has(&digest, size) {
             intake.take(content)?;
-            let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
             late.push(Late { path: path.to_vec(), digest: Some(digest), size });
         }
         io::Result::Ok(())

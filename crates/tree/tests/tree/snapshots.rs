@@ -217,6 +217,28 @@ fn contents_that_have_gone_are_stored_again() {
     assert_eq!(place.keep().new_bytes, 0, "what is there is not stored again");
 }
 
+/// A disk error, say. The length alone shows it, with a cache of digests and without one.
+#[test]
+fn a_content_that_was_cut_in_the_store_is_stored_again() {
+    let place = Place::new();
+    place.write("file", "a long text");
+    let kept = place.keep();
+    let (digest, _) = kept.tree.get(b"file").unwrap().content().unwrap();
+    let stored = place.order.contents.files.join(&digest.hex()[..2]).join(&digest.hex()[2..]);
+    for content in ["a long text", "something else"] {
+        fs::remove_file(&stored).unwrap();
+        fs::write(&stored, "a").unwrap();
+        place.write("file", content);
+        place.keep();
+        place.write("file", "a long text");
+        let again = place.keep();
+        assert_eq!(
+            (again.digest, place.content(&again.tree, b"file")),
+            (kept.digest, b"a long text".to_vec())
+        );
+    }
+}
+
 #[test]
 fn past_its_bounds_nothing_is_kept_and_a_large_file_is_only_listed() {
     let mut place = Place::new();
