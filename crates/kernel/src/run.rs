@@ -41,7 +41,7 @@ use crate::{
 };
 use ahead::Ahead;
 use envoi_contract::{digest::Digest, envelope::Envelope, time::Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// See the module.
@@ -57,9 +57,18 @@ pub struct Run {
     outputs_bytes: usize,
     /// What each step has used; no decision reads it.
     by_step: BTreeMap<String, Ledger>,
-    /// Whether the envelope and `by_step` follow the events.
-    has_view: bool,
+    view: View,
     ahead: Ahead,
+}
+
+/// What of that which only shows the run follows the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// The envelope and `by_step`.
+    Whole,
+    /// `by_step` alone.
+    ByStep,
+    Nothing,
 }
 
 /// See [`Run::progress`].
@@ -108,6 +117,18 @@ struct Snapshot {
     by_step: BTreeMap<String, Ledger>,
 }
 
+/// A snapshot of which the envelope is not read: it is most of the snapshot of a long run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SnapshotWithoutEnvelope {
+    #[serde(default = "first_version")]
+    version: u32,
+    control: StoredControl,
+    #[serde(rename = "envelope")]
+    _envelope: IgnoredAny,
+    by_step: BTreeMap<String, Ledger>,
+}
+
 /// What decides, alone: a snapshot without what only shows the run, of the same version.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -123,14 +144,14 @@ impl Run {
         let versions = flow.into();
         let flow = Arc::clone(versions.first());
         let (control, envelope, by_step, ahead) = Default::default();
-        Self { flow, versions, control, envelope, outputs_bytes: 0, by_step, has_view: true, ahead }
+        Self { flow, versions, control, envelope, outputs_bytes: 0, by_step, view: View::Whole, ahead }
     }
 
     /// The same for a run that only decides: [`Run::apply`] then leaves out what shows the run. Its [`Run::envelope`] has only what
     /// mirrors the state, [`Run::by_step`] is empty, and it has no [`Run::snapshot`], but a [`Run::control_snapshot`].
     #[must_use]
     pub fn without_view(flow: impl Into<Versions>) -> Self {
-        Self { has_view: false, ..Self::new(flow) }
+        Self { view: View::Nothing, ..Self::new(flow) }
     }
 
     /// The run that these records made; the same code as living through them.
@@ -153,7 +174,7 @@ impl Run {
     /// # Errors
     /// [`ReplayError::Snapshot`]: the state cannot be written, or the run has no view. The run does without a snapshot.
     pub fn snapshot(&self) -> Result<Vec<u8>, ReplayError> {
-        if !self.has_view {
+        if self.view != View::Whole {
             return Err(ReplayError::Snapshot { reason: "the run is without its view".to_owned() });
         }
         let snapshot = Snapshot {
@@ -174,7 +195,18 @@ impl Run {
         let run = Self::of_control(flow.into(), version, control)?;
         projection::forget_mirrored(&mut envelope, &run.control);
         let outputs_bytes = envelope_size::total(&envelope);
-        Ok(Self { envelope, outputs_bytes, by_step, has_view: true, ..run })
+        Ok(Self { envelope, outputs_bytes, by_step, view: View::Whole, ..run })
+    }
+
+    /// As [`Run::restore`], without the envelope, which takes most of the time: for a run that is shown otherwise. Its [`Run::envelope`] has
+    /// only what mirrors the state, and it has no [`Run::snapshot`].
+    ///
+    /// # Errors
+    /// [`ReplayError::Snapshot`]: then replay from the first event.
+    pub fn restore_without_envelope(flow: impl Into<Versions>, snapshot: &[u8]) -> Result<Self, ReplayError> {
+        let SnapshotWithoutEnvelope { version, control, by_step, .. } = read_snapshot(snapshot)?;
+        let run = Self::of_control(flow.into(), version, control)?;
+        Ok(Self { by_step, view: View::ByStep, ..run })
     }
 
     /// What decides, as bytes: all that [`Run::decide`] and [`Run::wants`] read. It grows with what is open and with the steps of
@@ -355,16 +387,21 @@ impl Run {
     /// [`ApplyError`] when the event cannot follow; the state is then not to be used further.
     pub fn apply(&mut self, record: &Record) -> Result<(), ApplyError> {
         let next = Arc::clone(self.versions.named_by(&record.event).unwrap_or(&self.flow));
-        if !self.has_view {
+        if self.view == View::Nothing {
             self.control.apply(&self.flow, &next, record)?;
             self.flow = next;
             return Ok(());
         }
         let used = self.control.ledger.clone();
-        projection::before(&mut self.envelope, &self.control, &record.event);
+        if self.view == View::Whole {
+            projection::before(&mut self.envelope, &self.control, &record.event);
+        }
         self.control.apply(&self.flow, &next, record)?;
         self.flow = next;
         accounts::charge(&mut self.by_step, &record.event, &used, &self.control.ledger);
+        if self.view == View::ByStep {
+            return Ok(());
+        }
         let Self { flow, control, envelope, outputs_bytes, .. } = self;
         projection::apply(envelope, outputs_bytes, flow, control, record);
         Ok(())

@@ -69,6 +69,7 @@ proptest! {
         let mut lived = Run::new(Arc::clone(&flow));
         let mut replayed = lived.clone();
         let mut deciding = Run::without_view(Arc::clone(&flow));
+        let mut shown: Option<Run> = None;
         for record in &live(&flow, &turns, |_, _, _| {}).records {
             lived.apply(record).unwrap();
             replayed.apply(&through_text(record)).unwrap();
@@ -80,6 +81,13 @@ proptest! {
             prop_assert_eq!(&deciding.control_snapshot().unwrap(), &control, "what shows a run decides nothing");
             let restored = Run::restore_control(Arc::clone(&flow), &control).unwrap();
             prop_assert_eq!(&restored, &deciding);
+            // One that was restored earlier without its envelope has followed the events.
+            let now = Run::restore_without_envelope(Arc::clone(&flow), &lived.snapshot().unwrap()).unwrap();
+            let followed = shown.get_or_insert_with(|| now.clone());
+            if followed.next_seq() < lived.next_seq() {
+                followed.apply(record).unwrap();
+            }
+            prop_assert_eq!(&*followed, &now);
         }
     }
 

@@ -158,6 +158,28 @@ fn what_decides_is_kept_apart_and_neither_snapshot_is_taken_for_the_other() {
     }
 }
 
+#[test]
+fn a_run_is_shown_without_its_envelope_as_with_it() {
+    for driver in lived() {
+        let flow = || Arc::clone(driver.run.flow());
+        let whole = snapshot(&driver);
+        let shown = Run::restore_without_envelope(flow(), &driver.run.snapshot().unwrap()).unwrap();
+        assert_eq!(shown.control_snapshot(), driver.run.control_snapshot());
+        assert_eq!(shown.ledger_by_step(), driver.run.ledger_by_step());
+        assert!(shown.snapshot().is_err(), "its envelope says next to nothing");
+        // It is not looked at, but it has to be there.
+        for (envelope, is_read) in [(Some(Value::from("damaged")), true), (None, false)] {
+            let mut other = whole.clone();
+            let members = other.as_object_mut().unwrap();
+            members.remove("envelope");
+            members.extend(envelope.map(|envelope| ("envelope".to_owned(), envelope)));
+            let other = serde_json::to_vec(&other).unwrap();
+            assert_eq!(Run::restore_without_envelope(flow(), &other).is_ok(), is_read);
+            assert!(Run::restore(flow(), &other).is_err());
+        }
+    }
+}
+
 /// The reason for two parts: the envelope has a line for each attempt, what decides has none.
 #[test]
 fn what_decides_does_not_grow_with_the_rounds_of_a_loop() {
