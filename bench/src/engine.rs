@@ -230,8 +230,10 @@ pub(crate) fn shown(visits: u32) -> Outcome<Vec<Row>> {
     let mut stage = Stage::of(&dir(), 1, &loop_of(visits), Steps::GoRound)?;
     let run = stage.begin_one()?;
     stage.play_until(|stage| stage.settled() >= u64::from(visits))?;
-    let looks = processes::looks(stage.root(), run.as_str())?;
-    let row = |(command, seconds): (&str, f64)| -> Outcome<Row> {
+    let mut looks = processes::looks(stage.root(), run.as_str(), &[&["show"], &["why"], &["logs"]])?;
+    write_outputs(stage.root(), run.as_str(), visits)?;
+    looks.extend(processes::looks(stage.root(), run.as_str(), &[&["logs", "--limit", "200"]])?);
+    let row = |(command, seconds): (String, f64)| -> Outcome<Row> {
         Ok(Row {
             what: format!("`envoi {command}` of a run of {visits} visits"),
             value: format!("{:.1} ms", seconds * 1e3),
@@ -244,12 +246,26 @@ pub(crate) fn shown(visits: u32) -> Outcome<Vec<Row>> {
     looks.into_iter().map(row).collect()
 }
 
+/// A line that each attempt of the run has written, as if its steps were commands.
+fn write_outputs(home: &Path, run: &str, visits: u32) -> Outcome<()> {
+    let attempts = home.join("runs").join(run).join("attempts");
+    for nth in 0..visits {
+        let (visit, step) = (nth / LOOP_STEPS, nth % LOOP_STEPS);
+        let folder = attempts.join(format!("s{}.{}.1", step.saturating_add(1), visit.saturating_add(1)));
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("stdout"), "a line\n")?;
+    }
+    Ok(())
+}
+
+/// Steps of [`loop_of`].
+const LOOP_STEPS: u32 = 20;
+
 /// A loop of twenty steps with more than `visits` visits: a loop has at most 10,000 rounds.
 fn loop_of(visits: u32) -> String {
-    const STEPS: u32 = 20;
-    let rounds = visits.div_ceil(STEPS).max(1);
+    let rounds = visits.div_ceil(LOOP_STEPS).max(1);
     let step = |number| format!("  - id: s{number}\n    run: [\"true\"]\n");
-    let steps: String = (1..=STEPS).map(step).collect();
+    let steps: String = (1..=LOOP_STEPS).map(step).collect();
     format!(
         "flow: bench\nlimits: {{ iterations: {rounds} }}\nsteps:\n{steps}    routing: {{ kind: microloop, loop_to: s1, \
          success_values: [VERIFIED], max_iterations: {rounds} }}\n"

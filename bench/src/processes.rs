@@ -116,11 +116,11 @@ fn started(what: &str, target: &'static str, mut call_s: impl FnMut() -> Outcome
     })
 }
 
-/// Commands that read one long run from the store: seconds of each.
+/// What reads one long run from the store: seconds of each of these commands.
 pub(crate) fn looks(home: &Path, run: &str) -> Outcome<Vec<(&'static str, f64)>> {
     let look = |command: &'static str| -> Outcome<_> {
         let calls = (0..ROUNDS).map(|_| call_s(home, &[command, run])).collect::<Outcome<Vec<_>>>()?;
         Ok((command, median(calls)))
     };
-    ["show", "why", "logs"].into_iter().map(look).collect()
+    commands.iter().map(look).collect()
 }

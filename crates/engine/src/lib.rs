@@ -52,7 +52,7 @@ pub use observe::{
 pub use query::{
     activity::{is_alive, is_held, look_at, run_row},
     flow_cache::{ParsedFlow, flow_parsed_now, parsed_flow, parsed_flow_of},
-    load::{check_not_aside, flow_folder, flow_versions, load_run, why_unreadable},
+    load::{check_not_aside, flow_folder, flow_versions, load_run, load_without_envelope, why_unreadable},
     obstacles::{check_family_over, files_otherwise},
     question::{Changed, LoadedQuestion, changed_files, files_of_visit, load_question},
     snapshots,

@@ -50,9 +50,8 @@ impl Outputs for Afar<'_> {
         self.reader()?.attempts_started_before(&self.run, before, PAGE).map_err(Failure::store)
     }
 
-    fn all_attempts(&mut self) -> Result<Vec<AttemptId>, Failure> {
-        let all = self.reader()?.attempts_started(&self.run, 0, u32::MAX).map_err(Failure::store)?;
-        Ok(all.into_iter().map(|(_, attempt)| attempt).collect())
+    fn attempts_from(&mut self, from: Seq) -> Result<Vec<(Seq, AttemptId)>, Failure> {
+        self.reader()?.attempts_started(&self.run, from, PAGE).map_err(Failure::store)
     }
 
     fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {

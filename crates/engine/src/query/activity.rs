@@ -46,7 +46,7 @@ impl Present {
         if let Some(held) = held_by.filter(|_| self.seen.held) {
             return Some(Doing { activity: Activity::Working, since: held.since, step_works: false });
         }
-        if row.live_attempts > 0 && has_live(layout, reader, &row.run) {
+        if row.live_attempts > 0 && has_live(layout, reader, row) {
             // Something has worked on it all the time since its engine came.
             let since = row.held_by.map_or(row.updated_at, |held| held.since);
             return Some(Doing { activity: Activity::Working, since, step_works: true });
@@ -124,14 +124,21 @@ pub(crate) fn has_attempt_at_work(
     unknown.map_or(Ok(false), Err)
 }
 
-/// Whether the supervisor of an open attempt of a run lives.
-fn has_live(layout: &Layout, reader: &Reader, run: &RunId) -> bool {
-    may_be_open(layout, reader, run).iter().any(AttemptDir::is_locked)
+/// Whether the supervisor of an open attempt of a run lives. Looks for as many as its row counts: all events of a long run are not read.
+fn has_live(layout: &Layout, reader: &Reader, row: &RunRow) -> bool {
+    let most = usize::try_from(row.live_attempts).unwrap_or(usize::MAX);
+    let open = reader.newest_open_attempts(&row.run, most);
+    folders_of(layout, &row.run, open).iter().any(AttemptDir::is_locked)
 }
 
-/// The folders of the open attempts of a run. Without its events, every attempt that it has a folder of may be open.
+/// The folders of the open attempts of a run, however many its row counts.
 fn may_be_open(layout: &Layout, reader: &Reader, run: &RunId) -> Vec<AttemptDir> {
-    match reader.open_attempts(run) {
+    folders_of(layout, run, reader.open_attempts(run))
+}
+
+/// The folders of these attempts. Without the events of the run, every attempt that it has a folder of may be open.
+fn folders_of(layout: &Layout, run: &RunId, open: Result<Vec<AttemptId>, ReadError>) -> Vec<AttemptDir> {
+    match open {
         Ok(open) => open.iter().map(|attempt| AttemptDir::new(layout.attempt(run, attempt))).collect(),
         Err(_) => {
             let folders = fs::read_dir(layout.run(run).join("attempts")).into_iter().flatten().flatten();

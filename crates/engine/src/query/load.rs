@@ -7,7 +7,7 @@ use crate::model::{
 };
 use envoi_flow::Report;
 use envoi_journal::{PinnedFlow, ReadError, Reader, RunPaths, Snapshot, with_causes};
-use envoi_kernel::{Run, flow::Versions, ids::RunId};
+use envoi_kernel::{ReplayError, Run, flow::Versions, ids::RunId};
 use std::path::Path;
 
 /// Why a run cannot be had from the journal.
@@ -58,6 +58,31 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
     load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
 }
 
+/// As [`load_run`], for those who show a run and not its envelope: of its snapshot only the rest is read. The envelope has a line for each of
+/// the newest attempts, so that of a long run it takes most of the time. [`Run::envelope`] of what is returned says next to nothing.
+///
+/// # Errors
+/// As [`load_run`].
+pub fn load_without_envelope(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
+    load(reader, id, Snapshots::WithoutEnvelope).map(|(run, _)| run).map_err(|error| error.refused(id))
+}
+
+/// What is read of a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Snapshots {
+    Whole,
+    WithoutEnvelope,
+}
+
+impl Snapshots {
+    fn restore(self, versions: Versions, state: &[u8]) -> Result<Run, ReplayError> {
+        match self {
+            Self::Whole => Run::restore(versions, state),
+            Self::WithoutEnvelope => Run::restore_without_envelope(versions, state),
+        }
+    }
+}
+
 /// The folder of the file from which the flow of a run was read.
 #[must_use]
 pub fn flow_folder(run: &Run) -> &Path {
@@ -84,9 +109,13 @@ pub fn check_not_aside(reader: &Reader, id: &RunId) -> Result<(), Refused> {
 
 /// The run with its places as they are now, and the bytes of its events since its last snapshot.
 pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
+    load(reader, id, Snapshots::Whole)
+}
+
+fn load(reader: &Reader, id: &RunId, snapshots: Snapshots) -> Result<(Run, u64), LoadError> {
     tracing::debug!(run = %id, "a run is loaded");
     // All that is done with a run begins with this, also the start of an engine, which goes through all of them.
-    let loaded = guarded("loading it", || load_as_recorded(flow_cache::of_process(), reader, id));
+    let loaded = guarded("loading it", || load_as_recorded(flow_cache::of_process(), reader, id, snapshots));
     let (mut run, weight) = loaded.map_err(LoadError::Panicked).flatten()?;
     if let Some(started) = run.started() {
         let RunPaths { workspace, run_base, source, origin, .. } =
@@ -115,11 +144,16 @@ fn versions(flows: &FlowCache, pinned: &PinnedFlow) -> Result<Versions, Report> 
     Ok(versions)
 }
 
-fn load_as_recorded(flows: &FlowCache, reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
+fn load_as_recorded(
+    flows: &FlowCache,
+    reader: &Reader,
+    id: &RunId,
+    snapshots: Snapshots,
+) -> Result<(Run, u64), LoadError> {
     let loaded = reader.load(id).map_err(LoadError::Read)?;
     let versions = versions(flows, &loaded.pinned).map_err(|report| LoadError::Flow(report.to_string()))?;
     let had_one = loaded.snapshot.is_some();
-    let restored = loaded.snapshot.and_then(|snapshot| restored(&versions, id, &snapshot));
+    let restored = loaded.snapshot.and_then(|snapshot| restored(&versions, id, &snapshot, snapshots));
     let Some(mut run) = restored else {
         // No snapshot, or one of another version: the events are the truth.
         let records = reader.records(id, 0, None).map_err(LoadError::Read)?;
@@ -136,8 +170,8 @@ fn load_as_recorded(flows: &FlowCache, reader: &Reader, id: &RunId) -> Result<(R
 }
 
 /// The run of a snapshot. One of another run, or of another place in it, is as good as none.
-fn restored(versions: &Versions, id: &RunId, snapshot: &Snapshot) -> Option<Run> {
-    let run = Run::restore(versions.clone(), &snapshot.state).ok()?;
+fn restored(versions: &Versions, id: &RunId, snapshot: &Snapshot, snapshots: Snapshots) -> Option<Run> {
+    let run = snapshots.restore(versions.clone(), &snapshot.state).ok()?;
     let is_its_own = run.started().is_some_and(|started| started.run == *id);
     (is_its_own && run.next_seq() == snapshot.seq.saturating_add(1)).then_some(run)
 }
@@ -203,9 +237,13 @@ mod tests {
             [(&id, seq, false), (&id, seq + 1, true), (&RunId::new("run_b").unwrap(), seq, true)]
         {
             let snapshot = Snapshot { seq, state: if taken { whole.clone() } else { b"{}".to_vec() } };
-            assert!(restored(&flow, run, &snapshot).is_none(), "{run} {seq}");
+            for snapshots in [Snapshots::Whole, Snapshots::WithoutEnvelope] {
+                assert!(restored(&flow, run, &snapshot, snapshots).is_none(), "{run} {seq}");
+            }
         }
-        assert_eq!(restored(&flow, &id, &Snapshot { seq, state: whole }), Some(lived));
+        let whole = Snapshot { seq, state: whole };
+        assert_eq!(restored(&flow, &id, &whole, Snapshots::Whole), Some(lived));
+        assert!(restored(&flow, &id, &whole, Snapshots::WithoutEnvelope).is_some());
     }
 
     #[test]
@@ -219,7 +257,7 @@ mod tests {
         let flows = FlowCache::new(usize::MAX);
         for _ in 0..3 {
             for (id, lived) in ids.iter().zip(&lived) {
-                assert_eq!(load_as_recorded(&flows, &reader, id).unwrap().0, *lived);
+                assert_eq!(load_as_recorded(&flows, &reader, id, Snapshots::Whole).unwrap().0, *lived);
             }
         }
         assert_eq!(flows.parses(), 1);

@@ -35,8 +35,8 @@ pub(crate) trait Outputs {
     /// Attempts that were started before this event, or all, each with its place: the newest [`PAGE`] of them, newest first.
     fn attempts(&mut self, before: Option<Seq>) -> Result<Vec<(Seq, AttemptId)>, Failure>;
 
-    /// All attempts in the order in which they were started.
-    fn all_attempts(&mut self) -> Result<Vec<AttemptId>, Failure>;
+    /// The same in the order in which they were started, from this event on: the first [`PAGE`] of them.
+    fn attempts_from(&mut self, from: Seq) -> Result<Vec<(Seq, AttemptId)>, Failure>;
 
     /// `stdout` or `stderr` of an attempt.
     fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output>;
@@ -51,7 +51,7 @@ pub(crate) trait Output {
     fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure>;
 }
 
-/// How many attempts are read at once, when only the last lines are wanted.
+/// How many attempts are read at once: what the first of them have written is printed before the others are looked for.
 pub(crate) const PAGE: u32 = 200;
 
 /// Most bytes of an output that are read before the next one gets its turn.
@@ -98,10 +98,14 @@ pub(crate) fn print(outputs: &mut dyn Outputs, view: &View, follow: bool) -> Res
 /// Prints everything, and says whether that is nothing.
 fn all(outputs: &mut dyn Outputs, view: &View) -> Result<bool, Failure> {
     let mut is_silent = true;
-    for attempt in outputs.all_attempts()? {
+    let mut page = VecDeque::from(outputs.attempts_from(0)?);
+    while let Some((seq, attempt)) = page.pop_front() {
         let lines = view.written(outputs, &attempt)?;
         is_silent &= lines.is_empty();
         output::data(&lines.concat())?;
+        if page.is_empty() {
+            page = outputs.attempts_from(seq.saturating_add(1))?.into();
+        }
     }
     Ok(is_silent)
 }
@@ -242,8 +246,9 @@ mod tests {
             Ok(before.map(|(seq, (attempt, _))| (*seq, attempt.clone())).take(2).collect())
         }
 
-        fn all_attempts(&mut self) -> Result<Vec<AttemptId>, Failure> {
-            Ok(self.0.values().map(|(attempt, _)| attempt.clone()).collect())
+        fn attempts_from(&mut self, from: Seq) -> Result<Vec<(Seq, AttemptId)>, Failure> {
+            let from = self.0.range(from..);
+            Ok(from.map(|(seq, (attempt, _))| (*seq, attempt.clone())).take(2).collect())
         }
 
         fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {
@@ -265,7 +270,7 @@ mod tests {
             &["first\n", "", "", "", ""],
         ] {
             let mut written = Written::of(texts);
-            let attempts = written.all_attempts().unwrap();
+            let attempts: Vec<AttemptId> = written.0.values().map(|(attempt, _)| attempt.clone()).collect();
             let all: Vec<String> =
                 attempts.iter().flat_map(|attempt| view.written(&mut written, attempt).unwrap()).collect();
             for most in 0..=all.len() + 1 {

@@ -37,12 +37,12 @@ use envoi_api::{
     words::{head, plain},
 };
 use envoi_contract::{code::Code, digest::Digest};
-use envoi_engine::load_run;
+use envoi_engine::{load_run, load_without_envelope};
 use envoi_journal::{Aside, Doing, Found, Imported, Reader, RunRow};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{Correction, InterruptRaised},
-    ids::{AttemptId, RunId, VisitId},
+    ids::{AttemptId, RunId, Seq, VisitId},
 };
 use past::Past;
 use std::{
@@ -53,6 +53,10 @@ use std::{
 
 /// Visits of a run that are shown if nothing else is wanted.
 const MOST_VISITS: usize = 200;
+
+/// Most events that are read for the head of a run that people look at: some hundredths of a second. Everything else that they see of a run is read from its
+/// end.
+const MOST_SUMMED: Seq = 20_000;
 
 /// What is to be shown.
 pub(crate) enum View {
@@ -92,9 +96,12 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     let row = envoi_engine::run_row(store.layout(), &reader, &id).map_err(Failure::store)?;
     let held = envoi_engine::is_held(store.layout(), &reader, &row).map_err(Failure::store)?;
     let is_running = |attempt: &AttemptId| held || envoi_engine::is_alive(store.layout(), &id, attempt);
-    let head = row.ended.as_ref().map(|_| reader.head(&id)).transpose().map_err(Failure::store)?;
+    let has_head = row.ended.is_some() && matches!(view, View::Overview { .. });
+    let is_head_left_out = has_head && !home.json && row.next_seq > MOST_SUMMED;
+    let wants_head = (has_head && !is_head_left_out).then(|| reader.head(&id));
+    let head = wants_head.transpose().map_err(Failure::store)?;
     let imported = reader.imported(&id).map_err(Failure::store)?;
-    let own = Own { head, imported, copy_of: copy_of(&store) };
+    let own = Own { head, is_head_left_out, imported, copy_of: copy_of(&store) };
     print(&reader, &row, &is_running, &own, view, home.json)
 }
 
@@ -103,6 +110,8 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
 pub(crate) struct Own {
     /// The head of the chain over the events of a run that is over.
     pub(crate) head: Option<Digest>,
+    /// It has one, for which more events would have to be read than [`MOST_SUMMED`].
+    pub(crate) is_head_left_out: bool,
     pub(crate) imported: Option<Imported>,
     /// The store that the run's is a copy of.
     pub(crate) copy_of: Option<PathBuf>,
@@ -123,7 +132,7 @@ pub(crate) fn print(
         View::Events { limit } => return unread::events(reader, row, *limit),
         View::Handoff(step) => output::json(handoff(reader, id, step)?),
         View::Envelope => output::json(load_run(reader, id)?.envelope().to_state_dict().pretty()),
-        View::Overview { visits } => match load_run(reader, id) {
+        View::Overview { visits } => match load_without_envelope(reader, id) {
             Ok(run) if json => {
                 return output::row(&detail(reader, row, &run, is_running, own)?).map(|()| 0);
             }
@@ -311,6 +320,13 @@ fn overview(
     say(format_args!("files      {}", diff::printable(&run_base)))?;
     if let Some(head) = own.head {
         say(format_args!("head       {head}"))?;
+    }
+    if own.is_head_left_out {
+        let envoi = invocation::envoi();
+        let events = row.next_seq;
+        say(format_args!(
+            "head       left out, because the run has {events} events; {envoi} --json show {id} has it"
+        ))?;
     }
     let (running, left) = open_attempts(run, is_running);
     for (word, attempts) in [("running  ", &running), ("left at  ", &left)] {

@@ -76,7 +76,7 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
         texts.insert(0, "… and earlier ones; --limit N shows more, --limit 0 all\n".to_owned());
     }
     if step.is_none() && limit.is_none_or(|limit| limit == 0) {
-        let loaded = envoi_engine::load_run(reader, id);
+        let loaded = envoi_engine::load_without_envelope(reader, id);
         let answer = match &loaded {
             Ok(run) => answer(run),
             Err(refused) => format!("how it stands is not known: {}\n", refused.message),

@@ -11,12 +11,12 @@ use crate::{
     },
 };
 use envoi_kernel::{
-    event::Record,
-    ids::{RunId, Seq},
+    event::{Event, Record},
+    ids::{AttemptId, RunId, Seq},
 };
 use rusqlite::{Params, Row, params};
 use serde::de::DeserializeOwned;
-use std::ops::ControlFlow;
+use std::{collections::BTreeSet, ops::ControlFlow};
 
 /// An event as the journal has it.
 #[derive(Debug)]
@@ -69,6 +69,35 @@ impl KeptEvent<'_> {
 }
 
 impl Reader {
+    /// As [`Reader::open_attempts`], the newest `most` of them: events before the start of the last one are not read. A run knows how many it has
+    /// ([`RunRow::live_attempts`](crate::RunRow::live_attempts)).
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run; the machine's; [`ReadError::Damaged`] when an attempt cannot be understood.
+    pub fn newest_open_attempts(&self, run: &RunId, most: usize) -> Result<Vec<AttemptId>, ReadError> {
+        let mut settled = BTreeSet::new();
+        let mut open = Vec::new();
+        if most == 0 {
+            return Ok(open);
+        }
+        self.events_back(run, None, |event| {
+            match event.name() {
+                "attempt_settled" => {
+                    settled.insert(attempt_of(event)?);
+                }
+                "attempt_started" => {
+                    let attempt = attempt_of(event)?;
+                    if !settled.remove(&attempt) {
+                        open.push(attempt);
+                    }
+                }
+                _ => {}
+            }
+            Ok(if open.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(open)
+    }
+
     /// Calls `visit` with the events of a run, the newest first, until it breaks off.
     ///
     /// # Errors
@@ -117,6 +146,22 @@ impl Reader {
             }
         }
         Ok(())
+    }
+}
+
+/// The attempt that an event begins or ends.
+fn attempt_of(event: &KeptEvent<'_>) -> Result<AttemptId, ReadError> {
+    if let Some(attempt) = event.first("attempt") {
+        return Ok(attempt);
+    }
+    match event.record()?.event {
+        Event::AttemptStarted(started) => Ok(started.attempt),
+        Event::AttemptSettled(settled) => Ok(settled.attempt),
+        other => {
+            let reason = format!("`{}` is about no attempt", other.name());
+            let damage = EventDamage { seq: event.seq(), reason };
+            Err(read_error(damaged(damage.into()), "an event"))
+        }
     }
 }
 

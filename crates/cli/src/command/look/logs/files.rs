@@ -9,7 +9,7 @@ use envoi_kernel::{
 };
 use envoi_step::plain;
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read as _, Seek as _, SeekFrom},
     path::PathBuf,
     time::Duration,
@@ -25,6 +25,15 @@ pub(super) struct Files {
     pub(super) run: RunId,
 }
 
+impl Files {
+    /// Whether an attempt of the run has left anything. Without that, the events need not say which attempts there are.
+    fn has_outputs(&self) -> bool {
+        let attempts = fs::read_dir(self.layout.run(&self.run).join("attempts"));
+        // A folder that cannot be read is met again where a file of it is opened, which says so.
+        attempts.map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |mut all| all.next().is_some())
+    }
+}
+
 impl Outputs for Files {
     fn is_at_rest(&mut self) -> Result<bool, Failure> {
         Ok(self.reader.run(&self.run).map_err(Failure::store)?.status() != RunStatus::Running)
@@ -35,12 +44,17 @@ impl Outputs for Files {
     }
 
     fn attempts(&mut self, before: Option<Seq>) -> Result<Vec<(Seq, AttemptId)>, Failure> {
+        if !self.has_outputs() {
+            return Ok(Vec::new());
+        }
         self.reader.attempts_started_before(&self.run, before, PAGE).map_err(Failure::store)
     }
 
-    fn all_attempts(&mut self) -> Result<Vec<AttemptId>, Failure> {
-        let all = self.reader.attempts_started(&self.run, 0, u32::MAX).map_err(Failure::store)?;
-        Ok(all.into_iter().map(|(_, attempt)| attempt).collect())
+    fn attempts_from(&mut self, from: Seq) -> Result<Vec<(Seq, AttemptId)>, Failure> {
+        if !self.has_outputs() {
+            return Ok(Vec::new());
+        }
+        self.reader.attempts_started(&self.run, from, PAGE).map_err(Failure::store)
     }
 
     fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {

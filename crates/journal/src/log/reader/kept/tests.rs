@@ -88,3 +88,29 @@ fn what_is_not_decoded_cannot_fail_and_what_is_says_where() {
     let error = read.unwrap_err();
     assert!(matches!(&error, ReadError::Damaged { what, .. } if what == "event 5"), "{error:?}");
 }
+
+#[test]
+fn open_attempts_are_found_without_reading_what_stands_before_them() {
+    let (place, _) = lived();
+    let more =
+        [attempt("c", 1), attempt("d", 1), settled("d", 1, &[]), handoff("d", 1, "words"), attempt("e", 1)];
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    writer.commit(commit(&run("a"), 6, more)).unwrap();
+    let newest = |most| {
+        let found = place.reader.newest_open_attempts(&run("a"), most)?;
+        Ok::<_, ReadError>(found.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(newest(9).unwrap(), ["e.1.1", "c.1.1"]);
+    let mut all = place.reader.open_attempts(&run("a")).unwrap();
+    all.sort();
+    assert_eq!(all.iter().map(ToString::to_string).collect::<Vec<_>>(), ["c.1.1", "e.1.1"]);
+    // Of one that begins with its type and is not whole, nobody who reads it can say which attempt it is about.
+    let conn = rusqlite::Connection::open(place.store.layout().db()).unwrap();
+    let broken = r#"UPDATE events SET body = '{"type":"attempt_started",' WHERE seq < 6"#;
+    conn.execute_batch(broken).unwrap();
+    assert_eq!(newest(0).unwrap(), [""; 0]);
+    assert_eq!(newest(1).unwrap(), ["e.1.1"]);
+    assert_eq!(newest(2).unwrap(), ["e.1.1", "c.1.1"]);
+    let refused = newest(3).unwrap_err();
+    assert!(matches!(&refused, ReadError::Damaged { what, .. } if what == "event 5"), "{refused:?}");
+}
