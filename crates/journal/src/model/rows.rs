@@ -340,7 +340,7 @@ impl InterruptState {
 }
 
 /// Which runs are wanted, newest first.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunFilter {
     /// Only runs that are not over.
     pub unfinished: bool,

@@ -71,7 +71,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0017_notable_events.sql") },
     Migration { sql: include_str!("../../migrations/0018_done_requests.sql") },
     Migration { sql: include_str!("../../migrations/0019_tries.sql") },
+    Migration { sql: include_str!("../../migrations/0020_unlisted_runs.sql") },
 ];
+
+/// What all migrations make of an empty database: the statements of its schema, and the rows that are there from the beginning. Migrations one
+/// after the other take four times as long, and a person waits for them at the first run.
+const WHOLE: &str = include_str!("../../migrations/whole.sql");
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.
 pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
@@ -90,7 +95,7 @@ pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
     }
     set_wal(&conn, path)?;
     let alone = alone(&conn, layout)?;
-    let migrated = migrate(&mut conn, path, MIGRATIONS);
+    let migrated = migrate(&mut conn, path, MIGRATIONS, Some(WHOLE));
     if let Some(lease) = alone {
         lease.release();
     }
@@ -183,9 +188,7 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 pub(crate) fn in_memory() -> rusqlite::Result<Connection> {
     let conn = Connection::open_in_memory()?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
-    for migration in MIGRATIONS {
-        conn.execute_batch(migration.sql)?;
-    }
+    conn.execute_batch(WHOLE)?;
     Ok(conn)
 }
 
@@ -208,8 +211,13 @@ fn set_wal(conn: &Connection, path: &Path) -> Result<(), OpenError> {
     conn.pragma_update(None, "journal_mode", "WAL").map_err(|error| open_error(path, error))
 }
 
-/// Applies the migrations that the database does not have yet, all or none.
-fn migrate(conn: &mut Connection, path: &Path, known: &[Migration]) -> Result<(), OpenError> {
+/// Applies the migrations that the database does not have yet, all or none. `whole`: what all of them make of an empty one.
+fn migrate(
+    conn: &mut Connection,
+    path: &Path,
+    known: &[Migration],
+    whole: Option<&str>,
+) -> Result<(), OpenError> {
     if applied(conn, path, known)? == known.len() {
         return Ok(());
     }
@@ -217,8 +225,14 @@ fn migrate(conn: &mut Connection, path: &Path, known: &[Migration]) -> Result<()
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
     transaction.execute_batch(MIGRATION_TABLE).map_err(sql)?;
     let done = applied(&transaction, path, known)?;
+    let whole = whole.filter(|_| done == 0);
+    if let Some(whole) = whole {
+        transaction.execute_batch(whole).map_err(sql)?;
+    }
     for (place, migration) in known.iter().enumerate().skip(done) {
-        transaction.execute_batch(migration.sql).map_err(sql)?;
+        if whole.is_none() {
+            transaction.execute_batch(migration.sql).map_err(sql)?;
+        }
         transaction
             .execute(
                 "INSERT INTO migrations (version, checksum) VALUES (?1, ?2)",
@@ -340,19 +354,77 @@ mod tests {
     #[test]
     fn a_store_grows_with_the_program_and_keeps_what_it_has() {
         let (_place, path, mut conn) = database();
-        migrate(&mut conn, &path, &[FIRST]).unwrap();
+        migrate(&mut conn, &path, &[FIRST], None).unwrap();
         conn.execute("INSERT INTO a VALUES (7)", []).unwrap();
-        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
-        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
+        migrate(&mut conn, &path, &[FIRST, SECOND], None).unwrap();
+        migrate(&mut conn, &path, &[FIRST, SECOND], None).unwrap();
         assert_eq!(conn.query_row("SELECT x FROM a", [], |row| row.get::<_, i64>(0)), Ok(7));
         conn.execute("INSERT INTO b VALUES (1)", []).unwrap();
+    }
+
+    /// The statements of its schema, in the order in which they can be executed.
+    fn statements(conn: &Connection) -> Vec<String> {
+        let sql =
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid";
+        let mut statement = conn.prepare(sql).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    /// All rows, with the tables that have them; the id of a store is made by chance.
+    fn rows(conn: &Connection) -> Vec<String> {
+        conn.execute_batch("UPDATE store SET id = substr(id, 1, 6) || length(id)").unwrap();
+        let names = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
+        let mut names = conn.prepare(names).unwrap();
+        let names: Vec<String> = names.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let of = |name: &String| {
+            let mut statement = conn.prepare(&format!("SELECT * FROM {name}")).unwrap();
+            let columns = statement.column_count();
+            let shown = |row: &rusqlite::Row<'_>| {
+                let values = (0..columns).map(|at| format!("{:?}", row.get_ref(at).unwrap()));
+                Ok(format!("{name} {}", values.collect::<Vec<_>>().join(", ")))
+            };
+            statement.query_map([], shown).unwrap().map(Result::unwrap).collect::<Vec<_>>()
+        };
+        names.iter().flat_map(of).collect()
+    }
+
+    /// `ENVOI_SCHEMA=write` writes the file anew, from the migrations.
+    #[test]
+    fn what_is_made_at_once_is_what_all_migrations_make() {
+        let by_steps = Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|migration| by_steps.execute_batch(migration.sql).unwrap());
+        let mut statements = statements(&by_steps);
+        if std::env::var_os("ENVOI_SCHEMA").is_some() {
+            let head = "-- What the migrations make together. Made of them: ENVOI_SCHEMA=write cargo test -p envoi-journal at_once\n\n";
+            let rows = "INSERT INTO engine (one, epoch) VALUES (1, 0);\n\
+                        INSERT INTO store (one, id) VALUES (1, 'store_' || lower(hex(randomblob(16))));\n";
+            let text = statements.iter().map(|statement| format!("{statement};\n")).collect::<String>();
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/whole.sql");
+            std::fs::write(file, head.to_owned() + &text + rows).unwrap();
+            return;
+        }
+        let at_once = in_memory().unwrap();
+        let mut found = self::statements(&at_once);
+        found.sort();
+        statements.sort();
+        assert_eq!(found, statements);
+        assert_eq!(rows(&at_once), rows(&by_steps));
+    }
+
+    #[test]
+    fn a_new_store_has_all_migrations() {
+        let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path());
+        let made = open(&layout).unwrap();
+        assert_eq!(applied(&made, &layout.db(), MIGRATIONS).unwrap(), MIGRATIONS.len());
+        assert_eq!(rows(&in_memory().unwrap()).len() + MIGRATIONS.len(), rows(&made).len());
     }
 
     #[test]
     fn a_newer_store_is_refused_with_the_reason() {
         let (_place, path, mut conn) = database();
-        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
-        let error = migrate(&mut conn, &path, &[FIRST]).unwrap_err();
+        migrate(&mut conn, &path, &[FIRST, SECOND], None).unwrap();
+        let error = migrate(&mut conn, &path, &[FIRST], None).unwrap_err();
         assert!(matches!(error, OpenError::Newer { found: 2, known: 1, .. }), "{error}");
         assert!(error.to_string().ends_with("has schema 2, this program knows up to 1: use a newer version"));
     }
@@ -360,17 +432,17 @@ mod tests {
     #[test]
     fn a_migration_that_is_not_the_one_applied_is_refused() {
         let (_place, path, mut conn) = database();
-        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
-        let error = migrate(&mut conn, &path, &[FIRST, OTHER]).unwrap_err();
+        migrate(&mut conn, &path, &[FIRST, SECOND], None).unwrap();
+        let error = migrate(&mut conn, &path, &[FIRST, OTHER], None).unwrap_err();
         assert!(matches!(error, OpenError::Checksum { version: 2, .. }), "{error}");
     }
 
     #[test]
     fn a_migration_that_fails_leaves_nothing() {
         let (_place, path, mut conn) = database();
-        migrate(&mut conn, &path, &[FIRST]).unwrap();
-        migrate(&mut conn, &path, &[FIRST, BROKEN]).unwrap_err();
-        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
+        migrate(&mut conn, &path, &[FIRST], None).unwrap();
+        migrate(&mut conn, &path, &[FIRST, BROKEN], None).unwrap_err();
+        migrate(&mut conn, &path, &[FIRST, SECOND], None).unwrap();
         assert!(conn.execute("INSERT INTO d VALUES (1)", []).is_err());
     }
 

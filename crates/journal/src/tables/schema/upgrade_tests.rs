@@ -27,7 +27,7 @@ fn first(root: &Path) -> Layout {
     layout.create().unwrap();
     let mut conn = connect(&layout.db()).unwrap();
     set_wal(&conn, &layout.db()).unwrap();
-    migrate(&mut conn, &layout.db(), &MIGRATIONS[..1]).unwrap();
+    migrate(&mut conn, &layout.db(), &MIGRATIONS[..1], None).unwrap();
     let flow = pinned();
     conn.execute(
         "INSERT INTO flows (flow, digest, language, name, text) VALUES (1, ?1, 1, ?2, ?3)",
@@ -132,4 +132,15 @@ fn an_upgrade_leaves_what_it_cannot_read_to_repair() {
     assert_eq!(files::restore_run(store.layout(), &reader, &run("a")).unwrap().len(), 0);
     let report = repair(&store, store.take_epoch().unwrap(), RepairOptions::default()).unwrap();
     assert_eq!((report.gaps.len(), report.unreadable.len()), (1, 1), "{report:?}");
+}
+
+#[test]
+fn a_run_that_had_lost_its_row_before_is_listed() {
+    let place = tempfile::tempdir().unwrap();
+    let layout = first(place.path());
+    damage(&layout, "DELETE FROM runs");
+    let store = Store::open(layout).unwrap();
+    let newest = crate::RunFilter { limit: Some(1), ..crate::RunFilter::default() };
+    let rows = store.reader().unwrap().all_runs(newest).unwrap();
+    assert_eq!(rows.into_iter().map(|row| row.run).collect::<Vec<_>>(), [run("a")]);
 }
