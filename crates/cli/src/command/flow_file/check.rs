@@ -20,6 +20,7 @@ use envoi_api::mistake::Mistake;
 use envoi_contract::code::Code;
 use envoi_flow::{Diagnostic, Report, Span};
 use std::{
+    collections::BTreeMap,
     io::IsTerminal as _,
     path::{Path, PathBuf},
 };
@@ -123,8 +124,18 @@ fn seen(flow: &envoi_kernel::Flow) -> Option<String> {
 fn missing_programs(flow: &envoi_kernel::Flow) -> Vec<String> {
     let Some(path) = std::env::var_os("PATH") else { return Vec::new() };
     let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    let missing = envoi_flow::programs(flow).into_iter().filter(|named| !is_there(&named.program));
-    missing.map(|named| format!("{}: `{}` is not on the PATH", named.place, named.program)).collect()
+    let missing = missing_of(envoi_flow::programs(flow), is_there);
+    missing.iter().map(|named| format!("{}: `{}` is not on the PATH", named.place, named.program)).collect()
+}
+
+/// Those that are not there. Each program is looked for once, however many steps name it.
+fn missing_of(
+    mut named: Vec<envoi_flow::NamedProgram>,
+    is_there: impl Fn(&str) -> bool,
+) -> Vec<envoi_flow::NamedProgram> {
+    let mut known = BTreeMap::new();
+    named.retain(|named| !*known.entry(named.program.clone()).or_insert_with(|| is_there(&named.program)));
+    named
 }
 
 /// Files that commands run, and that are not in the folder in which the run would work if it began now. A program that an earlier step may
@@ -184,4 +195,28 @@ pub(super) fn colour() -> envoi_flow::Colour {
     let wanted =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted { envoi_flow::Colour::Always } else { envoi_flow::Colour::Never }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn a_program_is_looked_for_once_however_many_steps_name_it() {
+        let named = |place: usize, program: &str| envoi_flow::NamedProgram {
+            place: format!("step `s{place}`"),
+            program: program.to_owned(),
+        };
+        let all: Vec<_> = (0..100).map(|place| named(place, ["make", "gone"][place % 2])).collect();
+        let looked = RefCell::new(Vec::new());
+        let is_there = |program: &str| {
+            looked.borrow_mut().push(program.to_owned());
+            program == "make"
+        };
+        let missing = missing_of(all, is_there);
+        assert_eq!(missing.len(), 50, "each step is named");
+        assert!(missing.iter().all(|named| named.program == "gone"));
+        assert_eq!(looked.into_inner(), ["make", "gone"]);
+    }
 }
