@@ -117,8 +117,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Restore(args::RestoreArgs { run, paths, at, into: Some(into), .. }) => {
             command::restore::into(&home, run.as_deref(), at.as_deref().unwrap_or("end"), &into, &paths)
         }
-        Command::Restore(args::RestoreArgs { run, at, reason, .. }) => {
-            command::restore::here(&home, run.as_deref(), at.as_deref(), reason)
+        Command::Restore(args::RestoreArgs { run, paths, at, reason, .. }) => {
+            command::restore::here(&home, run.as_deref(), at.as_deref(), &paths, reason)
         }
         Command::Apply(args::ApplyArgs { run, patch: Some(file), .. }) => {
             command::patch::patch(&home, run.as_deref(), &command::patch::Form::Patch(&file), None)

@@ -16,6 +16,7 @@ pub(crate) mod names;
 mod part;
 mod requests;
 mod restore;
+mod restore_part;
 mod resume;
 mod start;
 pub(crate) mod take_up;

@@ -16,7 +16,7 @@ pub(crate) fn find(records: &[Record]) -> Option<&FilesRestoring> {
 /// What it is, and what completes it.
 pub(crate) fn describe(run: &RunId, wanted: &FilesRestoring) -> String {
     let envoi = invocation::envoi();
-    match &wanted.folder {
+    match wanted.reach.folder() {
         None => format!(
             "the files may be half set back, unless somebody is at it now; {envoi} resume {run} completes it, \
              {envoi} restore {run} --undo takes it back"

@@ -12,7 +12,7 @@ use envoi_kernel::{
     Event, Run,
     event::{
         About, AttemptSettled, CallOutcome, FannedOut, FlowEntered, InterruptRaised, LateFile,
-        ModelCallEnded, RunEnded,
+        ModelCallEnded, Reach, RunEnded,
     },
     flow::Step,
     ids::{RunId, StepId},
@@ -190,9 +190,12 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             )]
         }
         Event::FlowCorrected(correction) => vec![format!("flow corrected by {}", correction.by.actor)],
-        Event::FilesRestoring(wanted) => match &wanted.folder {
-            None => vec![format!("files are set back by {}", wanted.by.actor)],
-            Some(folder) => vec![format!("files are changed in {folder} by {}", wanted.by.actor)],
+        Event::FilesRestoring(wanted) => match &wanted.reach {
+            Reach::Workspace => vec![format!("files are set back by {}", wanted.by.actor)],
+            Reach::Folder(folder) => vec![format!("files are changed in {folder} by {}", wanted.by.actor)],
+            Reach::Paths { paths: named } => {
+                vec![format!("files are set back by {}: {}", wanted.by.actor, paths(named))]
+            }
         },
         Event::FilesRestored(_) => vec!["the files are changed".to_owned()],
         Event::FilesKeptAsTheyWere(kept) => vec![format!("files kept as they were: {}", kept.reason)],
@@ -203,6 +206,14 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             vec![format!("forked from {} at {} by {}", forked.from, forked.step, forked.by.actor)]
         }
         _ => Vec::new(),
+    }
+}
+
+/// The paths that a restore is to touch. Without any, it takes another one back.
+pub(crate) fn paths(named: &[String]) -> String {
+    match named {
+        [] => "what was set back before".to_owned(),
+        named => named.iter().map(|path| format!("`{}`", printable(path))).collect::<Vec<_>>().join(", "),
     }
 }
 

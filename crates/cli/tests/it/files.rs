@@ -309,11 +309,113 @@ fn a_state_is_written_into_a_folder_of_its_own() {
         call(2, only(&["made.txt", wrong], "none"));
         assert!(!stage.path("none").exists(), "{wrong}");
     }
-    stage.expect(2, &["restore", &id, "made.txt", "--at", "make", "--here"]);
     for (at, code) in [("other", 6), ("now", 2)] {
         stage.expect(code, &["restore", &id, "--at", at, "--into", "elsewhere"]);
         assert!(!stage.path("elsewhere").exists(), "{at}");
     }
+}
+
+#[test]
+fn single_files_and_folders_are_set_back_and_all_else_stays() {
+    let stage = stage(
+        "
+flow: files
+workspace: work
+steps:
+  - { id: make, run: 'echo one > made.txt; mkdir sub empty; echo x > sub/x; echo n > n; echo build/ > .gitignore; mkdir build; echo b > build/b' }
+  - { id: change, run: 'echo two >> made.txt; echo y > sub/x; echo y > sub/y; echo z > z.txt; echo e > empty/e; rm old.sh .gitignore' }
+",
+    );
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let id = stage.run_id();
+    stage.write("work/z.txt", "mine\n");
+    let here = |code, paths: &[&str]| {
+        stage.expect(code, &[&["restore", &id][..], paths, &["--at", "make", "--here"]].concat())
+    };
+    for wrong in ["su", "../work", "/etc"] {
+        here(2, &["made.txt", wrong]);
+        assert_eq!(stage.read("work/made.txt"), "one\ntwo\n", "{wrong}");
+    }
+    here(0, &["./sub", "made.txt"]);
+    let found = |names: &[&str]| -> Vec<String> {
+        names.iter().map(|name| fs::read_to_string(stage.path("work").join(name)).unwrap_or_default()).collect()
+    };
+    let all = ["made.txt", "sub/x", "sub/y", "z.txt", "old.sh", "build/b", "empty/e"];
+    assert_eq!(found(&all), ["one\n", "x\n", "", "mine\n", "", "b\n", "e\n"]);
+    let begun = |nth: usize| {
+        let events = stage.events(&id);
+        events.into_iter().filter(|event| event["type"] == "files_restoring").nth(nth).unwrap()
+    };
+    assert_eq!(begun(0)["folder"]["paths"], serde_json::json!(["sub", "made.txt"]));
+    assert!(begun(0)["folders_gone"].is_null(), "no folder goes: {}", begun(0));
+    assert!(stage.expect(0, &["why", &id]).out.contains("files set back (`sub`, `made.txt`) by"));
+    let again = here(0, &["sub"]);
+    assert!(again.err.contains("the files are like that already"), "{again:?}");
+    // What was not there then goes, but not what git ignored then: it may have been there.
+    here(0, &["z.txt", "old.sh", "build", "empty/e"]);
+    assert_eq!(found(&all), ["one\n", "x\n", "", "", "#!/bin/sh\n", "b\n", ""]);
+    assert!(stage.path("work/empty").is_dir(), "the folder was there then");
+    // What was not named then may have changed since.
+    stage.write("work/n", "edited since\n");
+    stage.expect(0, &["restore", &id, "--undo"]);
+    assert_eq!(found(&all), ["one\n", "x\n", "", "mine\n", "", "b\n", "e\n"]);
+    assert_eq!(stage.read("work/n"), "edited since\n");
+    stage.expect(0, &["restore", &id, "--undo"]);
+    assert_eq!(found(&all), ["one\n", "x\n", "", "", "#!/bin/sh\n", "b\n", ""], "undo has an undo");
+    stage.expect(2, &["restore", &id, "n", "--undo"]);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn a_restore_of_one_folder_that_was_killed_touches_nothing_else_when_it_is_done_later() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'mkdir d; echo n > n; for i in $(seq 600); do echo then $i > d/f$i; done' }\n  \
+         - { id: change, run: 'echo now > n; for i in $(seq 600); do echo now $i > d/f$i; done' }\n",
+    );
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let id = stage.run_id();
+    let aside = stage.path(".envoi/files/aside");
+    let has_begun = || {
+        let mut places = fs::read_dir(&aside).into_iter().flatten().flatten();
+        places.any(|place| ["0.new", "0"].iter().any(|name| place.path().join(name).exists()))
+    };
+    let of_folder = |word: &str| {
+        let is_so = |nth: usize| stage.read(&format!("work/d/f{nth}")) == format!("{word} {nth}\n");
+        (1..=600).filter(|nth| is_so(*nth)).count()
+    };
+    wait_until("a restore is killed in the middle", || {
+        fs::remove_dir_all(&aside).unwrap_or_default();
+        let command = stage.start(&["restore", &id, "d", "--at", "make", "--here"]);
+        wait_until("what is to come is being written aside", has_begun);
+        command.kill();
+        let is_done = stage.events(&id).iter().filter_map(|event| event["type"].as_str()).next_back()
+            == Some("files_restored");
+        if is_done {
+            stage.expect(0, &["restore", &id, "--undo"]);
+        }
+        !is_done
+    });
+    assert!(stage.expect(0, &["show", &id]).out.contains("files may be half set back"));
+    // A person works on.
+    stage.write("work/n", "edited since\n");
+    stage.write("work/new", "new\n");
+    stage.write("work/d/f77", "typed\n");
+    fs::remove_file(stage.path("work/old.sh")).unwrap();
+    let is_as_left = || {
+        (stage.read("work/n"), stage.read("work/new"), stage.path("work/old.sh").exists())
+            == ("edited since\n".to_owned(), "new\n".to_owned(), false)
+    };
+    let done = stage.expect(0, &["resume", &id]);
+    assert!(is_as_left(), "{done:?}");
+    assert_eq!((of_folder("then"), stage.read("work/d/f77")), (599, "typed\n".to_owned()), "{done:?}");
+    assert!(done.err.contains("`d/f77` was left as it was: it was changed meanwhile"), "{done:?}");
+    stage.expect(0, &["restore", &id, "d", "--at", "make", "--here"]);
+    assert_eq!(of_folder("then"), 600);
+    stage.expect(0, &["restore", &id, "--undo"]);
+    stage.expect(0, &["restore", &id, "d", "--at", "end", "--here"]);
+    assert_eq!(of_folder("now"), 600);
+    assert!(is_as_left());
+    stage.expect(0, &["doctor"]);
 }
 
 /// On a small file system of its own.

@@ -8,6 +8,7 @@ use super::{
     handler::{Commands, send},
     names::Names,
     restore::{Ended, at_rest, folders, isolated, late, not_kept, note, of, refused, remarks, tree},
+    restore_part::{in_the_way, not_still},
 };
 use crate::{
     attempts::{outside::changed_outside, presence::Manner},
@@ -20,12 +21,12 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_kernel::{
     Event, Input, Record, Run,
-    event::{FilesRestoring, Isolated},
+    event::{FilesRestoring, Isolated, Reach},
     ids::RunId,
 };
 use envoi_step::Presence;
 use envoi_tree::{
-    Difference, Entry, Later, Marked, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences,
+    Entry, Later, Marked, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences,
 };
 use std::{
     fs,
@@ -114,7 +115,7 @@ impl Commands {
         let changes = differences(&now.tree, &merged.tree);
         // What an earlier engine had begun to bring is part of this: one `--undo` takes back all of it.
         let undoes = request.what == Applied::Undone;
-        let begun = ended.as_ref().filter(|ended| ended.wanted.folder.is_some() && !ended.wanted.undoes);
+        let begun = ended.as_ref().filter(|ended| ended.wanted.reach.folder().is_some() && !ended.wanted.undoes);
         let before = match begun.filter(|_| !undoes) {
             Some(Ended { wanted, .. }) => {
                 let from = tree(&order, &wanted.from)?;
@@ -132,11 +133,15 @@ impl Commands {
             None => stood.folders,
         };
         let count = differences(&before.tree, &merged.tree).len();
-        check_still(&now.tree, &stood.kept.tree, &changes).map_err(|error| names.refusal(error))?;
+        if let Some(path) = not_still(&now.tree, &stood.kept.tree, &changes) {
+            let message = format!("nothing was written: {}", in_the_way(&path));
+            let refused = Refused::new(Code::ApplyConflict, message, Some("move it away, and try again"));
+            return Err(names.refusal(refused));
+        }
         let wanted = FilesRestoring {
             from: before.digest,
             to: merged.digest,
-            folder: Some(isolated.of.clone()),
+            reach: Reach::Folder(isolated.of.clone()),
             undoes,
             by: request.by.clone(),
             why: request.why.clone(),
@@ -291,38 +296,12 @@ fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
     for record in records {
         match &record.event {
             Event::FilesRestoring(wanted) => begun = Some(wanted.as_ref().clone()),
-            Event::FilesRestored(_) => last = begun.take().filter(|wanted| wanted.folder.is_some()).or(last),
+            Event::FilesRestored(_) => last = begun.take().filter(|wanted| wanted.reach.folder().is_some()).or(last),
             Event::FilesKeptAsTheyWere(_) => begun = None,
             _ => {}
         }
     }
     last
-}
-
-/// Refuses where a path is not as it was looked at: a person works there, or a file that git ignores is in the way, also below a folder that
-/// makes room for a file.
-fn check_still(now: &Tree, stands: &Tree, changes: &[Difference<'_>]) -> Result<(), Refused> {
-    let other = changes.iter().find(|change| {
-        let found = stands.get(change.path());
-        found != change.before && found != change.after
-    });
-    let displaced = |entry: &&Entry| {
-        let path = entry.path.as_slice();
-        now.get(path).is_none()
-            && changes.iter().any(|change| change.after.is_some() && is_below(path, change.path()))
-    };
-    let other = other.map(Difference::path);
-    let Some(path) = other.or_else(|| stands.entries().iter().find(displaced).map(|it| it.path.as_slice()))
-    else {
-        return Ok(());
-    };
-    let path = String::from_utf8_lossy(path).into_owned();
-    let message = format!("nothing was written: `{path}` is ignored and in the way, or is being changed now");
-    Err(Refused::new(Code::ApplyConflict, message, Some("move it away, and try again")))
-}
-
-fn is_below(path: &[u8], folder: &[u8]) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
 /// Names the files in which a person has to decide.

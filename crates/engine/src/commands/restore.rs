@@ -8,6 +8,7 @@ use super::{
     adopt::{Adoption, check_places},
     handler::{Commands, send},
     names::Names,
+    restore_part::{self, PartChange, PartError, in_the_way},
 };
 use crate::{
     attempts::presence::Manner,
@@ -15,8 +16,8 @@ use crate::{
         claim::Claim,
         message::Purpose,
         protocol::{
-            CallerWire, ForkRequest, Refused, Response, RestoreRequest, ResumeRequest, SetBack, Standing,
-            WorkspaceUse,
+            CallerWire, ForkRequest, Refused, Response, RestorePart, RestoreRequest, ResumeRequest,
+            SetBack, Standing, WorkspaceUse,
         },
     },
     query::snapshots,
@@ -24,12 +25,15 @@ use crate::{
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::{
     Cut, Event, Flow, Input, Record, Run,
-    event::{About, Choice, FilesRestored, FilesRestoring, Isolated, LateFile, RunStarted, Snapshot},
+    event::{
+        About, Choice, FilesRestored, FilesRestoring, Isolated, LateFile, Reach, RunStarted, Snapshot,
+    },
     ids::{Principal, RunId},
 };
 use envoi_step::Presence;
-use envoi_tree::{Folders, Late, NotKept, NotRestored, Order, Tree};
+use envoi_tree::{ContentError, Folders, Late, Merged, NotKept, NotRestored, Order, Tree};
 use std::{
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     sync::{MutexGuard, PoisonError, mpsc::Sender},
 };
@@ -39,7 +43,7 @@ const MOST_LEFT: usize = 100;
 
 impl Commands {
     pub(super) fn restore(&self, request: RestoreRequest, client: &Sender<Response>) -> Result<(), Refused> {
-        let RestoreRequest { run: id, to, folders_back, too_wide, why, by, caller } = request;
+        let RestoreRequest { run: id, to, part, folders_back, too_wide, why, by, caller } = request;
         let hint = "a step cannot set back the files under itself";
         self.check_waits_for_other(&id, &caller, hint)?;
         let _alone = self.restores();
@@ -51,7 +55,11 @@ impl Commands {
             send(client, Response::Rest { standing: standing.unwrap_or_else(Standing::answered) });
             Ok(())
         };
-        let was_begun = ended.as_ref().is_some_and(|ended| ended.wanted.to == to);
+        // A part is looked at again: what was left because it was changed meanwhile is asked for now.
+        let was_begun = part.is_none()
+            && ended.as_ref().is_some_and(|ended| {
+                (ended.wanted.to, &ended.wanted.reach) == (to, &Reach::Workspace)
+            });
         // Sent now: if the rest is refused, these notes would be lost.
         note(client, ended.map(|ended| ended.remarks).unwrap_or_default());
         if was_begun {
@@ -59,9 +67,8 @@ impl Commands {
             send(client, Response::Accepted { run: id.clone() });
             return rest(&run);
         }
-        let changed =
-            self.set_back(&run, FilesWanted { to, folders_back, too_wide, by, why }, &caller, client)?;
-        match changed {
+        let wanted = FilesWanted { to, part, folders_back, too_wide, by, why };
+        match self.set_back(&run, wanted, &caller, client)? {
             true => rest(&self.load(&id)?),
             false => {
                 send(client, Response::Accepted { run: id.clone() });
@@ -83,17 +90,16 @@ impl Commands {
         let (workspace, _alone) = self.check_rest(run, caller)?;
         let names = Names::of(run.flow(), caller);
         let order = self.order(wanted.too_wide.clone());
-        let to = wanted.to;
-        let target = tree(&order, &to)?;
+        let target = tree(&order, &wanted.to)?;
         let (back, lost) = folders(&order, wanted.folders_back.as_ref());
-        let Some(wanted) = begun(&workspace, &order, &target, wanted, &names)? else {
+        let Some((wanted, change)) = begun(&workspace, &order, target, wanted, &names)? else {
             return Ok(false);
         };
         let Some(id) = run.started().map(|started| started.run.clone()) else { return Ok(false) };
         let begin = |_: &Run| Ok(vec![Input::RestoreFiles(Box::new(wanted.clone()))]);
         self.adopt(&id, caller, Adoption::from(Purpose::Decide), begin)?;
         send(client, Response::Accepted { run: id.clone() });
-        let done = match envoi_tree::restore_back(&workspace, &order, &target, &back) {
+        let done = match change.carry_out(&workspace, &order, &back) {
             Ok(restored) => {
                 note(client, lost.into_iter().chain(remarks(&restored, &names)).collect());
                 Ok(restored)
@@ -103,7 +109,7 @@ impl Commands {
             Err(error) => Err(error),
         };
         let input = match &done {
-            Ok(restored) => of(to, restored, &names),
+            Ok(restored) => of(wanted.to, restored, &names),
             Err(error) => Input::FilesKept { reason: names.reason(error) },
         };
         let end = |_: &Run| Ok(vec![input.clone()]);
@@ -148,8 +154,8 @@ impl Commands {
         let name = settled.map_or_else(|| raised.visit.to_string(), ToString::to_string);
         let to = certain(then, &format!("before `{name}`"))?;
         let why = Some(request.why.clone().unwrap_or_else(|| format!("`{name}` is in doubt and runs again")));
-        let too_wide = files.too_wide.clone();
-        let wanted = FilesWanted { to, folders_back: None, too_wide, by: request.by.clone(), why };
+        let (too_wide, by) = (files.too_wide.clone(), request.by.clone());
+        let wanted = FilesWanted { to, part: None, folders_back: None, too_wide, by, why };
         let _alone = self.restores();
         check_places(&self.store.reader()?, &request.run)?;
         self.set_back(run, wanted, &request.caller, client).map(drop)
@@ -175,8 +181,8 @@ impl Commands {
         }
         let why = format!("the files are those of `{}` where `{}` was entered", request.from, cut.step);
         let (too_wide, by) = (too_wide.clone(), request.by.clone());
-        let wanted = FilesWanted { to, folders_back: None, too_wide, by, why: Some(why) };
-        begun(workspace, &order, &target, wanted, &names)
+        let wanted = FilesWanted { to, part: None, folders_back: None, too_wide, by, why: Some(why) };
+        Ok(begun(workspace, &order, target, wanted, &names)?.map(|(wanted, _)| wanted))
     }
 
     /// Does a restore again that was begun and not ended.
@@ -197,8 +203,8 @@ impl Commands {
         let from = tree(&order, &wanted.from)?;
         let (back, lost) = folders(&order, wanted.folders_back.as_ref());
         let failed = |error: NotRestored| refused(&error, &names);
-        let restored = match &wanted.folder {
-            None => {
+        let restored = match &wanted.reach {
+            Reach::Workspace => {
                 let (workspace, _alone) = self.check_rest(&run, caller)?;
                 self.hold_for_restore(id, caller)?;
                 let stood = envoi_tree::stand(&workspace, &order, &target).map_err(failed)?;
@@ -209,8 +215,14 @@ impl Commands {
                 restored.late.extend(stood.found.into_iter().chain(written));
                 restored
             }
+            // Since then a person may have worked there: nothing is touched but what was asked for.
+            Reach::Paths { .. } => {
+                let (workspace, _alone) = self.check_rest(&run, caller)?;
+                self.hold_for_restore(id, caller)?;
+                envoi_tree::change_back(&workspace, &order, &from, &target, &back).map_err(failed)?
+            }
             // The event has the folder where it was then.
-            Some(_) => {
+            Reach::Folder(_) => {
                 let (folder, _alone) = self.check_folder(&run, &isolated(&run)?.of, caller)?;
                 self.hold_for_restore(id, caller)?;
                 envoi_tree::change_back(&folder, &order, &from, &target, &back).map_err(failed)?
@@ -266,31 +278,95 @@ pub(super) fn at_rest(run: &Run) -> Result<&RunStarted, Refused> {
 /// What a restore is to do, and for whom.
 struct FilesWanted {
     to: Digest,
+    part: Option<RestorePart>,
     folders_back: Option<Digest>,
     too_wide: Vec<PathBuf>,
     by: Principal,
     why: Option<String>,
 }
 
+/// How the files of a workspace are changed.
+enum Change {
+    /// All of it gets these files.
+    Whole(Tree),
+    /// What differs, and nothing else.
+    Part { from: Tree, to: Tree },
+}
+
+impl Change {
+    fn carry_out(
+        &self,
+        workspace: &Path,
+        order: &Order,
+        back: &Folders,
+    ) -> Result<envoi_tree::Restored, NotRestored> {
+        match self {
+            Self::Whole(target) => envoi_tree::restore_back(workspace, order, target, back),
+            Self::Part { from, to } => envoi_tree::change_back(workspace, order, from, to, back),
+        }
+    }
+}
+
 /// Keeps what stands there, and says what is to come. `None`: that stands there already.
 fn begun(
     workspace: &Path,
     order: &Order,
-    target: &Tree,
+    target: Tree,
     wanted: FilesWanted,
     names: &Names,
-) -> Result<Option<FilesRestoring>, Refused> {
+) -> Result<Option<(FilesRestoring, Change)>, Refused> {
     let failed = |error: NotRestored| refused(&error, names);
-    let stood = envoi_tree::stand(workspace, order, target).map_err(failed)?;
-    let FilesWanted { to, folders_back, by, why, .. } = wanted;
-    let from = stood.kept.digest;
-    if from == to {
-        return Ok(None);
-    }
+    let FilesWanted { to, part, folders_back, by, why, .. } = wanted;
+    let (from, to, reach, stood, change) = match part {
+        None => {
+            let stood = envoi_tree::stand(workspace, order, &target).map_err(failed)?;
+            if stood.kept.digest == to {
+                return Ok(None);
+            }
+            (stood.kept.digest, to, Reach::Workspace, stood, Change::Whole(target))
+        }
+        Some(part) => {
+            let read = |digest: &Digest| read_tree(order, digest);
+            let changed = restore_part::change(workspace, order, &target, &part, read);
+            let Some(changed) = changed.map_err(|error| not_in_part(error, names))? else {
+                return Ok(None);
+            };
+            let PartChange { from, to: Merged { digest, tree }, stood } = changed;
+            (from.digest, digest, reach(&part, names), stood, Change::Part { from: from.tree, to: tree })
+        }
+    };
     let folders_gone = envoi_tree::keep_folders(order, &stood.folders).map_err(failed)?;
     let found = late(&stood.found, names);
-    let folder = None;
-    Ok(Some(FilesRestoring { from, to, folder, undoes: false, by, why, folders_gone, folders_back, found }))
+    let wanted =
+        FilesRestoring { from, to, reach, undoes: false, by, why, folders_gone, folders_back, found };
+    Ok(Some((wanted, change)))
+}
+
+/// What an event says of a part.
+fn reach(part: &RestorePart, names: &Names) -> Reach {
+    let paths = match part {
+        RestorePart::Paths(paths) => paths.as_slice(),
+        RestorePart::ChangedFrom(_) => &[],
+    };
+    let paths = paths.iter().take(MOST_LEFT).map(|path| names.kept(path.as_os_str().as_bytes()));
+    Reach::Paths { paths: paths.collect() }
+}
+
+fn not_in_part(error: PartError, names: &Names) -> Refused {
+    match error {
+        PartError::NotRestored(error) => refused(&error, names),
+        PartError::Nothing(path) => {
+            let path = names.shown(path.as_os_str().as_bytes());
+            let message = format!("nothing is at `{path}`, neither in that state nor now");
+            let hint = "paths are relative to the workspace; no pattern is expanded; files that git ignores are in no state";
+            Refused::new(Code::RequestInvalid, message, Some(hint))
+        }
+        PartError::InTheWay(path) => {
+            let message = format!("nothing was changed: {}", in_the_way(&path));
+            let hint = "move it away, and try again; or `--into DIR` writes the files into a new folder";
+            names.refusal(Refused::new(Code::FilesInTheWay, message, Some(hint)))
+        }
+    }
 }
 
 /// The folders of such a list, and what a person should know if it cannot be read: it does not hold up the files.
@@ -331,11 +407,14 @@ fn certain(snapshot: Option<Snapshot>, state: &str) -> Result<Digest, Refused> {
 }
 
 pub(super) fn tree(order: &Order, digest: &Digest) -> Result<Tree, Refused> {
-    let failed =
-        |error: &dyn core::fmt::Display| Refused::failure(format!("the snapshot cannot be read: {error}"));
-    let shelf = order.contents.shelf().map_err(|error| failed(&error))?;
-    let bytes = shelf.read(digest).map_err(|error| failed(&error))?;
-    Tree::parse(&bytes).map_err(|error| failed(&error))
+    read_tree(order, digest).map_err(|error| Refused::failure(error.to_string()))
+}
+
+fn read_tree(order: &Order, digest: &Digest) -> Result<Tree, NotRestored> {
+    let unread = |place: &Path, source| ContentError::Io { place: place.to_owned(), source };
+    let shelf = order.contents.shelf().map_err(|source| unread(&order.contents.packs, source))?;
+    let bytes = shelf.read(digest)?;
+    Ok(Tree::parse(&bytes).map_err(|error| unread(&order.contents.files, std::io::Error::other(error)))?)
 }
 
 pub(super) fn of(to: Digest, restored: &envoi_tree::Restored, names: &Names) -> Input {

@@ -350,6 +350,9 @@ pub struct RestoreRequest {
     pub run: RunId,
     /// The snapshot.
     pub to: Digest,
+    /// What of the workspace gets the state of the snapshot; all else stays as it is. `None`: all of it.
+    #[serde(default)]
+    pub part: Option<RestorePart>,
     /// The list of the folders that come back with it, if it takes back a restore that took them away.
     #[serde(default)]
     pub folders_back: Option<Digest>,
@@ -361,6 +364,16 @@ pub struct RestoreRequest {
     pub by: Principal,
     /// For the case that an attempt has to be waited for.
     pub caller: CallerWire,
+}
+
+/// See [`RestoreRequest::part`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RestorePart {
+    /// These files, and what is below these folders, relative to the workspace.
+    Paths(Vec<PathBuf>),
+    /// What differs between the snapshot and this one: to take back what was set back in part.
+    ChangedFrom(Digest),
 }
 
 /// See [`Request::Answer`].

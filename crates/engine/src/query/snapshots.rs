@@ -99,7 +99,7 @@ pub fn taken<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Taken> {
                 apart.insert(started.attempt.clone());
             }
             Event::FilesRestoring(wanted) => {
-                restoring = Some((wanted.from, wanted.to)).filter(|_| wanted.folder.is_none());
+                restoring = Some((wanted.from, wanted.to)).filter(|_| wanted.reach.folder().is_none());
             }
             Event::FilesRestored(_) => {
                 let of_workspace = all.iter_mut().rev().find(|taken| !taken.apart);

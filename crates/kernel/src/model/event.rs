@@ -23,7 +23,7 @@ pub use self::{
     attempt::{AgentOutcome, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
     cached::{CacheUse, CachedFrom},
     correction::{Correction, CorrectionDropped},
-    files::{FilesKeptAsTheyWere, FilesRestored, FilesRestoring, FilesSetBack, LateFile},
+    files::{FilesKeptAsTheyWere, FilesRestored, FilesRestoring, FilesSetBack, LateFile, Reach},
     flow::{FannedOut, FlowEntered, FlowReturned, GoalsReached, GoalsSet, StepEntered, StepsGivenUp},
     model_call::{CallOutcome, ModelCallEnded, ModelCallStarted},
     question::{

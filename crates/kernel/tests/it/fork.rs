@@ -10,7 +10,7 @@ use crate::{
 use envoi_contract::{digest::Digest, envelope::RecordStatus, json::Value};
 use envoi_kernel::{
     Cut, Event, Flow, Fork, Input, Record, Refusal, Run, Status,
-    event::{Choice, EndStatus, FilesRestored, FilesRestoring},
+    event::{Choice, EndStatus, FilesRestored, FilesRestoring, Reach},
     family::Share,
     flow::{Expression, ForEach, GoalsPlan, InDoubtPolicy, InnerPlan, Join, Step, StepKind},
     ids::{FlowId, RunId},
@@ -622,7 +622,7 @@ fn a_fork_whose_files_are_set_back_starts_nothing_before_they_are() {
     let files = FilesRestoring {
         from: Digest::of(b"now"),
         to,
-        folder: None,
+        reach: Reach::Workspace,
         undoes: false,
         by: person("bob"),
         why: None,

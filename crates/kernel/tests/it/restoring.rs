@@ -8,14 +8,14 @@ use crate::{
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     Input, Refusal,
-    event::{FilesRestored, FilesRestoring},
+    event::{FilesRestored, FilesRestoring, Reach},
 };
 
 fn restore(word: &str) -> Input {
     Input::RestoreFiles(Box::new(FilesRestoring {
         from: Digest::of(b"now"),
         to: Digest::of(word.as_bytes()),
-        folder: None,
+        reach: Reach::Workspace,
         undoes: false,
         by: person("bob"),
         why: None,

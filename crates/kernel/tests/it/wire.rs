@@ -22,7 +22,7 @@ use envoi_kernel::{
     Fork, Input,
     event::{
         CallOutcome, Change, Choice, FileChange, FilesRestored, FilesRestoring, FilesSetBack, FoundFile,
-        Isolated, LateFile, Outcome, Snapshot,
+        Isolated, LateFile, Outcome, Reach, Snapshot,
     },
     family::Share,
     files::{Changed, Manifest, Many},
@@ -86,7 +86,7 @@ fn restoring() -> FilesRestoring {
     FilesRestoring {
         from: Digest::of(b"now"),
         to: Digest::of(b"then"),
-        folder: Some("/origin".to_owned()),
+        reach: Reach::Folder("/origin".to_owned()),
         undoes: true,
         by: person("bob"),
         why: Some("it had to".to_owned()),

@@ -307,7 +307,7 @@ fn overview(
             say(format_args!("           {}", diff::printable(remark)))?;
         }
         let is_applied = |record: &Record| match &record.event {
-            Event::FilesRestoring(wanted) => wanted.folder.is_some(),
+            Event::FilesRestoring(wanted) => wanted.reach.folder().is_some(),
             _ => false,
         };
         if matches!(run.status(), Status::Ended(_)) && !notable.iter().any(is_applied) {

@@ -22,7 +22,7 @@ use envoi_kernel::{
     Event, Record, Run, Status,
     event::{
         AttemptSettled, CallOutcome, Correction, Course, Done, EndStatus, InterruptAnswered, LateFile,
-        Routed, RunEnded, StepsGivenUp, TimerSet,
+        Reach, Routed, RunEnded, StepsGivenUp, TimerSet,
     },
     ids::{RunId, Seq, StepId, VisitId},
 };
@@ -381,8 +381,11 @@ fn as_text(record: &Record, beside: &Beside, all: bool) -> String {
         }
         Event::FilesRestoring(wanted) => {
             let why = wanted.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            let what =
-                wanted.folder.as_ref().map_or_else(|| "set back".to_owned(), |at| format!("changed in {at}"));
+            let what = match &wanted.reach {
+                Reach::Workspace => "set back".to_owned(),
+                Reach::Folder(folder) => format!("changed in {folder}"),
+                Reach::Paths { paths } => format!("set back ({})", describe::paths(paths)),
+            };
             format!(
                 "files {what} by {} at {at}{why}\n    from: {}\n    to:   {}\n",
                 wanted.by.actor, wanted.from, wanted.to

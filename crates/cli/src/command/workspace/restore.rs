@@ -24,13 +24,13 @@ use envoi_changes::{
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::{
     Names, load_run,
-    protocol::{Request, RestoreRequest, SetBack},
+    protocol::{Request, RestorePart, RestoreRequest, SetBack},
     snapshots,
 };
 use envoi_journal::Reader;
 use envoi_kernel::{
     Record,
-    event::{Event, Snapshot},
+    event::{Event, Reach, Snapshot},
     ids::RunId,
 };
 use envoi_tree::{Bounds, NotRestored, Tree};
@@ -73,16 +73,11 @@ fn only(tree: Tree, paths: &[PathBuf], at: &str) -> Result<Tree, Failure> {
     }
     let mut entries = BTreeMap::new();
     for path in paths {
-        let shown = printable(&path.display().to_string());
-        let is_inside = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !path.components().all(|part| is_inside(&part)) {
-            let message = format!("`{shown}` is not relative to the workspace, or leads out of it");
-            return Err(Failure::new(Code::RequestInvalid, message));
-        }
-        let plain: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+        let plain = inside(path)?;
         let is_named = |path: &[u8]| Path::new(OsStr::from_bytes(path)).starts_with(&plain);
         let found: Vec<_> = tree.entries().iter().filter(|entry| is_named(&entry.path)).cloned().collect();
         if found.is_empty() {
+            let shown = printable(&path.display().to_string());
             let message = format!("nothing is at `{shown}` in the state `{at}`");
             return Err(Failure::new(Code::RequestInvalid, message)
                 .hint("paths are relative to the workspace; no pattern is expanded"));
@@ -90,6 +85,31 @@ fn only(tree: Tree, paths: &[PathBuf], at: &str) -> Result<Tree, Failure> {
         entries.extend(found.into_iter().map(|entry| (entry.path.clone(), entry)));
     }
     Tree::new(entries.into_values().collect()).map_err(Failure::store)
+}
+
+/// The path without `.`, if it is relative and leads nowhere else.
+fn inside(path: &Path) -> Result<PathBuf, Failure> {
+    let is_inside = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !path.components().all(|part| is_inside(&part)) {
+        let shown = printable(&path.display().to_string());
+        let message = format!("`{shown}` is not relative to the workspace, or leads out of it");
+        return Err(Failure::new(Code::RequestInvalid, message));
+    }
+    Ok(path.components().filter(|part| *part != Component::CurDir).collect())
+}
+
+/// The paths of a request to the engine, which are text.
+fn all_inside(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let text = |path: &PathBuf| {
+        let path = inside(path)?;
+        if path.to_str().is_some() {
+            return Ok(path);
+        }
+        let message = format!("`{}` is not UTF-8", printable(&path.display().to_string()));
+        Err(Failure::new(Code::PathNotUnicode, message)
+            .hint("name the folder that it is in, or `--into DIR` writes it into a new folder"))
+    };
+    paths.iter().map(text).collect()
 }
 
 /// Names the files whose content is not kept.
@@ -109,23 +129,28 @@ pub(super) fn say_not_there(reader: &Reader, id: &RunId, left: &[Vec<u8>]) {
     }
 }
 
-/// Sets the workspace itself back: to a state, or without one to what stood there before the last restore.
+/// Sets the workspace itself back: to a state, all of it or what these paths name, or without one to what stood there before the last restore.
 pub(crate) fn here(
     home: &Home,
     run: Option<&str>,
     at: Option<&str>,
+    paths: &[PathBuf],
     why: Option<String>,
 ) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let id = select::run_or_newest(&reader, run)?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
-    let (to, folders_back) = match at {
-        Some(at) => (named(&records, at)?.digest, None),
+    let Undone { to, part, folders_back } = match at {
+        Some(at) => {
+            let part = (!paths.is_empty()).then(|| all_inside(paths)).transpose()?.map(RestorePart::Paths);
+            Undone { to: named(&records, at)?.digest, part, folders_back: None }
+        }
         None => undone(&records)?,
     };
     let request = Request::Restore(Box::new(RestoreRequest {
         run: id.clone(),
         to,
+        part,
         folders_back,
         too_wide: environment::home_folder().into_iter().collect(),
         why,
@@ -143,20 +168,37 @@ pub(crate) fn set_back(files: Files) -> Option<SetBack> {
     (files == Files::Then).then(|| SetBack { too_wide: environment::home_folder().into_iter().collect() })
 }
 
-/// What stood there before the last restore that was done, by a person or before an attempt, and the list of the folders that it took away.
-fn undone(records: &[Record]) -> Result<(Digest, Option<Digest>), Failure> {
+/// What is to stand there.
+struct Undone {
+    to: Digest,
+    /// `None`: all of the workspace.
+    part: Option<RestorePart>,
+    /// The list of the folders that come back with it.
+    folders_back: Option<Digest>,
+}
+
+/// What stood there before the last restore that was done, by a person or before an attempt. Of one that has set back a part, only that part:
+/// all else may have changed since.
+fn undone(records: &[Record]) -> Result<Undone, Failure> {
     let mut last = None;
     let mut begun = None;
     for record in records {
         match &record.event {
             Event::FilesRestoring(wanted) => {
-                begun = wanted.folder.is_none().then_some((wanted.from, wanted.folders_gone));
+                let part = match &wanted.reach {
+                    Reach::Workspace => Some(None),
+                    Reach::Paths { .. } => Some(Some(RestorePart::ChangedFrom(wanted.to))),
+                    Reach::Folder(_) => None,
+                };
+                let folders_back = wanted.folders_gone;
+                begun = part.map(|part| Undone { to: wanted.from, part, folders_back });
             }
             Event::FilesRestored(_) => last = begun.take().or(last),
             Event::FilesKeptAsTheyWere(_) => begun = None,
             Event::AttemptSettled(settled) => {
-                let stood = settled.cache.as_deref().and_then(|cache| Some((cache.stood?, None)));
-                let set_back = settled.set_back.as_deref().map(|done| (done.from, done.folders_gone));
+                let whole = |to, folders_back| Undone { to, part: None, folders_back };
+                let stood = settled.cache.as_deref().and_then(|cache| Some(whole(cache.stood?, None)));
+                let set_back = settled.set_back.as_deref().map(|done| whole(done.from, done.folders_gone));
                 last = stood.or(set_back).or(last);
             }
             _ => {}

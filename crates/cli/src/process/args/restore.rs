@@ -9,9 +9,8 @@ use std::path::PathBuf;
 pub(crate) struct RestoreArgs {
     /// Id of the run, or a unique beginning or end of it [default: the newest]
     pub(crate) run: Option<String>,
-    /// With `--into`: only these files, or what is below these folders, relative to the workspace
-    // `requires = "into"` does not refuse `--here`, which excludes `--into`.
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, conflicts_with_all = ["here", "undo"])]
+    /// Only these files, or what is below these folders, relative to the workspace
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, conflicts_with = "undo")]
     pub(crate) paths: Vec<PathBuf>,
     /// The state: `start`, `end`, a step or visit for the state after it, `before:fix.2` for the state before it
     #[arg(long, value_name = "STATE", required_unless_present = "undo", conflicts_with = "undo")]

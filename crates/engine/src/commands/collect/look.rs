@@ -266,7 +266,7 @@ fn is_applied(records: &[Record]) -> bool {
     let mut begun = None;
     for record in records {
         match &record.event {
-            Event::FilesRestoring(wanted) if wanted.folder.is_some() => begun = Some(!wanted.undoes),
+            Event::FilesRestoring(wanted) if wanted.reach.folder().is_some() => begun = Some(!wanted.undoes),
             Event::FilesRestoring(_) | Event::FilesKeptAsTheyWere(_) => begun = None,
             Event::FilesRestored(restored) => {
                 applied = begun.take().map_or(applied, |applies| applies && restored.left.is_empty());

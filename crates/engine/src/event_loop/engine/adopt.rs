@@ -275,8 +275,8 @@ fn changes(run: &Run, claim: &Claim, inputs: &[Input]) -> Option<Claim> {
         })?,
     };
     let mut changed = Claim { shared: false, ..claim.clone() };
-    if let Some(folder) = &wanted.folder {
-        changed.workspace.clone_from(folder);
+    if let Some(folder) = wanted.reach.folder() {
+        folder.clone_into(&mut changed.workspace);
     }
     Some(changed)
 }

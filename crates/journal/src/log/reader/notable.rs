@@ -60,7 +60,7 @@ mod tests {
     use crate::testing::{answered, attempt, commit, handoff, place, reopened, run, settled, started};
     use envoi_contract::digest::Digest;
     use envoi_kernel::{
-        event::{EndStatus, Event, FilesKeptAsTheyWere, FilesRestored, FilesRestoring},
+        event::{EndStatus, Event, FilesKeptAsTheyWere, FilesRestored, FilesRestoring, Reach},
         ids::Principal,
     };
 
@@ -78,7 +78,7 @@ mod tests {
         let restoring = FilesRestoring {
             from: Digest::of(b""),
             to,
-            folder: None,
+            reach: Reach::Workspace,
             undoes: false,
             by,
             why: None,

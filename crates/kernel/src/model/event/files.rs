@@ -11,9 +11,9 @@ pub struct FilesRestoring {
     pub from: Digest,
     /// The snapshot whose files are to stand there.
     pub to: Digest,
-    /// The folder, if it is not the workspace: what differs between the two snapshots is changed there, and nothing else. Absolute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub folder: Option<String>,
+    /// Which files it may touch.
+    #[serde(default, rename = "folder", skip_serializing_if = "Reach::is_workspace")]
+    pub reach: Reach,
     /// Whether it takes back what was brought into that folder before.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub undoes: bool,
@@ -31,6 +31,38 @@ pub struct FilesRestoring {
     /// Contents that an earlier restore had laid aside and that were not reported yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<LateFile>,
+}
+
+/// Which files a restore may touch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Reach {
+    /// All of the workspace gets the files of the snapshot.
+    #[default]
+    Workspace,
+    /// What differs between the two snapshots is changed in this folder, which is not the workspace, and nothing else. Absolute.
+    Folder(String),
+    /// What differs between the two snapshots is changed in the workspace, and nothing else. It is written as an object: a build that
+    /// knows nothing of it takes that for no folder and refuses the event, and does not set back all of the workspace.
+    Paths {
+        /// What was asked for, to be shown. Not all of many.
+        paths: Vec<String>,
+    },
+}
+
+impl Reach {
+    /// The folder, if it is not the workspace.
+    #[must_use]
+    pub fn folder(&self) -> Option<&str> {
+        match self {
+            Self::Folder(folder) => Some(folder),
+            Self::Workspace | Self::Paths { .. } => None,
+        }
+    }
+
+    fn is_workspace(&self) -> bool {
+        matches!(self, Self::Workspace)
+    }
 }
 
 /// See [`Event::FilesRestored`](super::Event::FilesRestored).
@@ -83,4 +115,44 @@ pub struct LateFile {
     pub digest: Option<Digest>,
     /// In bytes.
     pub size: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a build reads that has no restore of single files.
+    #[derive(Debug, Deserialize)]
+    struct Older {
+        #[serde(default)]
+        folder: Option<String>,
+    }
+
+    fn wanted(reach: Reach) -> FilesRestoring {
+        FilesRestoring {
+            from: Digest::of(b"from"),
+            to: Digest::of(b"to"),
+            reach,
+            undoes: false,
+            by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
+            why: None,
+            folders_gone: None,
+            folders_back: None,
+            found: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_older_build_refuses_a_restore_of_single_files_and_takes_it_for_no_other_one() {
+        let older = |reach: &Reach| {
+            let text = serde_json::to_string(&wanted(reach.clone())).unwrap();
+            assert_eq!(serde_json::from_str::<FilesRestoring>(&text).unwrap().reach, *reach, "{text}");
+            serde_json::from_str::<Older>(&text).map(|read| read.folder)
+        };
+        assert_eq!(older(&Reach::Workspace).unwrap(), None);
+        assert_eq!(older(&Reach::Folder("/w".to_owned())).unwrap(), Some("/w".to_owned()));
+        for paths in [vec!["a".to_owned()], Vec::new()] {
+            older(&Reach::Paths { paths }).unwrap_err();
+        }
+    }
 }

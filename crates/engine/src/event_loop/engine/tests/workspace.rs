@@ -3,7 +3,10 @@
 use super::*;
 use crate::model::message::Purpose;
 use envoi_contract::code::Code;
-use envoi_kernel::{event::Choice, input::Answer};
+use envoi_kernel::{
+    event::{Choice, Reach},
+    input::Answer,
+};
 
 const ASKS: &str = "flow: asks\nsteps:\n  - id: first\n    ask: Go on?\n  - id: work\n    run: [work]\n";
 
@@ -272,7 +275,7 @@ fn restore(folder: Option<&str>) -> Input {
     let wanted = envoi_kernel::event::FilesRestoring {
         from: digest(b"now"),
         to: digest(b"then"),
-        folder: folder.map(str::to_owned),
+        reach: folder.map_or(Reach::Workspace, |folder| Reach::Folder(folder.to_owned())),
         undoes: false,
         by: by(),
         why: None,
