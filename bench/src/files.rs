@@ -35,6 +35,7 @@ pub(crate) fn snapshots(count: usize) -> Outcome<Vec<Row>> {
         caches: store.join("caches"),
         never: vec![store.clone()],
         too_wide: Vec::new(),
+        scope: envoi_tree::Scope::default(),
         bounds: Bounds::default(),
         stop: Stop::default(),
     };

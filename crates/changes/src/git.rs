@@ -6,7 +6,10 @@ use envoi_tree::{
     Stop,
     git::{self, Finished, LONGEST_WORK, Limits, NotFinished},
 };
-use std::{path::Path, process::Command};
+use std::{collections::BTreeSet, path::Path, process::Command};
+
+/// How many paths git is given at once: a path has at most 4 KiB, and the words of a command at most 2 MiB.
+const MOST_PATHS: usize = 200;
 
 /// The most characters of git's error output in a message.
 const MOST_STDERR: usize = 2000;
@@ -38,6 +41,42 @@ impl At<'_> {
     /// Git fails.
     pub fn run_with(self, variables: &[(&str, &str)], arguments: &[&str]) -> Result<String, ChangesError> {
         self.finish(variables, &Stop::default(), arguments)
+    }
+
+    /// Those of these paths that git ignores and does not track, by its rules and this index. One for which it does not answer is none.
+    ///
+    /// # Errors
+    /// Git cannot be asked.
+    pub fn ignored(self, paths: &[&str]) -> Result<BTreeSet<String>, ChangesError> {
+        // Git prints these as they are, a line each; others it quotes.
+        let is_plain =
+            |path: &&&str| path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte));
+        let (plain, odd): (Vec<&str>, Vec<&str>) = paths.iter().partition(is_plain);
+        let mut ignored = BTreeSet::new();
+        let mut alone = odd;
+        for some in plain.chunks(MOST_PATHS) {
+            let done = self.check_ignore(&["--"], some)?;
+            match done.code {
+                // 1: none of them.
+                Some(0 | 1) => {
+                    ignored.extend(String::from_utf8_lossy(&done.stdout).lines().map(str::to_owned));
+                }
+                // It answers for none if it cannot answer for one, such as a path behind what is a link now.
+                _ => alone.extend(some),
+            }
+        }
+        for path in alone {
+            if self.check_ignore(&["-q", "--"], &[path])?.code == Some(0) {
+                ignored.insert(path.to_owned());
+            }
+        }
+        Ok(ignored)
+    }
+
+    fn check_ignore(self, options: &[&str], paths: &[&str]) -> Result<Finished, ChangesError> {
+        let mut command = git::command(self.folder);
+        command.env("GIT_INDEX_FILE", self.index).arg("check-ignore").args(options).args(paths);
+        finish(&mut command, &Stop::default())
     }
 
     /// Environment variables that name Envoi as the author, the committer or both, if git does not know a
@@ -108,4 +147,26 @@ fn failed(command: &str, done: &Finished) -> ChangesError {
     let stderr = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
     let stderr: String = printable(&stderr).chars().take(MOST_STDERR).collect();
     ChangesError::Git(format!("`git {command}` failed: {stderr}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, os::unix::fs::symlink};
+
+    #[test]
+    fn what_git_ignores_is_known_also_of_names_that_it_quotes_and_beside_one_that_it_refuses() {
+        let place = tempfile::tempdir().unwrap();
+        let index = place.path().join(".git/index");
+        let at = At { folder: place.path(), index: &index };
+        at.run(&["init", "-q"]).unwrap();
+        fs::write(place.path().join(".gitignore"), "*.log\n").unwrap();
+        fs::write(place.path().join("kept.log"), "1").unwrap();
+        at.run(&["add", "--force", "kept.log"]).unwrap();
+        symlink("elsewhere", place.path().join("link")).unwrap();
+        let paths = ["a.log", "b.txt", "kept.log", "ö \"q\".log", "ö.txt", "link/x.log", "deep/c.log"];
+        let ignored: Vec<String> = at.ignored(&paths).unwrap().into_iter().collect();
+        assert_eq!(ignored, ["a.log", "deep/c.log", "ö \"q\".log"]);
+        assert!(at.ignored(&[]).unwrap().is_empty() && at.ignored(&["b.txt"]).unwrap().is_empty());
+    }
 }

@@ -19,7 +19,7 @@ use envoi_kernel::{
 use envoi_tree::{
     Difference, Entry, Later, Order, Shelf, Stop, Tree, What, differences, git::check_readable,
 };
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 /// The target to which a patch is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,17 +71,39 @@ impl Patch {
         fits: Fits,
         most_bytes: u64,
     ) -> Result<Self, ChangesError> {
+        Self::without(records, started, order, within, fits, most_bytes, |_| Ok(BTreeMap::new()))
+    }
+
+    /// As [`Self::of`], without the changed paths for which `leave` gives a reason. They are in [`Self::lacks`].
+    ///
+    /// # Errors
+    /// As [`Self::of`], and what `leave` says.
+    pub fn without(
+        records: &[Record],
+        started: &RunStarted,
+        order: &Order,
+        within: &Path,
+        fits: Fits,
+        most_bytes: u64,
+        leave: impl FnOnce(&[&[u8]]) -> Result<BTreeMap<Vec<u8>, String>, ChangesError>,
+    ) -> Result<Self, ChangesError> {
         let (before, mut after, last) = ends(records, started, order)?;
         let shelf = order.contents.shelf()?;
         // Otherwise the patch would delete them in the folder.
         if fits == Fits::Checkout {
             (after, _) = envoi_tree::with_ignored(&shelf, &before, &after, Later::Snapshot)?;
         }
-        let lacks: Vec<Lack> =
-            differences(&before, &after).iter().filter_map(|found| lack(&shelf, found)).collect();
+        let changed = differences(&before, &after);
+        let paths: Vec<&[u8]> = changed.iter().map(Difference::path).collect();
+        let left_out = leave(&paths)?;
+        let of = |found: &Difference<'_>| match left_out.get(found.path()) {
+            Some(why) => Some(Lack { path: found.path().to_vec(), why: why.clone() }),
+            None => lack(&shelf, found),
+        };
+        let lacks: Vec<Lack> = changed.iter().filter_map(of).collect();
         // Git does not store empty folders.
-        let before = without_folders(&before)?;
-        let after = without_folders(&after)?;
+        let before = without_folders(&before, &left_out)?;
+        let after = without_folders(&after, &left_out)?;
         let found = differences(&before, &after);
         check_size(&found, most_bytes)?;
         // The name has the process id, so that the folder of a killed process can be found and removed.
@@ -245,8 +267,10 @@ fn prefix(folder: &Path, index: &Path, stop: &Stop) -> Option<String> {
     }
 }
 
-fn without_folders(tree: &Tree) -> Result<Tree, ChangesError> {
-    let files = tree.entries().iter().filter(|entry| !matches!(entry.what, What::EmptyFolder));
+fn without_folders(tree: &Tree, left_out: &BTreeMap<Vec<u8>, String>) -> Result<Tree, ChangesError> {
+    let is_in =
+        |entry: &&Entry| !matches!(entry.what, What::EmptyFolder) && !left_out.contains_key(&entry.path);
+    let files = tree.entries().iter().filter(is_in);
     Ok(Tree::new(files.cloned().collect())?)
 }
 

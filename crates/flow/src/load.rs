@@ -580,6 +580,7 @@ fn finish(draft: &Draft, root: &Node, text: &str) -> Option<Flow> {
         workspace: draft.workspace.folder.clone()?,
         isolation: draft.workspace.isolation.clone(),
         keep_files: draft.workspace.keep,
+        keep_also: draft.workspace.keep_also.clone(),
         env: draft.env.clone(),
         notify: draft.notify.clone(),
         steps: draft.steps.iter().map(|step| step.step.clone()).collect::<Option<_>>()?,

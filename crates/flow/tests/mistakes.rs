@@ -360,6 +360,19 @@ fn mistakes_in_a_step_are_reported() {
 fn mistakes_in_a_workspace_are_reported() {
     each_is_told(vec![
         (with_top("workspace: { isolate: yes }"), 2, 23, INVALID, "expected `tree` or `none`"),
+        (with_top("workspace: { keep: 5 }"), 2, 20, INVALID, "`true` or `false`"),
+        (with_top("workspace: { keep: { all: [x] } }"), 2, 22, INVALID, "`all`"),
+        (with_top("workspace: { keep: { also: x } }"), 2, 28, INVALID, "a list of strings"),
+        (with_top("workspace: { keep: { also: [../x] } }"), 2, 29, INVALID, "`..` is refused"),
+        (with_top("workspace: { keep: { also: [.git/x] } }"), 2, 29, INVALID, "`.git/`"),
+        (with_top("workspace: { keep: { also: ['a[x'] } }"), 2, 29, INVALID, "is not a glob"),
+        (
+            with_top("workspace: { keep: { also: ['${{ inputs.x }}'] } }"),
+            2,
+            29,
+            INVALID,
+            "takes no expression",
+        ),
         (with_top("workspace: { isolate: tree, bring: [../x] }"), 2, 37, INVALID, "`..` is refused"),
         (with_top("workspace: { isolate: tree, bring: [.git/config] }"), 2, 37, INVALID, "cannot be brought"),
         (with_top("workspace: { isolate: tree, bring: x }"), 2, 36, INVALID, "a list of paths"),
@@ -384,6 +397,23 @@ fn mistakes_in_a_workspace_are_reported() {
             "two steps are called `setup`",
         ),
     ]);
+}
+
+#[test]
+fn files_that_are_kept_although_they_are_ignored_are_named_in_keep() {
+    let flow = |keep: &str| {
+        let text = format!("flow: f\nworkspace: {{ keep: {keep} }}\nsteps: [{{ id: a, run: [x] }}]\n");
+        let flow = load("f.yaml", &text).unwrap().flow;
+        (flow.keep_files, flow.keep_also.join(" "))
+    };
+    for (keep, expected) in [
+        ("true", (true, "")),
+        ("false", (false, "")),
+        ("{}", (true, "")),
+        ("{ also: ['dist/**', out] }", (true, "dist/** out")),
+    ] {
+        assert_eq!(flow(keep), (expected.0, expected.1.to_owned()), "{keep}");
+    }
 }
 
 #[test]

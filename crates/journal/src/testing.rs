@@ -93,6 +93,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         source: "/project/flow.yaml".to_owned(),
         shared: false,
         keep_files: false,
+        snapshots: envoi_kernel::event::SnapshotScope::default(),
         no_cache: false,
         isolated: None,
         run_base: "/w/.envoi/runs/run_a".to_owned(),

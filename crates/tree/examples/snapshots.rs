@@ -42,6 +42,7 @@ fn round(folder: &Path) -> Outcome<()> {
         caches: place("caches"),
         never: vec![store.clone()],
         too_wide: Vec::new(),
+        scope: envoi_tree::Scope::default(),
         bounds: Bounds::default(),
         stop: Stop::default(),
     };

@@ -14,6 +14,7 @@ use crate::{
     model::{
         bounds::Bounds,
         list::{Entry, LeftOut, Tree, What, ancestors},
+        scope::Scope,
         stop::Stop,
     },
 };
@@ -41,6 +42,9 @@ pub struct Order {
     pub never: Vec<PathBuf>,
     /// No snapshot is taken of these folders, nor of one above them: the home of the user.
     pub too_wide: Vec<PathBuf>,
+    /// What a snapshot has.
+    #[serde(default)]
+    pub scope: Scope,
     /// Bounds.
     pub bounds: Bounds,
     /// Ends the git that lists the files of a folder; then there is no snapshot.
@@ -146,7 +150,7 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
     refuse_wide(folder, &order.too_wide).map_err(failed)??;
     let began = cache::now();
     let look = || {
-        let mut walked = walk::walk(folder, &order.never, order.bounds.max_files, &order.stop)?;
+        let mut walked = walk::walk(folder, &order.never, order.bounds.max_files, &order.scope, &order.stop)?;
         match target {
             Some(target) => walk::add_in_the_way(folder, &mut walked.found, target, order.bounds.max_files),
             None => Ok(()),

@@ -28,6 +28,7 @@ pub use model::{
     folders::{Folders, NoFolders},
     list::{Entry, LeftOut, ListError, Tree, What},
     merge::Side,
+    scope::Scope,
     stop::Stop,
 };
 pub use restore::{

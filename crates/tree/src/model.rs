@@ -6,4 +6,5 @@ pub(crate) mod conflict;
 pub(crate) mod folders;
 pub(crate) mod list;
 pub(crate) mod merge;
+pub(crate) mod scope;
 pub(crate) mod stop;

@@ -111,7 +111,7 @@ pub struct Restored {
 pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRestored> {
     stand_by(folder, order, target, || {
         let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
-        Ok(Rules::in_folder(folder, target, &shelf)?)
+        Ok(Rules::in_folder(folder, order, target, &shelf)?)
     })
 }
 
@@ -165,7 +165,7 @@ pub fn restore_back(
         }
     }
     let Stood { kept, found, .. } = stand(folder, order, target)?;
-    let rules = Rules::in_folder(folder, target, &shelf)?;
+    let rules = Rules::in_folder(folder, order, target, &shelf)?;
     let place = aside::place(folder, order)?;
     let plan = Plan::new(folder, &place, &kept.tree, target, &rules)?;
     let mut restored = place::carry_out(folder, &place, &shelf, &plan, back)?;

@@ -338,7 +338,10 @@ steps:
     }
     here(0, &["./sub", "made.txt"]);
     let found = |names: &[&str]| -> Vec<String> {
-        names.iter().map(|name| fs::read_to_string(stage.path("work").join(name)).unwrap_or_default()).collect()
+        names
+            .iter()
+            .map(|name| fs::read_to_string(stage.path("work").join(name)).unwrap_or_default())
+            .collect()
     };
     let all = ["made.txt", "sub/x", "sub/y", "z.txt", "old.sh", "build/b", "empty/e"];
     assert_eq!(found(&all), ["one\n", "x\n", "", "mine\n", "", "b\n", "e\n"]);

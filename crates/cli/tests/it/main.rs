@@ -66,6 +66,7 @@ mod reports;
 mod retention;
 mod rows;
 mod secrets;
+mod scope;
 mod serve;
 mod several;
 mod shell;

@@ -77,7 +77,12 @@ pub(super) fn command(
     let place = dir.path().join("merge.json");
     let order = Order {
         workspace: job.workspace.clone(),
-        snapshots: snapshots::order(&shared.layout, shared.too_wide.clone(), shared.bounds),
+        snapshots: snapshots::order(
+            &shared.layout,
+            shared.too_wide.clone(),
+            shared.bounds,
+            snapshots::scope_of(&job.snapshots),
+        ),
         isolated: job.isolated.clone(),
         run: job.run.clone(),
         visit: job.started.attempt.visit.clone(),

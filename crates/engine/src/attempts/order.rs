@@ -126,9 +126,10 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
             NoArtifacts::Fail => envoi_step::NoArtifacts::Fail,
         },
         never: vec![shared.layout.root().to_owned()],
-        keep: job
-            .keeps_files
-            .then(|| snapshots::order(&shared.layout, shared.too_wide.clone(), shared.bounds)),
+        keep: job.keeps_files.then(|| {
+            let scope = snapshots::scope_of(&job.snapshots);
+            snapshots::order(&shared.layout, shared.too_wide.clone(), shared.bounds, scope)
+        }),
         set_back: started.set_back.map(|digest| digest.to_string()),
         cache,
         since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),

@@ -26,7 +26,7 @@ use envoi_kernel::{
 };
 use envoi_step::Presence;
 use envoi_tree::{
-    Entry, Later, Marked, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences,
+    Difference, Entry, Later, Marked, Merged, NotMerged, NotRestored, Order, Side, Stop, Tree, differences,
 };
 use std::{
     fs,
@@ -53,7 +53,7 @@ impl Commands {
         let isolated = isolated(&run)?;
         // Held to the end: no run of another store enters the folder.
         let (folder, _presence) = self.check_folder(&run, &isolated.of, caller)?;
-        let order = self.order(request.too_wide.clone());
+        let order = self.order(request.too_wide.clone(), snapshots::scope(run.started()));
         let now = envoi_tree::keep(&folder, &order).map_err(|error| not_kept(&error, &names))?;
         let report = |text: &str| {
             send(client, Response::Accepted { run: id.clone() });
@@ -115,7 +115,8 @@ impl Commands {
         let changes = differences(&now.tree, &merged.tree);
         // What an earlier engine had begun to bring is part of this: one `--undo` takes back all of it.
         let undoes = request.what == Applied::Undone;
-        let begun = ended.as_ref().filter(|ended| ended.wanted.reach.folder().is_some() && !ended.wanted.undoes);
+        let begun =
+            ended.as_ref().filter(|ended| ended.wanted.reach.folder().is_some() && !ended.wanted.undoes);
         let before = match begun.filter(|_| !undoes) {
             Some(Ended { wanted, .. }) => {
                 let from = tree(&order, &wanted.from)?;
@@ -132,7 +133,11 @@ impl Commands {
             }
             None => stood.folders,
         };
-        let count = differences(&before.tree, &merged.tree).len();
+        let brought: Vec<String> = differences(&before.tree, &merged.tree)
+            .iter()
+            .map(|change| format!("{} `{}`", word(change), names.shown(change.path())))
+            .collect();
+        let count = brought.len();
         if let Some(path) = not_still(&now.tree, &stood.kept.tree, &changes) {
             let message = format!("nothing was written: {}", in_the_way(&path));
             let refused = Refused::new(Code::ApplyConflict, message, Some("move it away, and try again"));
@@ -166,6 +171,10 @@ impl Commands {
         let end = |_: &Run| Ok(vec![input.clone()]);
         let run = self.adopt(id, caller, Adoption::from(Purpose::Decide), end)?;
         done.map_err(|error| refused(&error, &names))?;
+        note(client, brought.iter().take(MOST_NAMED).cloned().collect());
+        if let Some(more @ 1..) = count.checked_sub(MOST_NAMED) {
+            send(client, Response::Noted { text: format!("and {more} more") });
+        }
         let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         send(client, Response::Noted { text: format!("{files} changed in {}", isolated.of) });
         note(client, to_be_decided(&with_markers, |path| names.shown(path)));
@@ -296,12 +305,23 @@ fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
     for record in records {
         match &record.event {
             Event::FilesRestoring(wanted) => begun = Some(wanted.as_ref().clone()),
-            Event::FilesRestored(_) => last = begun.take().filter(|wanted| wanted.reach.folder().is_some()).or(last),
+            Event::FilesRestored(_) => {
+                last = begun.take().filter(|wanted| wanted.reach.folder().is_some()).or(last)
+            }
             Event::FilesKeptAsTheyWere(_) => begun = None,
             _ => {}
         }
     }
     last
+}
+
+/// What becomes of a file of the folder.
+fn word(change: &Difference<'_>) -> &'static str {
+    match (change.before, change.after) {
+        (None, _) => "new",
+        (_, None) => "gone",
+        (Some(_), Some(_)) => "changed",
+    }
 }
 
 /// Names the files in which a person has to decide.

@@ -8,21 +8,22 @@ use super::{
     handler::{Commands, check_secrets, send},
     isolate::MadeTree,
     names::Names,
-    restore::{note, then},
+    restore::{certain, note, then},
     resume::parse,
     start::{check_yes_to, found, note_tree},
 };
 use crate::model::{
     message::{Branch, Corrected, EngineError, Message, Purpose},
-    protocol::{ForkRequest, Refused, Response, ResumeRequest, WorkspaceUse},
+    protocol::{ForkRequest, Isolate, Refused, Response, ResumeRequest, WorkspaceUse},
 };
 use crate::{
     attempts::secrets::caller_of,
-    query::{load::load_run, obstacles::files_otherwise},
+    query::{load::load_run, obstacles::files_otherwise, snapshots},
 };
-use envoi_contract::digest::Digest;
+use envoi_contract::{code::Code, digest::Digest};
 use envoi_journal::{PinnedFlow, Reader};
 use envoi_kernel::{Cut, Flow, Fork, Record, Run, event::Isolated, family::Share, input::Correct};
+use envoi_tree::Scope;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -60,19 +61,39 @@ impl Commands {
         if makes {
             self.may_begin(&request.caller.within)?;
         }
-        let (workspace, isolated) =
-            self.place_for(&request, &source, flow, Path::new(&named), then, client)?;
-        let made = isolated.clone().filter(|_| request.isolate.is_some());
-        let files = self.files_for_fork(&request, &cut, flow, &workspace, then).inspect_err(|_| {
-            self.presences.leave(&request.run);
-            made.iter().for_each(|made| self.remove_tree(made));
-            if request.workspace == WorkspaceUse::Copy {
-                let left = fs::remove_dir_all(&workspace).err();
-                note(client, left.iter().map(|error| stays(&workspace, error)).collect());
+        let gone = tree_that_is_gone(&reader, &source, &request)?;
+        let is_of_snapshot = gone.is_some();
+        let (workspace, isolated) = match gone {
+            Some((wanted, gone)) => {
+                let entered = snapshots::entered(&lived, cut.at);
+                let to = certain(entered, &format!("where `{}` was entered", cut.step))?;
+                let names = Names::of(flow, &request.caller);
+                let scope = fork_scope(&source, true);
+                let MadeTree { inside, isolated } =
+                    self.tree_of(&request.run, wanted, scope, (&gone, Path::new(&named)), &to, &names)?;
+                note_tree(&isolated, client);
+                let text = format!(
+                    "the tree of run `{}` is not here, so the files are those of the snapshot where `{}` was entered",
+                    request.from, cut.step
+                );
+                note(client, [text].into_iter().chain(isolated.remarks.clone()).collect());
+                (inside, Some(Box::new(isolated)))
             }
-        })?;
+            None => self.place_for(&request, &source, flow, Path::new(&named), then, client)?,
+        };
+        let made = isolated.clone().filter(|_| request.isolate.is_some());
+        let scope = fork_scope(&source, isolated.is_some());
+        let files =
+            self.files_for_fork(&request, &cut, flow, (&workspace, scope), then).inspect_err(|_| {
+                self.presences.leave(&request.run);
+                made.iter().for_each(|made| self.remove_tree(made));
+                if request.workspace == WorkspaceUse::Copy {
+                    let left = fs::remove_dir_all(&workspace).err();
+                    note(client, left.iter().map(|error| stays(&workspace, error)).collect());
+                }
+            })?;
         let sets_back = files.is_some();
-        if !sets_back {
+        if !sets_back && !is_of_snapshot {
             note_differences(&reader, &lived, &cut, &workspace, client);
         }
         let pinned = pinned(&reader, &request, corrected.as_ref())?;
@@ -148,8 +169,9 @@ impl Commands {
             return Ok((workspace, of_source.filter(|_| request.workspace != WorkspaceUse::Copy)));
         };
         let names = Names::of(flow, &request.caller);
+        let scope = fork_scope(source, true);
         let MadeTree { inside, mut isolated } =
-            self.tree_for(&found(named, &self.layout)?, &request.run, wanted, &names)?;
+            self.tree_for(&found(named, &self.layout)?, &request.run, wanted, scope, &names)?;
         note_tree(&isolated, client);
         note(client, isolated.remarks.clone());
         let setup = flow.isolation.as_ref().and_then(|isolation| isolation.setup.as_ref());
@@ -169,6 +191,39 @@ impl Commands {
         }
         Ok((inside, Some(Box::new(isolated))))
     }
+}
+
+/// The tree of the source that is not there any more, or was never here, and how the fork gets one.
+///
+/// # Errors
+/// The fork was not to have a tree of its own, so it has nowhere to work.
+fn tree_that_is_gone<'r>(
+    reader: &Reader,
+    source: &Run,
+    request: &'r ForkRequest,
+) -> Result<Option<(&'r Isolate, Isolated)>, Refused> {
+    let Some(started) = source.started() else { return Ok(None) };
+    let Some(isolated) = started.isolated.as_deref() else { return Ok(None) };
+    let imported = reader.imported(&request.from).map_err(|error| Refused::from(&error))?.is_some();
+    if !imported && Path::new(&started.workspace).is_dir() {
+        return Ok(None);
+    }
+    if let Some(wanted) = &request.isolate {
+        return Ok(Some((wanted, isolated.clone())));
+    }
+    let place = &started.workspace;
+    let message = match imported {
+        true => format!("the tree `{place}` is that of run `{}` where the bundle was made", request.from),
+        false => format!("the tree `{place}` of run `{}` is gone", request.from),
+    };
+    let hint = "`envoi fork RUN --isolate` gives the fork a tree of its own, made from a snapshot of the run";
+    Err(Refused::new(Code::WorkspaceMissing, message, Some(hint)))
+}
+
+/// What the snapshots of a fork have, as its first event says it.
+fn fork_scope(source: &Run, is_isolated: bool) -> Scope {
+    let own = source.started().map(|started| started.snapshots_of_fork(is_isolated));
+    snapshots::scope_of(&own.unwrap_or_default())
 }
 
 /// All versions of the flow that the new run may need; the corrected one first.

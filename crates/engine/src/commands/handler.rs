@@ -20,7 +20,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_journal::{Layout, Store, Writer};
 use envoi_kernel::Flow;
-use envoi_tree::{Bounds, Order, Stop};
+use envoi_tree::{Bounds, Order, Scope, Stop};
 use std::{
     path::PathBuf,
     sync::{
@@ -133,8 +133,8 @@ impl Commands {
     }
 
     /// How a snapshot is taken for a request: not if the engine ends meanwhile and git does not answer.
-    pub(super) fn order(&self, too_wide: Vec<PathBuf>) -> Order {
-        Order { stop: self.stop.clone(), ..snapshots::order(&self.layout, too_wide, self.bounds) }
+    pub(super) fn order(&self, too_wide: Vec<PathBuf>, scope: Scope) -> Order {
+        Order { stop: self.stop.clone(), ..snapshots::order(&self.layout, too_wide, self.bounds, scope) }
     }
 
     /// Until what is returned is dropped, no content is removed that is in its place now: an event is about to name it.

@@ -6,7 +6,7 @@
 use super::{
     handler::Commands,
     names::Names,
-    restore::{not_kept, refused},
+    restore::{not_kept, refused, tree},
 };
 use crate::{
     attempts::{
@@ -19,10 +19,10 @@ use crate::{
         runner::Caller,
     },
 };
-use envoi_contract::code::Code;
+use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::{Flow, event::Isolated, ids::RunId};
 use envoi_step::{MIN_SECRET_BYTES, plain};
-use envoi_tree::{NotKept, Order};
+use envoi_tree::{NotKept, Order, Scope, Tree};
 use std::{
     fs, io,
     os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
@@ -61,6 +61,7 @@ impl Commands {
         workspace: &Path,
         run: &RunId,
         wanted: &Isolate,
+        scope: Scope,
         names: &Names,
     ) -> Result<MadeTree, Refused> {
         let git = Git::new(&self.stop);
@@ -102,18 +103,21 @@ impl Commands {
             base,
             remarks: Vec::new(),
         };
-        let order = self.order(wanted.too_wide.clone());
+        let order = self.order(wanted.too_wide.clone(), scope);
         let fill = || {
-            let closed = self.fill(&source, &place, &order, (run, branch.as_deref(), wanted), names)?;
+            let (closed, taken) =
+                self.fill(&source, &place, &order, (run, branch.as_deref(), wanted), names)?;
             // A file that is empty after a loss of power would count as changed by the run.
             envoi_durable::sync_file_system(&place).map_err(|error| failed(&place, &error))?;
             let base = envoi_tree::keep(&inside, &order).map_err(|error| not_kept(&error, names))?;
-            Ok((base, closed))
+            let lost = taken.map(|taken| in_no_snapshot(&taken, &base.tree, below)).unwrap_or_default();
+            Ok((base, closed, lost))
         };
         match fill() {
-            Ok((base, closed)) => {
+            Ok((base, closed, lost)) => {
                 let mut isolated = isolated(base.digest);
                 remark(&mut isolated, not_in_the_tree(&closed, names));
+                remark(&mut isolated, does_not_come_back(&lost, names));
                 Ok(MadeTree { inside, isolated })
             }
             Err(refused) => {
@@ -124,7 +128,54 @@ impl Commands {
         }
     }
 
-    /// Returns what cannot be read, and is therefore not in the tree.
+    /// Makes a tree from a snapshot alone, for the fork of a run whose own tree `of` is not there. It is a folder without git, and what the fork
+    /// changes comes back with what that run has changed.
+    pub(super) fn tree_of(
+        &self,
+        run: &RunId,
+        wanted: &Isolate,
+        scope: Scope,
+        (of, workspace): (&Isolated, &Path),
+        to: &Digest,
+        names: &Names,
+    ) -> Result<MadeTree, Refused> {
+        let order = self.order(wanted.too_wide.clone(), scope);
+        let target = tree(&order, to)?;
+        let place = match made_place(&wanted.trees, run)? {
+            Made::New(place) => place,
+            // By an engine that went away in the middle of this request: the run has not begun.
+            Made::Left(place) => {
+                fs::remove_dir_all(&place).map_err(|error| failed(&place, &error))?;
+                made_place(&wanted.trees, run)?.place()
+            }
+        };
+        let inside = place.join(workspace.strip_prefix(&of.place).unwrap_or(Path::new("")));
+        let fill = || {
+            fs::create_dir_all(&inside).map_err(|error| failed(&inside, &error))?;
+            let laid = envoi_tree::lay(&inside, &order, &target).map_err(|error| refused(&error, names))?;
+            envoi_durable::sync_file_system(&place).map_err(|error| failed(&place, &error))?;
+            Ok::<_, Refused>(laid)
+        };
+        let laid = fill().inspect_err(|_| {
+            // Its name has the id of a run that does not begin.
+            fs::remove_dir_all(&place).ok();
+        })?;
+        let mut isolated =
+            Isolated { place: text(&place), branch: None, head: None, remarks: Vec::new(), ..of.clone() };
+        let left = laid.left.iter().take(MOST_REMARKS);
+        remark(
+            &mut isolated,
+            left.map(|path| {
+                format!(
+                    "warning: the content of `{}` is not kept, and it is not in the tree",
+                    names.shown(path)
+                )
+            }),
+        );
+        Ok(MadeTree { inside, isolated })
+    }
+
+    /// Returns what cannot be read, and is therefore not in the tree; and the files that were taken, if they are not those of the commit.
     fn fill(
         &self,
         source: &Source<'_>,
@@ -132,9 +183,10 @@ impl Commands {
         order: &Order,
         (run, branch, wanted): (&RunId, Option<&str>, &Isolate),
         names: &Names,
-    ) -> Result<Vec<PathBuf>, Refused> {
+    ) -> Result<(Vec<PathBuf>, Option<Tree>), Refused> {
         let root = source.root();
         let mut closed = Vec::new();
+        let mut taken = None;
         let git = Git::new(&self.stop);
         if let (Some(repository), Some(branch)) = (source.repository, branch) {
             let reason = format!("envoi {run}");
@@ -142,7 +194,9 @@ impl Commands {
                 .map_err(|error| of_git(&error))?;
         }
         if !wanted.from_head {
-            let kept = envoi_tree::keep(root, order).map_err(|error| not_read(&error, names))?;
+            let below = source.workspace.strip_prefix(root).ok().and_then(Path::to_str).unwrap_or_default();
+            let around = Order { scope: order.scope.around(below), ..order.clone() };
+            let kept = envoi_tree::keep(root, &around).map_err(|error| not_read(&error, names))?;
             let laid = envoi_tree::lay(place, order, &kept.tree);
             let laid = laid.map_err(|error| refused(&error, names))?;
             for path in &laid.left {
@@ -158,6 +212,7 @@ impl Commands {
             if source.repository.is_some() {
                 git.refresh(place);
             }
+            taken = Some(kept.tree);
         }
         let included = match source.repository {
             Some(repository) => git.included(repository).map_err(|error| of_git(&error))?,
@@ -173,7 +228,7 @@ impl Commands {
             bring(root, place, &below.join(path))
                 .map_err(|error| failed(&source.workspace.join(path), &error))?;
         }
-        Ok(closed)
+        Ok((closed, taken))
     }
 
     /// A run that was refused after all leaves no tree: nothing was done in it.
@@ -209,6 +264,29 @@ fn not_in_the_tree(closed: &[PathBuf], names: &Names) -> Option<String> {
             "warning: {count} files and folders (`{first}` is one) cannot be read, and are not in the tree"
         ),
     })
+}
+
+/// Files that were taken into the tree and that its snapshot does not have: git ignores them there, because it does not know there that they
+/// are tracked, as those of a submodule or of a repository within the folder.
+fn in_no_snapshot(taken: &Tree, base: &Tree, below: &Path) -> Vec<PathBuf> {
+    let is_lost = |entry: &&envoi_tree::Entry| entry.content().is_some();
+    let path = |entry: &envoi_tree::Entry| {
+        let path = Path::new(std::ffi::OsStr::from_bytes(&entry.path)).strip_prefix(below).ok()?;
+        base.get(path.as_os_str().as_bytes()).is_none().then(|| path.to_owned())
+    };
+    taken.entries().iter().filter(is_lost).filter_map(path).collect()
+}
+
+/// Says so.
+fn does_not_come_back(lost: &[PathBuf], names: &Names) -> Option<String> {
+    let first = names.shown(lost.first()?.as_os_str().as_bytes());
+    let what = match lost.len() {
+        1 => format!("`{first}` is in the tree, and git ignores it there"),
+        count => format!("{count} files (`{first}` is one) are in the tree, and git ignores them there"),
+    };
+    Some(format!(
+        "warning: {what}: what the run changes there is in no snapshot and does not come back; `keep: {{ also: [{first}] }}` in `workspace` keeps it"
+    ))
 }
 
 /// What a person should know of the files that were to be brought into a tree: which are not in it, and which hold a secret.

@@ -16,8 +16,8 @@ use crate::{
         claim::Claim,
         message::Purpose,
         protocol::{
-            CallerWire, ForkRequest, Refused, Response, RestorePart, RestoreRequest, ResumeRequest,
-            SetBack, Standing, WorkspaceUse,
+            CallerWire, ForkRequest, Refused, Response, RestorePart, RestoreRequest, ResumeRequest, SetBack,
+            Standing, WorkspaceUse,
         },
     },
     query::snapshots,
@@ -25,13 +25,11 @@ use crate::{
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::{
     Cut, Event, Flow, Input, Record, Run,
-    event::{
-        About, Choice, FilesRestored, FilesRestoring, Isolated, LateFile, Reach, RunStarted, Snapshot,
-    },
+    event::{About, Choice, FilesRestored, FilesRestoring, Isolated, LateFile, Reach, RunStarted, Snapshot},
     ids::{Principal, RunId},
 };
 use envoi_step::Presence;
-use envoi_tree::{ContentError, Folders, Late, Merged, NotKept, NotRestored, Order, Tree};
+use envoi_tree::{ContentError, Folders, Late, Merged, NotKept, NotRestored, Order, Scope, Tree};
 use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
@@ -57,9 +55,9 @@ impl Commands {
         };
         // A part is looked at again: what was left because it was changed meanwhile is asked for now.
         let was_begun = part.is_none()
-            && ended.as_ref().is_some_and(|ended| {
-                (ended.wanted.to, &ended.wanted.reach) == (to, &Reach::Workspace)
-            });
+            && ended
+                .as_ref()
+                .is_some_and(|ended| (ended.wanted.to, &ended.wanted.reach) == (to, &Reach::Workspace));
         // Sent now: if the rest is refused, these notes would be lost.
         note(client, ended.map(|ended| ended.remarks).unwrap_or_default());
         if was_begun {
@@ -89,7 +87,7 @@ impl Commands {
     ) -> Result<bool, Refused> {
         let (workspace, _alone) = self.check_rest(run, caller)?;
         let names = Names::of(run.flow(), caller);
-        let order = self.order(wanted.too_wide.clone());
+        let order = self.order(wanted.too_wide.clone(), snapshots::scope(run.started()));
         let target = tree(&order, &wanted.to)?;
         let (back, lost) = folders(&order, wanted.folders_back.as_ref());
         let Some((wanted, change)) = begun(&workspace, &order, target, wanted, &names)? else {
@@ -168,12 +166,12 @@ impl Commands {
         request: &ForkRequest,
         cut: &Cut,
         flow: &Flow,
-        workspace: &Path,
+        (workspace, scope): (&Path, Scope),
         then: Option<Digest>,
     ) -> Result<Option<FilesRestoring>, Refused> {
         let (Some(SetBack { too_wide }), Some(to)) = (&request.files, then) else { return Ok(None) };
         let names = Names::of(flow, &request.caller);
-        let order = self.order(too_wide.clone());
+        let order = self.order(too_wide.clone(), scope);
         let target = tree(&order, &to)?;
         if request.workspace == WorkspaceUse::Copy || request.isolate.is_some() {
             envoi_tree::restore(workspace, &order, &target).map_err(|error| refused(&error, &names))?;
@@ -197,7 +195,7 @@ impl Commands {
         let Some(wanted) = run.restoring().cloned() else { return Ok(None) };
         check_places(&self.store.reader()?, id)?;
         let names = Names::of(run.flow(), caller);
-        let order = self.order(too_wide.to_vec());
+        let order = self.order(too_wide.to_vec(), snapshots::scope(run.started()));
         let target = tree(&order, &wanted.to)?;
         // Whatever is wrong now, an earlier try may have changed files: it stays open until it is done.
         let from = tree(&order, &wanted.from)?;
@@ -390,7 +388,7 @@ pub(super) fn then(request: &ForkRequest, lived: &[Record], cut: &Cut) -> Result
 }
 
 /// The snapshot of a state that the folder certainly had.
-fn certain(snapshot: Option<Snapshot>, state: &str) -> Result<Digest, Refused> {
+pub(super) fn certain(snapshot: Option<Snapshot>, state: &str) -> Result<Digest, Refused> {
     match snapshot {
         Some(Snapshot { digest, moving: false }) => Ok(digest),
         Some(_) => Err(Refused::new(

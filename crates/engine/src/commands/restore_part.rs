@@ -95,11 +95,11 @@ pub(super) fn change(
         }
     };
     let shelf = order.contents.shelf();
-    let shelf = shelf
-        .map_err(|source| NotRestored::NotStaged { path: order.contents.packs.clone(), source })?;
+    let shelf =
+        shelf.map_err(|source| NotRestored::NotStaged { path: order.contents.packs.clone(), source })?;
     // What that state ignored may have been there.
-    let (target, _) = envoi_tree::with_ignored(&shelf, &now.tree, target, Later::Snapshot)
-        .map_err(NotRestored::from)?;
+    let (target, _) =
+        envoi_tree::with_ignored(&shelf, &now.tree, target, Later::Snapshot).map_err(NotRestored::from)?;
     let (comes, stands) = (named.coming_from(&target)?, named.of(&now.tree)?);
     if let RestorePart::Paths(paths) = part {
         refuse_nothing(paths, [&named.of(&target)?, &stands])?;
@@ -131,8 +131,9 @@ fn refuse_nothing(paths: &[PathBuf], states: [&Tree; 2]) -> Result<(), PartError
 fn refuse_unlisted(comes: &Tree, stands: &Tree, now: &Tree) -> Result<(), NotRestored> {
     let closed = comes.entries().iter().filter(|entry| entry.is_unlisted() || now.hides(&entry.path));
     let closed = closed.chain(stands.entries().iter().filter(|entry| entry.is_unlisted()));
-    let paths: Vec<String> =
-        closed.map(|entry| format!("`{}` is, or is in, a folder that cannot be listed", entry.shown())).collect();
+    let paths: Vec<String> = closed
+        .map(|entry| format!("`{}` is, or is in, a folder that cannot be listed", entry.shown()))
+        .collect();
     if paths.is_empty() { Ok(()) } else { Err(NotRestored::InTheWay { paths }) }
 }
 

@@ -20,6 +20,7 @@ use crate::{
         activity::{has_attempt_at_work, is_held},
         flow_cache::{ParsedFlow, parsed_flow},
         load::load_run,
+        snapshots,
     },
 };
 use envoi_contract::code::Code;
@@ -28,7 +29,7 @@ use envoi_contract::json::{Object, Value};
 use envoi_journal::{Layout, PinnedFlow, ReadError, Reader, RunRow};
 use envoi_kernel::{
     Flow, Refusal, Run,
-    event::Isolated,
+    event::{Isolated, SnapshotScope},
     ids::{RunId, StepId},
     input::Start,
     part::Part,
@@ -74,8 +75,9 @@ impl Commands {
         let (workspace, isolated) = match &request.isolate {
             Some(wanted) => {
                 let names = Names::of(&flow, &request.caller);
+                let scope = snapshots::scope_of(&SnapshotScope::of_new_run(true, &flow.keep_also));
                 let MadeTree { inside, mut isolated } =
-                    self.tree_for(&found(&named, &self.layout)?, &request.run, wanted, &names)?;
+                    self.tree_for(&found(&named, &self.layout)?, &request.run, wanted, scope, &names)?;
                 note_tree(&isolated, client);
                 remark(&mut isolated, brought(&flow, &caller, wanted, &named, &inside));
                 note(client, isolated.remarks.clone());

@@ -317,7 +317,7 @@ fn is_kept(
         Some(last) => last.digest,
         None => isolated.base,
     };
-    let order = snapshots::order(layout, scope.too_wide.clone(), scope.bounds);
+    let order = snapshots::order(layout, scope.too_wide.clone(), scope.bounds, snapshots::scope_in(&records));
     envoi_tree::keep(folder, &order).is_ok_and(|now| {
         let is_left_out = |entry: &envoi_tree::Entry| matches!(entry.what, What::LeftOut { .. });
         now.digest == last && !now.tree.entries().iter().any(is_left_out)

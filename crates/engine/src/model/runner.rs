@@ -9,7 +9,7 @@ use envoi_contract::json::Value;
 use envoi_journal::{CommitError, FileError, ReadError, with_causes};
 use envoi_kernel::{
     Run,
-    event::{AttemptStarted, Isolated},
+    event::{AttemptStarted, Isolated, SnapshotScope},
     flow::Flow,
     ids::{AttemptId, RunId},
     input::AttemptResult,
@@ -34,6 +34,8 @@ pub struct Job {
     pub shares: bool,
     /// Whether snapshots of its workspace are taken.
     pub keeps_files: bool,
+    /// What they have.
+    pub snapshots: SnapshotScope,
     /// Whether no result comes from the cache of steps.
     pub no_cache: bool,
     /// Whose run it is.
@@ -71,6 +73,7 @@ impl Job {
             workspace: PathBuf::from(&begun.workspace),
             shares: begun.shared,
             keeps_files: begun.keep_files,
+            snapshots: begun.snapshots.clone(),
             no_cache: begun.no_cache,
             tenant: begun.by.tenant.clone(),
             isolated: begun.isolated.clone(),

@@ -4,10 +4,10 @@ use envoi_contract::digest::Digest;
 use envoi_journal::Layout;
 use envoi_kernel::{
     Event, Record,
-    event::{AttemptSettled, Snapshot},
+    event::{AttemptSettled, RunStarted, Snapshot, SnapshotScope},
     ids::{AttemptId, Seq},
 };
-use envoi_tree::{Bounds, Contents, Order, Stop};
+use envoi_tree::{Bounds, Contents, Order, Scope, Stop};
 use std::{collections::BTreeSet, path::PathBuf};
 
 /// Where the contents of the snapshots of a store lie.
@@ -16,14 +16,38 @@ pub fn contents(layout: &Layout) -> Contents {
     Contents { files: layout.artifacts(), temporary: layout.temporary(), packs: layout.packs() }
 }
 
-/// How a snapshot of a workspace is taken for this store. `too_wide`: folders of which there is none.
+/// What the snapshots of a run have. None is taken of a run that has not started.
 #[must_use]
-pub fn order(layout: &Layout, too_wide: Vec<PathBuf>, bounds: Bounds) -> Order {
+pub fn scope(started: Option<&RunStarted>) -> Scope {
+    started.map(|started| scope_of(&started.snapshots)).unwrap_or_default()
+}
+
+/// As the event says it, for the look at a folder.
+#[must_use]
+pub fn scope_of(snapshots: &SnapshotScope) -> Scope {
+    let SnapshotScope { submodules, also } = snapshots;
+    Scope { submodules: *submodules, also: also.clone() }
+}
+
+/// What the snapshots of the run of these records have.
+#[must_use]
+pub fn scope_in<'r>(records: impl IntoIterator<Item = &'r Record>) -> Scope {
+    let started = records.into_iter().find_map(|record| match &record.event {
+        Event::RunStarted(started) => Some(started.as_ref()),
+        _ => None,
+    });
+    scope(started)
+}
+
+/// How a snapshot of a workspace is taken for this store. `too_wide`: folders of which there is none; `scope`: that of the run.
+#[must_use]
+pub fn order(layout: &Layout, too_wide: Vec<PathBuf>, bounds: Bounds, scope: Scope) -> Order {
     Order {
         contents: contents(layout),
         caches: layout.file_caches(),
         never: vec![layout.root().to_owned()],
         too_wide,
+        scope,
         bounds,
         stop: Stop::default(),
     }

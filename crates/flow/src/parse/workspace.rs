@@ -21,6 +21,8 @@ pub(crate) struct Workspace {
     pub(crate) isolation: Option<Isolation>,
     /// Whether snapshots of the files are kept.
     pub(crate) keep: bool,
+    /// Patterns of paths that are kept although git ignores them.
+    pub(crate) keep_also: Vec<String>,
     /// The step for `setup`, and its location.
     pub(crate) setup: Option<(Span, Node)>,
 }
@@ -39,7 +41,7 @@ pub(crate) fn read(node: Option<&Node>, problems: &mut Problems) -> Workspace {
     };
     let modes = [("tree", true), ("none", false)];
     let isolate = fields.get("isolate").and_then(|node| read::choice(node, "`isolate`", &modes, problems));
-    let keep = fields.get("keep").and_then(|node| read::boolean(node, "`keep`", problems));
+    let (keep, keep_also) = fields.get("keep").map(|node| keep(node, problems)).unwrap_or_default();
     let bring = fields.get("bring").map(|node| bring(node, problems)).unwrap_or_default();
     let setup = fields.pair(SETUP).map(|(key, node)| (key.span, step(key, node)));
     for key in fields.keys().filter(|key| ["bring", SETUP].contains(&key.text.as_str())) {
@@ -52,7 +54,17 @@ pub(crate) fn read(node: Option<&Node>, problems: &mut Problems) -> Workspace {
     let isolation = isolate
         .filter(|isolate| *isolate)
         .map(|_| Isolation { bring, setup: setup.as_ref().and_then(|_| StepId::new(SETUP).ok()) });
-    Workspace { folder, isolation, keep: keep.unwrap_or(false), setup }
+    Workspace { folder, isolation, keep, keep_also, setup }
+}
+
+/// Whether files are kept, and what is kept although git ignores it.
+fn keep(node: &Node, problems: &mut Problems) -> (bool, Vec<String>) {
+    if !matches!(node.kind, Kind::Mapping(_)) {
+        return (read::boolean(node, "`keep`", problems).unwrap_or(false), Vec::new());
+    }
+    let Some(fields) = Fields::of(node, &keys::KEEP, problems) else { return (true, Vec::new()) };
+    let also = fields.get("also").map(|node| path::globs(node, "`also`", problems)).unwrap_or_default();
+    (true, also)
 }
 
 /// Ignored files and folders that are copied into a new tree.

@@ -112,6 +112,8 @@ pub(crate) const FLOW: Vocabulary = Vocabulary {
 
 pub(crate) const WORKSPACE: Vocabulary =
     Vocabulary { place: "`workspace`", keys: &["folder", "isolate", "bring", "setup", "keep"], later: &[] };
+/// Of `keep`.
+pub(crate) const KEEP: Vocabulary = Vocabulary { place: "`keep`", keys: &["also"], later: &[] };
 
 pub(crate) const GOALS: Vocabulary =
     Vocabulary { place: "`goals`", keys: &["list", "from", "to", "max_rounds", "stuck_after"], later: &[] };

@@ -67,6 +67,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         source: "/project/flow.yaml".to_owned(),
         shared: false,
         keep_files: false,
+        snapshots: envoi_kernel::event::SnapshotScope::default(),
         no_cache: false,
         isolated: None,
         run_base: "/".to_owned(),

@@ -30,7 +30,10 @@ pub use self::{
         About, Choice, FoundFile, InterruptAnswered, InterruptCancelled, InterruptExpired, InterruptRaised,
     },
     route::{Course, Done, HandoffWritten, Routed, is_exhausted},
-    run::{CancelRequested, EndStatus, Isolated, LimitsRaised, RunEnded, RunForked, RunReopened, RunStarted},
+    run::{
+        CancelRequested, EndStatus, Isolated, LimitsRaised, RunEnded, RunForked, RunReopened, RunStarted,
+        SnapshotScope,
+    },
     timer::{AccountsTried, TimerFired, TimerSet},
     unreadable::Unreadable,
 };

@@ -73,6 +73,8 @@ pub struct Flow {
     pub isolation: Option<Isolation>,
     /// Whether the files of the workspace are kept before and after each attempt.
     pub keep_files: bool,
+    /// What is kept although git ignores it: globs of files and folders, relative to the workspace.
+    pub keep_also: Vec<String>,
     /// Environment for every step.
     pub env: Vec<(String, Template)>,
     /// The recipients of notices.

@@ -170,6 +170,7 @@ mod tests {
             workspace: "/w".to_owned(),
             shared: false,
             keep_files: false,
+            snapshots: crate::model::event::SnapshotScope::default(),
             no_cache: false,
             isolated: None,
             run_base: "/b".to_owned(),

@@ -45,6 +45,7 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         workspace: ".".to_owned(),
         isolation: None,
         keep_files: false,
+        keep_also: Vec::new(),
         env: Vec::new(),
         notify: Vec::new(),
         steps: steps.into_iter().collect(),

@@ -117,8 +117,9 @@ pub(crate) fn patch(app: &App, request: &ApiRequest) -> Result<Response, Problem
     let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) else {
         return Err(ChangesError::NoSnapshot.into());
     };
-    let order =
-        Order { stop: request.stop.clone(), ..snapshots::order(app.layout(), Vec::new(), Bounds::default()) };
+    let scope = snapshots::scope(Some(started));
+    let order = snapshots::order(app.layout(), Vec::new(), Bounds::default(), scope);
+    let order = Order { stop: request.stop.clone(), ..order };
     let within = app.layout().temporary();
     let made = Patch::of(&records, started, &order, &within, Fits::Checkout, MOST_COMPARED)?;
     let text = made.text();

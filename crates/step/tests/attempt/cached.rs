@@ -68,6 +68,7 @@ impl Place {
             caches,
             never,
             too_wide: Vec::new(),
+            scope: envoi_tree::Scope::default(),
             bounds: Bounds::default(),
             stop: Stop::default(),
         }

@@ -180,6 +180,7 @@ fn keeps_files(stage: &Stage, mut spec: Spec) -> Spec {
         caches: store.join("caches"),
         never: Vec::new(),
         too_wide: Vec::new(),
+        scope: envoi_tree::Scope::default(),
         bounds: Bounds::default(),
         stop: Stop::default(),
     });

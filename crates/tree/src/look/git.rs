@@ -5,6 +5,7 @@ use crate::{
     model::stop::Stop,
 };
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::Path,
     time::{Duration, Instant},
@@ -60,6 +61,23 @@ impl<'s> Asking<'s> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Where submodules are, as the index of git has them, relative to the folder.
+    ///
+    /// # Errors
+    /// Git takes too long, or does not answer.
+    pub(crate) fn submodules(&mut self, folder: &Path) -> io::Result<BTreeSet<Vec<u8>>> {
+        let answer = self.answer_of(folder, &["ls-files", "-z", "--stage"])?;
+        let answer = answer.filter(|answer| answer.code == Some(0));
+        let listed =
+            answer.ok_or_else(|| io::Error::other("git does not say which submodules there are"))?.stdout;
+        let path = |line: &[u8]| {
+            let rest = line.strip_prefix(b"160000 ")?;
+            let tab = rest.iter().position(|byte| *byte == b'\t')?;
+            rest.get(tab.saturating_add(1)..).map(<[u8]>::to_vec)
+        };
+        Ok(listed.split(|byte| *byte == 0).filter_map(path).collect())
     }
 
     /// Git lists paths from the folder, and warns of them from the top of its repository.

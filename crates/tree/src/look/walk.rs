@@ -10,6 +10,7 @@ use crate::{
     },
     model::{
         list::{Entry, Tree, What, ancestors, is_never},
+        scope::{Also, Scope},
         stop::Stop,
     },
 };
@@ -56,7 +57,13 @@ pub(crate) enum WalkError {
 }
 
 /// Looks at `root`, and at no more than `most` files of it.
-pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize, stop: &Stop) -> Result<Walked, WalkError> {
+pub(crate) fn walk(
+    root: &Path,
+    never: &[PathBuf],
+    most: usize,
+    scope: &Scope,
+    stop: &Stop,
+) -> Result<Walked, WalkError> {
     let identity = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let never = never.iter().filter_map(identity).collect();
     let git = Asking::new(stop);
@@ -64,6 +71,7 @@ pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize, stop: &Stop) -> 
         root,
         never,
         most,
+        scope,
         git,
         found: Found::new(),
         folders: HashMap::new(),
@@ -72,6 +80,10 @@ pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize, stop: &Stop) -> 
     };
     walk.folders.insert(Vec::new(), true);
     walk.enter(Vec::new())?;
+    let also = Also::of(scope);
+    if !also.is_empty() {
+        walk.read_also(Vec::new(), &also)?;
+    }
     match walk.too_long.into_inner() {
         Some(path) => Err(WalkError::TooLong { path }),
         None => Ok(Walked { found: walk.found, unlisted: walk.unlisted.into_inner() }),
@@ -99,6 +111,7 @@ struct Walk<'r> {
     /// Devices and inodes of folders that are not entered.
     never: BTreeSet<(u64, u64)>,
     most: usize,
+    scope: &'r Scope,
     git: Asking<'r>,
     found: Found,
     /// Whether a path is a folder that is entered: no link, and nothing that is left out, in its last place or on the way.
@@ -165,6 +178,7 @@ impl Walk<'_> {
 
     fn take_listed(&mut self, folder: &[u8], paths: Vec<Vec<u8>>) -> Result<(), WalkError> {
         let mut repositories = BTreeSet::new();
+        let mut folders = Vec::new();
         let mut around = BTreeSet::from([folder.to_vec()]);
         for path in paths {
             let path = below(folder, path.strip_suffix(b"/").unwrap_or(&path));
@@ -179,7 +193,7 @@ impl Walk<'_> {
             match self.stat(&path) {
                 // Listed, and removed since; or taken away while this looks.
                 None => {}
-                Some(found) if found.is_dir() && !self.is_repository(&path) => {}
+                Some(found) if found.is_dir() && !self.is_repository(&path) => folders.push(path),
                 Some(found) if found.is_dir() => {
                     repositories.insert(path);
                 }
@@ -189,10 +203,57 @@ impl Walk<'_> {
         for repository in &repositories {
             self.enter(repository.clone())?;
         }
+        if self.scope.submodules {
+            self.read_submodules(folder, &folders)?;
+        }
         // Git does not list folders without files.
         for folder in around {
             self.refuse_long_rules(&folder)?;
             self.find_empty(&folder)?;
+        }
+        Ok(())
+    }
+
+    /// Submodules whose repository is not there, such as those in the tree of a run. Git lists what else stands in the place of a file.
+    fn read_submodules(&mut self, folder: &[u8], folders: &[Vec<u8>]) -> Result<(), WalkError> {
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let place = full(self.root, folder);
+        let known = self.git.submodules(&place).map_err(|error| self.failed(folder, error))?;
+        let known: BTreeSet<Vec<u8>> = known.iter().map(|path| below(folder, path)).collect();
+        for path in folders.iter().filter(|path| known.contains(*path)) {
+            // An empty one is found as other empty folders are. One that may not be listed is known as such.
+            let is_empty = self.entries(path).is_ok_and(|inside| inside.is_empty());
+            if !is_empty && self.is_entered(path) {
+                self.read(path.clone(), &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the order names although a rule ignores it.
+    fn read_also(&mut self, folder: Vec<u8>, also: &Also) -> Result<(), WalkError> {
+        let Some(names) = self.names_if_readable(&folder)? else { return Ok(()) };
+        for name in names {
+            let path = below(&folder, &name);
+            if is_never(&name) || self.found.contains_key(&path) {
+                continue;
+            }
+            let Ok(found) = fs::symlink_metadata(full(self.root, &path)) else { continue };
+            let is_named = also.names(&path, found.is_dir());
+            if !found.is_dir() {
+                if is_named {
+                    self.take(path, Stat::of(&found))?;
+                }
+            } else if (is_named || also.may_be_below(&path)) && self.is_entered(&path) {
+                let is_empty =
+                    fs::read_dir(full(self.root, &path)).is_ok_and(|mut inside| inside.next().is_none());
+                match is_named && is_empty {
+                    true => self.take(path, Some(Stat::with(&found, Kind::EmptyFolder)))?,
+                    false => self.read_also(path, also)?,
+                }
+            }
         }
         Ok(())
     }

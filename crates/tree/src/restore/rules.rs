@@ -3,13 +3,17 @@
 
 use crate::{
     disk::contents::{ContentError, Shelf},
-    look::walk,
-    model::list::{Tree, What, ancestors},
+    keep::Order,
+    look::{git::Asking, walk},
+    model::{
+        list::{Tree, What, ancestors},
+        scope::Also,
+    },
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs,
     os::unix::ffi::OsStrExt as _,
@@ -23,6 +27,10 @@ pub(crate) struct Rules {
     folders: Vec<(PathBuf, Gitignore)>,
     /// Where the snapshot is to stand. Only there one sees which folders are repositories.
     stands_in: Option<PathBuf>,
+    /// Submodules that stand there without their repository: their rules are their own all the same.
+    submodules: BTreeSet<Vec<u8>>,
+    /// What snapshots have although it is ignored.
+    also: Also,
     repositories: RefCell<BTreeMap<Vec<u8>, bool>>,
 }
 
@@ -58,12 +66,24 @@ impl Rules {
     }
 
     /// As [`Self::of`], for a snapshot that is to stand in `folder`. A repository in it has rules of its own.
-    pub(crate) fn in_folder(folder: &Path, target: &Tree, shelf: &Shelf) -> Result<Self, ContentError> {
-        Ok(Self { stands_in: Some(folder.to_owned()), ..Self::of(target, shelf)? })
+    pub(crate) fn in_folder(
+        folder: &Path,
+        order: &Order,
+        target: &Tree,
+        shelf: &Shelf,
+    ) -> Result<Self, ContentError> {
+        // Where git does not answer there are none.
+        let known = || Asking::new(&order.stop).submodules(folder).unwrap_or_default();
+        let submodules = if order.scope.submodules { known() } else { BTreeSet::new() };
+        let also = Also::of(&order.scope);
+        Ok(Self { stands_in: Some(folder.to_owned()), submodules, also, ..Self::of(target, shelf)? })
     }
 
     /// Whether a file is ignored, by itself or with a folder around it. What is around a repository decides only about all of it.
     pub(crate) fn ignore(&self, path: &[u8]) -> bool {
+        if self.also.names(path, false) {
+            return false;
+        }
         let mut within = (path, false);
         for above in ancestors(path).filter(|above| self.is_repository(above)) {
             if self.ignore_within(above, within) {
@@ -93,6 +113,9 @@ impl Rules {
 
     fn is_repository(&self, folder: &[u8]) -> bool {
         let Some(stands_in) = &self.stands_in else { return false };
+        if self.submodules.contains(folder) {
+            return true;
+        }
         let has_one = || fs::symlink_metadata(walk::full(stands_in, folder).join(".git")).is_ok();
         *self.repositories.borrow_mut().entry(folder.to_vec()).or_insert_with(has_one)
     }

@@ -48,6 +48,7 @@ impl Place {
             caches: store.join("caches"),
             never: vec![store],
             too_wide: Vec::new(),
+            scope: envoi_tree::Scope::default(),
             bounds: Bounds::default(),
             stop: Stop::default(),
         };

@@ -105,7 +105,7 @@ fn a_tracked_file_below_what_is_a_link_now_is_not_read_through_it() {
 
 #[test]
 fn inner_repositories_follow_their_own_rules() {
-    let place = Place::new();
+    let mut place = Place::new();
     place.git("", &["init", "-q"]);
     place.write(".gitignore", "*.log\n");
     for nested in ["nested", "committed"] {
@@ -128,6 +128,65 @@ fn inner_repositories_follow_their_own_rules() {
         "nested/file",
     ];
     assert_eq!(place.paths(), all);
+    // Without its repository, as in a tree of a run, git lists nothing of it.
+    fs::remove_dir_all(place.path("committed/.git")).unwrap();
+    assert_eq!(place.paths(), [&all[..1], &all[4..]].concat());
+    place.order.scope.submodules = true;
+    assert_eq!(place.paths(), all);
+    for path in ["committed/.gitignore", "committed/a.log", "committed/a.tmp", "committed/file"] {
+        fs::remove_file(place.path(path)).unwrap();
+    }
+    let empty = [".gitignore", "committed/", "nested/.gitignore", "nested/a.log", "nested/file"];
+    assert_eq!(place.paths(), empty);
+    fs::remove_dir(place.path("committed")).unwrap();
+    place.link("nested", "committed");
+    assert_eq!(place.paths()[1], "committed@", "a link in its place is not followed");
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_that_git_knows_follows_its_rules() {
+    let mut place = Place::new();
+    place.order.scope.submodules = true;
+    place.git("", &["init", "-q"]);
+    place.write(".gitignore", "*.log\n");
+    place.write("was", "1");
+    place.git("", &["add", "-A"]);
+    fs::remove_file(place.path("was")).unwrap();
+    place.write("was/a.log", "1");
+    assert_eq!(place.paths(), [".gitignore"]);
+    place.write("was/file", "1");
+    assert_eq!(place.paths(), [".gitignore", "was/file"]);
+}
+
+#[test]
+fn what_is_ignored_and_named_all_the_same_is_kept() {
+    for in_git in [true, false] {
+        let mut place = Place::new();
+        if in_git {
+            place.git("", &["init", "-q"]);
+        }
+        place.write(".gitignore", "dist/\n*.log\nempty/\nlinks/\n");
+        for path in
+            ["dist/a", "dist/deep/b", "a.log", "sub/a.log", "sub/dist/a", "links/.git/x", "dist/.envoi/x"]
+        {
+            place.write(path, "1");
+        }
+        fs::create_dir(place.path("empty")).unwrap();
+        place.link("dist", "links/to-dist");
+        place.link("dist", "by-link");
+        let before = place.paths();
+        for also in [&["nothing", "by-link/a"][..], &[]] {
+            place.order.scope.also = also.iter().map(|glob| (*glob).to_owned()).collect();
+            assert_eq!(place.paths(), before, "{also:?}");
+        }
+        place.order.scope.also =
+            ["dist", "*.log", "links/**", "empty"].iter().map(|glob| (*glob).to_owned()).collect();
+        let named = ["a.log", "dist/a", "dist/deep/b", "empty/", "links/to-dist@"];
+        let mut all: Vec<String> = before.iter().cloned().chain(named.map(str::to_owned)).collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(place.paths(), all, "in git: {in_git}");
+    }
 }
 
 #[test]

@@ -21,8 +21,8 @@ use envoi_journal::{EventFilter, EventText, ReadError, Reader};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{
-        AttemptSettled, CallOutcome, Correction, Course, Done, EndStatus, InterruptAnswered, LateFile,
-        Reach, Routed, RunEnded, StepsGivenUp, TimerSet,
+        AttemptSettled, CallOutcome, Correction, Course, Done, EndStatus, InterruptAnswered, LateFile, Reach,
+        Routed, RunEnded, StepsGivenUp, TimerSet,
     },
     ids::{RunId, Seq, StepId, VisitId},
 };

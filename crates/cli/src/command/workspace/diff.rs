@@ -57,7 +57,9 @@ pub(super) fn compare<'r>(
 ) -> Result<Comparison<'r>, Failure> {
     let workspace = reader.run(id).map_err(Failure::store)?.workspace;
     let bounds = config::snapshot_bounds(store.layout())?;
-    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect(), bounds);
+    let too_wide = environment::home_folder().into_iter().collect();
+    let scope = snapshots::scope_in(&reader.records(id, 0, Some(1)).map_err(Failure::store)?);
+    let order = snapshots::order(store.layout(), too_wide, bounds, scope);
     let shelf = order.contents.shelf().map_err(Failure::store)?;
     let folder = Folder { workspace: Path::new(&workspace), order: &order };
     Ok(Comparison::of(shelf, taken, range, Some(folder))?)

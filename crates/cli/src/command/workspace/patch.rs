@@ -13,15 +13,23 @@ use crate::{
     text::diff::printable,
 };
 use envoi_api::output::{NewBranch, WrittenPatch};
-use envoi_changes::{Fits, Patch, git::At};
+use envoi_changes::{ChangesError, Fits, Lack, Patch, git::At};
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::{
     retention::{FILES_TRAILER, RUN_TRAILER},
     snapshots,
 };
-use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
+use envoi_kernel::{
+    Run, Status,
+    event::{Isolated, SnapshotScope},
+    ids::RunId,
+};
 use envoi_tree::Bounds;
-use std::{fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 use tempfile::TempDir;
 
 /// The note about a run that has not ended.
@@ -46,18 +54,24 @@ pub(crate) fn patch(
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     let loaded = envoi_engine::load_run(&reader, &id)?;
-    // No snapshot is taken.
-    let order = snapshots::order(store.layout(), Vec::new(), Bounds::default());
     let Some(started) = loaded.started() else { return Err(Failure::store("the run has not started")) };
+    // No snapshot is taken.
+    let scope = snapshots::scope(Some(started));
+    let order = snapshots::order(store.layout(), Vec::new(), Bounds::default(), scope);
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let within = environment::private_dir();
     let fits = match form {
         Form::Patch(_) => Fits::Checkout,
         Form::Branch(_) => Fits::Workspace,
     };
-    let made = Patch::of(&records, started, &order, &within, fits, u64::MAX)?;
+    let leave = |paths: &[&[u8]]| match (form, started.isolated.as_deref()) {
+        (Form::Branch(_), Some(isolated)) => not_in_a_commit(isolated, &started.snapshots, paths),
+        _ => Ok(BTreeMap::new()),
+    };
+    let made = Patch::without(&records, started, &order, &within, fits, u64::MAX, leave)?;
     if matches!(form, Form::Branch(_)) {
         say_not_there(&reader, &id, &made.left);
+        say_not_in_branch(&made.lacks);
     }
     say_what_is_outside(&records);
     if !matches!(loaded.status(), Status::Ended(_)) {
@@ -111,6 +125,58 @@ fn say_lacks(lacks: &[String]) {
 fn say_no_file() -> u8 {
     messages::say("note: the run has changed no file that a patch can carry, and nothing was written");
     0
+}
+
+fn say_not_in_branch(lacks: &[Lack]) {
+    for Lack { path, why } in lacks.iter().take(MOST_NAMED) {
+        let path = printable(&String::from_utf8_lossy(path));
+        messages::say(&format!("note: not in the branch: {path}: {}", printable(why)));
+    }
+    if let Some(more @ 1..) = lacks.len().checked_sub(MOST_NAMED) {
+        messages::say(&format!("note: not in the branch: {more} more"));
+    }
+}
+
+/// Paths, relative to the workspace, that a commit on the one that the tree was made from cannot have, or is not meant to have: files of
+/// submodules, which are no files of this repository, and files that git ignores and that are kept all the same.
+fn not_in_a_commit(
+    isolated: &Isolated,
+    snapshots: &SnapshotScope,
+    paths: &[&[u8]],
+) -> Result<BTreeMap<Vec<u8>, String>, ChangesError> {
+    let Some(head) = &isolated.head else { return Ok(BTreeMap::new()) };
+    let scratch = tempfile::Builder::new().prefix("envoi-patch-").tempdir_in(environment::private_dir())?;
+    let index = scratch.path().join("index");
+    let at = At { folder: Path::new(&isolated.of), index: &index };
+    let top = at.run(&["rev-parse", "--show-toplevel"])?;
+    let prefix = at.run(&["rev-parse", "--show-prefix"])?;
+    let at = At { folder: Path::new(&top), index: &index };
+    at.run(&["read-tree", head])?;
+    let listed = at.run(&["ls-files", "-z", "--stage"])?;
+    let submodule = |line: &str| Some(line.strip_prefix("160000 ")?.split_once('\t')?.1.to_owned());
+    let submodules: BTreeSet<String> = listed.split('\0').filter_map(submodule).collect();
+    let full = |path: &[u8]| format!("{prefix}{}", String::from_utf8_lossy(path));
+    let is_in_one = |path: &str| {
+        submodules.iter().any(|place| {
+            path == place || path.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        })
+    };
+    let mut left = BTreeMap::new();
+    let mut others = Vec::new();
+    for path in paths {
+        let place = full(path);
+        match is_in_one(&place) {
+            true => drop(left.insert(path.to_vec(), "it is a file of a submodule".to_owned())),
+            false => others.push((place, *path)),
+        }
+    }
+    if snapshots.also.is_empty() {
+        return Ok(left);
+    }
+    let ignored = at.ignored(&others.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>())?;
+    let ignored = others.iter().filter(|(place, _)| ignored.contains(place));
+    left.extend(ignored.map(|(_, path)| (path.to_vec(), "git ignores it".to_owned())));
+    Ok(left)
 }
 
 /// The row for programs, or a line for people.

@@ -57,7 +57,8 @@ pub(crate) fn into(
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let snapshot = named(&records, at)?;
     // No snapshot is taken.
-    let order = snapshots::order(store.layout(), Vec::new(), Bounds::default());
+    let order =
+        snapshots::order(store.layout(), Vec::new(), Bounds::default(), snapshots::scope_in(&records));
     let shelf = order.contents.shelf().map_err(Failure::store)?;
     let tree = only(tree_of(&shelf, &snapshot.digest)?, paths, at)?;
     let restored = envoi_tree::write_into(into, &order, &tree).map_err(not_restored)?;

@@ -50,6 +50,7 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
                 shared,
                 // What it changes is to be shown and brought back.
                 keep_files: started.keep_files || isolated.is_some(),
+                snapshots: started.snapshots_of_fork(isolated.is_some()),
                 isolated: isolated.clone(),
                 yes_to: yes_to.clone(),
                 // The trace of the old run is not the trace of this one.

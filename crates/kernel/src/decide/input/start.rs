@@ -3,7 +3,7 @@
 use crate::{
     decide::{advance::advance, draft::Draft, set_back},
     model::{
-        event::{Event, RunStarted},
+        event::{Event, RunStarted, SnapshotScope},
         input::{Refusal, Start},
     },
 };
@@ -25,6 +25,7 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
         workspace: start.workspace,
         shared: start.shared,
         keep_files: start.keep_files,
+        snapshots: SnapshotScope::of_new_run(start.keep_files, &draft.flow.keep_also),
         no_cache: start.no_cache,
         isolated: start.isolated,
         run_base: start.run_base,

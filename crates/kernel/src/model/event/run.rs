@@ -37,6 +37,10 @@ pub struct RunStarted {
     /// Whether the files of the workspace are kept before and after each attempt.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub keep_files: bool,
+    /// What its snapshots have, to its end. A run that an earlier build has started keeps the way of that build: a snapshot that lacks
+    /// what the next one has would say, when it is restored, that all of that is to be deleted.
+    #[serde(default, skip_serializing_if = "SnapshotScope::is_first")]
+    pub snapshots: SnapshotScope,
     /// Whether no result comes from the cache of steps.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub no_cache: bool,
@@ -64,6 +68,34 @@ pub struct RunStarted {
     pub part: Option<Box<Part>>,
 }
 
+/// What the snapshots of a run have beside the files that no rule ignores.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotScope {
+    /// The files of submodules that stand there without their repository, as in a tree of its own.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub submodules: bool,
+    /// What is kept although git ignores it: globs of files and folders, relative to the workspace. As the flow had them when the run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+}
+
+impl SnapshotScope {
+    /// That of a run that begins now. `keeps`: whether there are any.
+    #[must_use]
+    pub fn of_new_run(keeps: bool, also: &[String]) -> Self {
+        match keeps {
+            true => Self { submodules: true, also: also.to_vec() },
+            false => Self::default(),
+        }
+    }
+
+    /// Whether it is that of runs that were started before there was a choice.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The tree of a run, made before it began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolated {
@@ -85,6 +117,16 @@ pub struct Isolated {
 }
 
 impl RunStarted {
+    /// What the snapshots of a fork of this run have. Those of what it has lived are its own too, so they stay as they are. `is_isolated`: the
+    /// fork gets a tree of its own, and so has snapshots in any case.
+    #[must_use]
+    pub fn snapshots_of_fork(&self, is_isolated: bool) -> SnapshotScope {
+        match self.keep_files {
+            true => self.snapshots.clone(),
+            false => SnapshotScope::of_new_run(is_isolated, &[]),
+        }
+    }
+
     /// The user: whom the caller named, else who started the run.
     #[must_use]
     pub fn user_id(&self) -> &str {
