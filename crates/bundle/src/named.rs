@@ -45,6 +45,14 @@ pub(crate) struct Workspace {
 
 /// See [`Workspace`].
 pub(crate) fn workspace(record: &Record) -> Workspace {
+    Workspace {
+        snapshots: snapshots::named([record]),
+        late: late(record).filter_map(|file| file.digest).collect(),
+    }
+}
+
+/// What was written while files were set back, with its paths.
+pub(crate) fn late(record: &Record) -> impl Iterator<Item = &LateFile> {
     let (late, others): (&[LateFile], &[LateFile]) = match &record.event {
         Event::AttemptSettled(settled) => (
             settled.set_back.as_deref().map_or(&[], |back| &back.late),
@@ -54,10 +62,7 @@ pub(crate) fn workspace(record: &Record) -> Workspace {
         Event::FilesRestored(done) => (&done.late, &[]),
         _ => (&[], &[]),
     };
-    Workspace {
-        snapshots: snapshots::named([record]),
-        late: late.iter().chain(others).filter_map(|file| file.digest).collect(),
-    }
+    late.iter().chain(others)
 }
 
 /// The most bytes of the list of a snapshot: about 500,000 files. What is read of it is several times as large in memory.

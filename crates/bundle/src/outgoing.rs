@@ -29,7 +29,7 @@ pub struct Outgoing {
     pub artifacts: BTreeSet<Vec<u8>>,
     /// Whether files of the workspace go out that are no artifacts.
     pub has_files: bool,
-    /// Files in which a secret stands, each with the name of the secret.
+    /// Files in which a secret stands, or in whose name, each with the name of the secret.
     pub secrets: BTreeSet<(Vec<u8>, String)>,
 }
 
@@ -58,12 +58,20 @@ pub fn outgoing(
                 let Ok(()) = source.write(&list, &mut bytes)? else { continue };
                 let Ok(tree) = Tree::parse(&bytes) else { continue };
                 for entry in tree.entries() {
+                    let in_name = secrets.iter().filter(|(_, value)| stands_in(&entry.path, value));
+                    out.secrets.extend(in_name.map(|(name, _)| (entry.path.clone(), name.clone())));
                     let content = entry.content().map(|(digest, _)| digest);
                     content.into_iter().for_each(|digest| {
                         contents.entry(digest).or_default().insert(entry.path.clone());
                     });
                 }
             }
+        }
+        for late in named::late(&record).filter(|_| !without_files) {
+            let path = late.path.clone().into_bytes();
+            late.digest.into_iter().for_each(|digest| {
+                contents.entry(digest).or_default().insert(path.clone());
+            });
         }
         match record.event {
             Event::RunStarted(started) => {
@@ -101,6 +109,10 @@ pub fn outgoing(
     Ok(out)
 }
 
+fn stands_in(text: &[u8], value: &str) -> bool {
+    !value.is_empty() && text.windows(value.len()).any(|part| part == value.as_bytes())
+}
+
 /// Looks for secrets in what is written to it, also where one stands across two pieces.
 struct Search<'s> {
     secrets: &'s [(String, String)],
@@ -120,10 +132,11 @@ impl<'s> Search<'s> {
 impl Write for Search<'_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         self.kept.extend_from_slice(piece);
-        let stands = |value: &str| {
-            !value.is_empty() && self.kept.windows(value.len()).any(|part| part == value.as_bytes())
-        };
-        let found = self.secrets.iter().filter(|(_, value)| stands(value)).map(|(name, _)| name.clone());
+        let found = self
+            .secrets
+            .iter()
+            .filter(|(_, value)| stands_in(&self.kept, value))
+            .map(|(name, _)| name.clone());
         self.found.extend(found.collect::<Vec<_>>());
         let more = self.kept.len().saturating_sub(self.longest.saturating_sub(1));
         self.kept.drain(..more);

@@ -884,6 +884,7 @@ fn an_export_names_what_of_the_machine_and_of_secrets_goes_out() {
     );
     stage.write("work/key.txt", "the token is hush-hush-hush\n");
     stage.write("work/plain.txt", "nothing\n");
+    stage.write("work/named-hush-hush-hush", "nothing\n");
     let call = |arguments: &[&str], other: Option<&str>| {
         let mut command = stage.command(arguments);
         command.env("TOKEN", "hush-hush-hush").envs(other.map(|value| ("OTHER", value)));
@@ -900,6 +901,7 @@ fn an_export_names_what_of_the_machine_and_of_secrets_goes_out() {
         "artifacts go out as they are: `notes.md`".to_owned(),
         "`notes.md` holds the secret `TOKEN`".to_owned(),
         "`key.txt` holds the secret `TOKEN`".to_owned(),
+        "`named-***` holds the secret `TOKEN`".to_owned(),
         "all files of the workspace".to_owned(),
         "not looked for, because it is not at hand or very short: `OTHER`".to_owned(),
     ];
