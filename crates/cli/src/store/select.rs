@@ -295,11 +295,27 @@ pub(crate) fn found(reader: &Reader, text: &str) -> Result<Found, Failure> {
     }
 }
 
-/// A run of this id that was deleted.
+/// A shorter text says too little to be taken for a run that is not there any more.
+const SHORTEST: usize = 4;
+
+/// A run that was deleted and whose id is `text`, or alone begins or ends with it.
 fn was_deleted(reader: &Reader, text: &str) -> Result<Option<Failure>, Failure> {
-    let Ok(id) = RunId::new(text) else { return Ok(None) };
-    let left = reader.tombstone(&id).map_err(Failure::store)?;
+    let whole = match RunId::new(text) {
+        Ok(id) => reader.tombstone(&id).map_err(Failure::store)?,
+        Err(_) => None,
+    };
+    let left = match whole {
+        Some(left) => Some(left),
+        None if text.len() < SHORTEST => None,
+        None => {
+            let is_meant = |run: &RunId| run.as_str().starts_with(text) || run.as_str().ends_with(text);
+            let all = reader.tombstones().map_err(Failure::store)?;
+            let mut meant = all.into_iter().filter(|left| is_meant(&left.run));
+            meant.next().filter(|_| meant.next().is_none())
+        }
+    };
     Ok(left.map(|left| {
+        let id = &left.run;
         let message = format!("run `{id}` was deleted at {}: {}", left.deleted_at, left.why);
         let hint = match left.archive {
             Some(folder) => format!("its bundle was written to `{folder}`"),

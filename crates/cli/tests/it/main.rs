@@ -12,6 +12,7 @@
 
 mod a2a;
 mod agents;
+mod applied;
 mod aside;
 mod asking;
 mod backtest;
@@ -65,8 +66,8 @@ mod repair;
 mod reports;
 mod retention;
 mod rows;
-mod secrets;
 mod scope;
+mod secrets;
 mod serve;
 mod several;
 mod shell;

@@ -5,12 +5,17 @@ use crate::{
         args::{ApplyArgs, EngineArgs},
         environment,
         failure::Failure,
+        invocation, messages,
     },
     session::{caller::caller_or_none, engine_client, interactive::Conversation},
     store::{home::Home, select},
+    text::diff::printable,
     view::printer::Printer,
 };
+use envoi_contract::{code::Code, envelope::TerminalReason};
 use envoi_engine::protocol::{Applied, ApplyRequest, Request};
+use envoi_journal::{Reader, RunFilter};
+use envoi_kernel::{Event, Record, Status, event::EndStatus, ids::RunId};
 
 /// What the arguments want.
 pub(crate) fn what(args: &ApplyArgs) -> Applied {
@@ -30,7 +35,15 @@ pub(crate) fn apply(
     why: Option<String>,
 ) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let run = select::run_or_newest(&reader, run)?;
+    let run = match (what, run) {
+        (Applied::Undone, None) => last_applied(&reader)?,
+        (Applied::Undone, Some(_)) => select::run_or_newest(&reader, run)?,
+        _ => {
+            let id = select::run_or_newest(&reader, run)?;
+            check_state(&reader, &id, run.is_some())?;
+            id
+        }
+    };
     let request = Request::Apply(Box::new(ApplyRequest {
         run: run.clone(),
         what,
@@ -43,4 +56,45 @@ pub(crate) fn apply(
     let mut conversation = Conversation::new(run.clone(), home.json);
     let mut printer = Printer::new(run, home.json);
     engine_client::ask(&store, request, &EngineArgs::default(), &mut printer, &mut conversation)
+}
+
+/// The run of which the folder has got something last: it is its apply that a person wants to take back.
+fn last_applied(reader: &Reader) -> Result<RunId, Failure> {
+    let is_applied = |record: &&Record| match &record.event {
+        Event::FilesRestoring(wanted) => wanted.reach.folder().is_some(),
+        _ => false,
+    };
+    let mut last = None;
+    for row in reader.runs(RunFilter::default()).map_err(Failure::store)? {
+        let notable = reader.notable_records(&row.run).map_err(Failure::store)?;
+        let applied = notable.iter().rev().find(is_applied).map(|record| (record.at, row.run.clone()));
+        last = last.max(applied);
+    }
+    let (_, run) = last.ok_or_else(|| {
+        let message = "no run of this store was applied, so nothing can be undone";
+        Failure::new(Code::FilesNotKept, message)
+    })?;
+    messages::say(&format!("the run that was applied last: {run}"));
+    Ok(run)
+}
+
+/// Says how far a run is whose result may not be what a person wants. If it was not named, one that waits for a person or was denied is refused.
+fn check_state(reader: &Reader, run: &RunId, is_named: bool) -> Result<(), Failure> {
+    let loaded = envoi_engine::load_run(reader, run)?;
+    let (state, is_doubtful) = match loaded.status() {
+        Status::Ended(ended) if ended.status == EndStatus::Succeeded => return Ok(()),
+        Status::Ended(ended) => {
+            let was_denied = ended.terminal_reason == TerminalReason::PolicyViolation;
+            (format!("it has ended as {}: {}", ended.status.word(), printable(&ended.reason)), was_denied)
+        }
+        Status::Waiting { .. } => ("it waits for a person".to_owned(), true),
+        Status::Running => ("it is not over".to_owned(), false),
+    };
+    if is_doubtful && !is_named && loaded.started().is_some_and(|started| started.isolated.is_some()) {
+        let message = format!("the newest run, `{run}`, was not applied: {state}");
+        let hint = format!("`{} apply {run}` applies it all the same", invocation::envoi());
+        return Err(Failure::new(Code::RequestInvalid, message).hint(hint));
+    }
+    messages::say(&format!("note: the result of run {run} may not be whole: {state}"));
+    Ok(())
 }

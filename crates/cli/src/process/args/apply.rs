@@ -19,7 +19,7 @@ pub(crate) struct ApplyArgs {
     /// What markers cannot show (no text, deleted on one side, a folder for a file) is still a conflict, and nothing is written.
     #[arg(long, conflicts_with_all = ["ours", "theirs", "undo"])]
     pub(crate) markers: bool,
-    /// Undo the last apply; files that were changed since stay
+    /// Undo the last apply; files that were changed since stay. Without RUN: of the run that was applied last
     #[arg(long)]
     pub(crate) undo: bool,
     /// Write a patch for `git apply` into a new file (`-`: to standard output), and change nothing else
