@@ -208,9 +208,11 @@ impl StepRows {
                 self.asking.clear();
             }
             Event::FannedOut(fanned) => {
-                let values = fanned.items.iter().map(|value| head(&plain(value))).collect();
+                // A step that only works apart is no list.
+                let values = fanned.items.iter().map(|value| head(&plain(value)));
+                let values = (!fanned.alone).then(|| values.collect());
                 if let Some(visit) = self.touch(&fanned.visit, record, true) {
-                    visit.values = Some(values);
+                    visit.values = values;
                     visit.works(record.at);
                 }
             }

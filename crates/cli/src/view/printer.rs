@@ -381,7 +381,9 @@ impl Printer {
             }
             Event::FannedOut(fanned) => {
                 self.wholes.insert(fanned.visit.clone(), at);
-                self.values.insert(fanned.visit.clone(), fanned.items.iter().map(item).collect());
+                if !fanned.alone {
+                    self.values.insert(fanned.visit.clone(), fanned.items.iter().map(item).collect());
+                }
                 format!("  {:<18} {}", fanned.visit.to_string(), has_items(fanned))
             }
             Event::FlowEntered(entered) => {

@@ -12,6 +12,7 @@
 
 mod a2a;
 mod agents;
+mod apart;
 mod applied;
 mod aside;
 mod asking;

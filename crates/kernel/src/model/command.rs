@@ -53,6 +53,9 @@ pub struct MergeCall {
     /// What a person has decided about these items, which are in conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<MergeDecision>,
+    /// The step is no list: its only item is what the step itself has done.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub alone: bool,
 }
 
 /// What one item has changed.

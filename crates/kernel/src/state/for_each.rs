@@ -1,7 +1,7 @@
 //! The items of a step that is done once for each value of a list.
 //!
 //! Owns their values, which of them are under way, and what they have come to. An item is a visit within the visit; the whole is
-//! over when all its items are.
+//! over when all its items are. A step that works in a tree of its own without being a list is one item.
 
 use crate::{
     model::size::MAX_DATA_BYTES,
@@ -37,6 +37,12 @@ pub(crate) struct ForEachItems {
     /// What they have left in trees of their own.
     #[serde(default, skip_serializing_if = "ItemTrees::is_nothing")]
     pub(crate) trees: ItemTrees,
+    /// The step is no list: the only item is what it does itself, in a tree of its own.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) alone: bool,
+    /// Why that item failed, as its hand-off says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
 }
 
 impl ForEachItems {
@@ -60,7 +66,22 @@ impl ForEachItems {
         trees.do_again();
         trees.left.retain(|item, _| results.contains_key(item));
         trees.merged.retain(|item| results.contains_key(item));
-        Self { items: Arc::new(items), width: width.max(1), open: 0, next: 0, results, doubts, trees }
+        Self {
+            items: Arc::new(items),
+            width: width.max(1),
+            open: 0,
+            next: 0,
+            results,
+            doubts,
+            trees,
+            alone: false,
+            error: None,
+        }
+    }
+
+    /// What the step itself has come to, if it is no list.
+    pub(crate) fn own(&self) -> Option<&Arc<StepResult>> {
+        self.results.get(&0).filter(|_| self.alone)
     }
 
     /// The next item to be entered, if there is room for one, and what is in doubt of it.
@@ -97,8 +118,11 @@ impl ForEachItems {
     }
 
     /// The data of the items, in their order; `null` for those that left none. Over 64 KiB it is left out, and how much it
-    /// is stands in its place: each item's own has it.
+    /// is stands in its place: each item's own has it. A step that is no list has its own data.
     pub(crate) fn data(&self) -> Value {
+        if let Some(own) = self.own() {
+            return own.data.clone();
+        }
         let data = |item| self.results.get(&item).map(|result| result.data.clone()).unwrap_or_default();
         let all = Value::Array((0..self.items.len()).map(data).collect());
         let size = all.compact().len();

@@ -1,6 +1,6 @@
-//! The visits of a run that are open, and which of them are ready, in the order of their turns.
+//! The visits of a run that are open, which of them are ready, in the order of their turns, and which merge.
 //!
-//! Owns that the index of ready visits follows from the states: a visit changes only through [`Changing`], which brings the index up to
+//! Owns that the indexes follow from the states: a visit changes only through [`Changing`], which brings them up to
 //! date. Without it each decision would look at all visits that are open, and there may be thousands of items.
 
 use super::visit::{OpenVisit, VisitState};
@@ -16,18 +16,21 @@ use std::{
 pub(crate) struct OpenVisits {
     all: BTreeMap<VisitId, OpenVisit>,
     ready: BTreeSet<InTurn>,
+    /// Those that merge what their items have left: they have had an attempt of their own.
+    merging: BTreeSet<VisitId>,
 }
 
 /// A visit, ordered by its turn: items by their numbers, which stand in their scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InTurn(VisitId);
 
-/// A visit that may be changed. The index follows when it is dropped.
+/// A visit that may be changed. The indexes follow when it is dropped.
 pub(crate) struct Changing<'o> {
     id: &'o VisitId,
     visit: &'o mut OpenVisit,
     ready: &'o mut BTreeSet<InTurn>,
     was_ready: bool,
+    merging: &'o mut BTreeSet<VisitId>,
 }
 
 impl OpenVisits {
@@ -38,6 +41,11 @@ impl OpenVisits {
         } else {
             self.ready.remove(&turn);
         }
+        if merges(&visit) {
+            self.merging.insert(id.clone());
+        } else {
+            self.merging.remove(&id);
+        }
         self.all.insert(id, visit);
     }
 
@@ -46,19 +54,21 @@ impl OpenVisits {
         if is_ready(&visit) {
             self.ready.remove(&InTurn(id.clone()));
         }
+        self.merging.remove(id);
         Some(visit)
     }
 
     pub(crate) fn get_mut<'o>(&'o mut self, id: &'o VisitId) -> Option<Changing<'o>> {
         let visit = self.all.get_mut(id)?;
         let was_ready = is_ready(visit);
-        Some(Changing { id, visit, ready: &mut self.ready, was_ready })
+        Some(Changing { id, visit, ready: &mut self.ready, was_ready, merging: &mut self.merging })
     }
 
     pub(crate) fn change_all(&mut self, mut change: impl FnMut(&VisitId, &mut OpenVisit)) {
         for (id, visit) in &mut self.all {
             let was_ready = is_ready(visit);
-            let mut changing = Changing { id, visit, ready: &mut self.ready, was_ready };
+            let (ready, merging) = (&mut self.ready, &mut self.merging);
+            let mut changing = Changing { id, visit, ready, was_ready, merging };
             change(id, &mut changing);
         }
     }
@@ -66,6 +76,11 @@ impl OpenVisits {
     /// All of them; none is open afterwards.
     pub(crate) fn take(&mut self) -> BTreeMap<VisitId, OpenVisit> {
         core::mem::take(self).all
+    }
+
+    /// Those whose merge has begun. One that was cut off is among them until it is done again.
+    pub(crate) fn merging(&self) -> impl Iterator<Item = &VisitId> {
+        self.merging.iter()
     }
 
     /// The first that is ready, or the first after this one.
@@ -84,6 +99,10 @@ impl OpenVisits {
 
 fn is_ready(visit: &OpenVisit) -> bool {
     matches!(visit.state, VisitState::Ready)
+}
+
+fn merges(visit: &OpenVisit) -> bool {
+    visit.for_each.is_some() && visit.attempts > 0
 }
 
 impl Deref for OpenVisits {
@@ -107,7 +126,8 @@ impl FromIterator<(VisitId, OpenVisit)> for OpenVisits {
     fn from_iter<I: IntoIterator<Item = (VisitId, OpenVisit)>>(visits: I) -> Self {
         let all: BTreeMap<VisitId, OpenVisit> = visits.into_iter().collect();
         let ready = all.iter().filter(|(_, visit)| is_ready(visit)).map(|(id, _)| InTurn(id.clone()));
-        Self { ready: ready.collect(), all }
+        let merging = all.iter().filter(|(_, visit)| merges(visit)).map(|(id, _)| id.clone());
+        Self { ready: ready.collect(), merging: merging.collect(), all }
     }
 }
 
@@ -135,6 +155,11 @@ impl Drop for Changing<'_> {
                 self.ready.remove(&InTurn(self.id.clone()));
             }
             (false, false) | (true, true) => {}
+        }
+        if merges(self.visit) {
+            self.merging.insert(self.id.clone());
+        } else if !self.merging.is_empty() {
+            self.merging.remove(self.id);
         }
     }
 }

@@ -35,6 +35,9 @@ pub struct FannedOut {
     pub items: Vec<Value>,
     /// The most that are under way at once.
     pub width: usize,
+    /// The step is no list: it is done once, as one item without a value, in a tree of its own.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub alone: bool,
 }
 
 /// See [`Event::GoalsSet`](super::Event::GoalsSet).

@@ -3,7 +3,7 @@
 //! What live attempts have set aside counts as used, so that several together cannot overdraw. A run that needs exactly what
 //! it has been given completes; nothing starts once a bound is used up.
 
-use crate::state::{limits::Bound, program_session, visit};
+use crate::state::{limits::Bound, merge_order, program_session, visit};
 use crate::{
     model::{
         flow::{Flow, Limits, Step},
@@ -142,6 +142,9 @@ pub(crate) fn ready<'c>(flow: &'c Flow, control: &'c Control) -> impl Iterator<I
 
 /// Whether `visit` waits for what others have set aside. They are live, and when they settle it is looked at again.
 pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
+    if merge_order::waits(control.flow(flow, visit.flow_scope()), control, visit) {
+        return true;
+    }
     // Most runs have no budgets and no sessions, and everything that is ready is looked at often.
     let has_budgets = !control.accounts.is_free();
     let has_sessions = !control.sessions.is_empty();
