@@ -116,10 +116,12 @@ fn started(what: &str, target: &'static str, mut call_s: impl FnMut() -> Outcome
     })
 }
 
-/// What reads one long run from the store: seconds of each of these commands.
-pub(crate) fn looks(home: &Path, run: &str) -> Outcome<Vec<(&'static str, f64)>> {
-    let look = |command: &'static str| -> Outcome<_> {
-        let calls = (0..ROUNDS).map(|_| call_s(home, &[command, run])).collect::<Outcome<Vec<_>>>()?;
+/// Commands that read one long run from the store: seconds of each.
+pub(crate) fn looks(home: &Path, run: &str, commands: &[&[&str]]) -> Outcome<Vec<(String, f64)>> {
+    let look = |words: &&[&str]| -> Outcome<_> {
+        let words = [*words, &[run]].concat();
+        let calls = (0..ROUNDS).map(|_| call_s(home, &words)).collect::<Outcome<Vec<_>>>()?;
+        let command = words.split_last().map_or(String::new(), |(_, rest)| rest.join(" "));
         Ok((command, median(calls)))
     };
     commands.iter().map(look).collect()
