@@ -36,7 +36,7 @@ test("each card of the questions says of which flow it is, also the last of many
   await stage.close();
 });
 
-test("what changes by itself is said to who does not see it: a question, a failure, an end; one sentence at a time, and not if it is not wanted", async () => {
+test("what changes by itself is said to who does not see it: a question, a failure, an end; and not if it is not wanted", async () => {
   const stage = await Stage.open();
   const run = await stage.run("flow: waits\nsteps:\n  - id: hold\n    run: while [ ! -e go ]; do sleep 0.05; done; exit 3\n    continue_on_error: true\n  - id: ok\n    ask: 'Go on?'\n");
   const person = await Person.at(stage, DESK);
@@ -50,7 +50,7 @@ test("what changes by itself is said to who does not see it: a question, a failu
     assert.equal(await aloud(tab).innerText(), "", "what is there at first is no change");
     await tab.evaluate(() => {
       globalThis.said = [];
-      new MutationObserver(() => globalThis.said.push([performance.now(), document.getElementById("aloud").textContent])).observe(document.getElementById("aloud"), { childList: true, characterData: true, subtree: true });
+      new MutationObserver(() => globalThis.said.push(document.getElementById("aloud").textContent)).observe(document.getElementById("aloud"), { childList: true, characterData: true, subtree: true });
     });
   }
   stage.write("go", "");
@@ -58,9 +58,7 @@ test("what changes by itself is said to who does not see it: a question, a failu
   await eventually("the question is said", async () => (await aloud(page).innerText()) === "There is a new question. 1 question waits for an answer.");
   const said = async () => (await tree.evaluate(() => globalThis.said));
   await tree.bringToFront();
-  await eventually("what happened is said", async () => /ok\.1 asks|hold\.1 has failed|The run of waits is now: waiting/.test((await said()).map(([, text]) => text).join(" ")));
-  const times = (await said()).map(([at]) => at);
-  for (const [nth, at] of times.entries()) if (nth > 0) assert(at - times[nth - 1] >= 4_900, `${times}: at most one in five seconds`);
+  await eventually("what happened is said", async () => /ok\.1 asks|hold\.1 has failed|The run of waits is now: waiting/.test((await said()).join(" ")));
   // It can be switched off.
   await page.goto(`${stage.url}/#/keys`);
   const switched = page.getByLabel("A screen reader says what changes by itself", { exact: false });

@@ -214,6 +214,8 @@ test("each key does what the help says, and none answers", async () => {
   }
   await press("?", "the help", () => hash() === "#/keys");
   await open("runs");
+  // The heading that `open` waits for may be that of the screen before.
+  await page.locator("#filter").waitFor();
   await press("/", "the filter", async () => (await focused()) === "filter");
   await open(`r/${run}/at/one.1`);
   await page.getByRole("link", { name: "the next visit" }).waitFor();

@@ -41,7 +41,8 @@ test("a server that is busy is left alone as long as it says, and counts down me
   const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
   await page.getByText("Nothing waits for you.").waitFor();
   // 429 from the server itself, 503 from a proxy that knows no more than when to come back, as a date.
-  for (const [status, after] of [[429, () => "2"], [503, () => new Date(Date.now() + 2000).toUTCString()]]) {
+  // Long enough that the words can be read before it is sent again.
+  for (const [status, after] of [[429, () => "7"], [503, () => new Date(Date.now() + 7000).toUTCString()]]) {
     const run = await stage.run(ASKS);
     const { question } = await stage.question(run);
     await page.goto(`${stage.url}/#/q/${question}`);

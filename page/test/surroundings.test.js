@@ -88,7 +88,7 @@ test("behind a proxy with a prefix all of it works, also when the stream is cut;
 });
 
 /** What changes from run to run. */
-const steady = (text) => [[/\/\S*envoi-page-\w+/g, "FOLDER"], [/run_[0-9a-z]+(…[0-9a-z]+)?/g, "RUN"], [/sha256(:|%3A)[0-9a-f]+/g, "DIGEST"], [/int_[0-9a-z]+/g, "INT"], [/\d+\.\d s\b/g, "TIME"], [/\d+ (ms|s|min|h)\b( \d+ (s|min|h))?/g, "TIME"], [/\d{1,2}:\d\d(:\d\d)?( [AP]M)?/g, "CLOCK"]].reduce((all, [what, word]) => all.replaceAll(what, word), text);
+const steady = (text) => [[/\/\S*envoi-page-\w+/g, "FOLDER"], [/run_[0-9a-z]+(…[0-9a-z]+)?/g, "RUN"], [/sha256(:|%3A)[0-9a-f]+/g, "DIGEST"], [/int_[0-9a-z]+/g, "INT"], [/\d+\.\d s\b/g, "TIME"], [/\d+ (ms|s|min|h)\b( \d+ (s|min|h))?/g, "TIME"], [/(yesterday |tomorrow )?\d{1,2}:\d\d(:\d\d)?( [AP]M)?/g, "CLOCK"]].reduce((all, [what, word]) => all.replaceAll(what, word), text);
 
 test("a question and a run are told to who does not see them as they were told before", async () => {
   const stage = await Stage.open();

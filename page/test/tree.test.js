@@ -1,6 +1,8 @@
 // Rows of the tree that look alike but for their end, or but for what they wait for; what a visit costs to be looked at.
 
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { DESK, PHONE, Person, Stage, ended, eventually } from "./stage.js";
@@ -56,11 +58,14 @@ test("what a row waits for is seen in its bar, and said: a person, its next try,
   await stage.question(asks);
   const later = await stage.run("flow: later\nsteps:\n  - id: fetch\n    run: exit 75\n    retry: { attempts: 5, backoff: 2h..8h }\n");
   await eventually("the wait", async () => (await stage.ask("GET", `runs/${later}/steps`)).steps.some((row) => row.next_try_at !== null));
-  // Its second attempt is due while another run has the only slot.
-  const twice = await stage.run("flow: twice\nsteps:\n  - id: again\n    run: if [ -e tried ]; then exit 0; fi; touch tried; exit 3\n    retry: { attempts: 2, backoff: 1500ms..1500ms }\n");
-  await eventually("its first attempt", async () => (await stage.ask("GET", `runs/${twice}/steps`)).steps.some((row) => row.next_try_at !== null || row.state === "ready"));
+  // Its second attempt is due while another run has the only slot: that one is next in line when the first attempt ends.
+  const first = async (run) => (await stage.ask("GET", `runs/${run}/steps`)).steps[0];
+  const twice = await stage.run("flow: twice\nsteps:\n  - id: again\n    run: if [ -e tried ]; then exit 0; fi; touch tried; while [ ! -e fail ]; do sleep 0.05; done; exit 3\n    retry: { attempts: 2, backoff: 1s..1s }\n");
+  await eventually("its first attempt", () => existsSync(join(stage.folder, "tried")));
   const holds = await stage.run("flow: holds\nsteps:\n  - id: slow\n    run: while [ ! -e go ]; do sleep 0.05; done\n");
-  await eventually("the wait for a slot", async () => (await stage.ask("GET", `runs/${twice}/steps`)).steps[0].state === "ready");
+  stage.write("fail", "");
+  await eventually("the next in line has the slot", async () => (await first(holds))?.state === "running");
+  await eventually("the wait for a slot", async () => (await first(twice)).state === "ready");
   const person = await Person.at(stage, DESK);
   const page = await person.tab(stage.link());
   const bar = async (run, name) => {
