@@ -4,7 +4,7 @@
  * Nothing is shown as done before the server says so. What was typed stays until it is recorded, also when the page is closed.
  */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { Answer, AttachmentRef, QuestionDetail, Questions } from "./api.js";
@@ -287,8 +287,9 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
   const [waitsUntil, setWaits] = useState<number>();
   // One key for what is sent: a request that is sent again, because no answer came, is done once.
   const once = useRef<[body: string, key: string]>(["", ""]);
-  // Browsers keep some 5 MB for a tab. Files that are larger than that are not kept; the rest is.
-  useEffect(() => {
+  // Browsers keep some 5 MB for a tab. Files that are larger than that are not kept; the rest is. It is kept at once: after a frame the
+  // tab may be gone.
+  useLayoutEffect(() => {
     const text = JSON.stringify(draft);
     sessionStorage.setItem(draftOf(id), text.length <= MOST_KEPT ? text : JSON.stringify({ ...draft, edits: undefined }));
   }, [draft]);

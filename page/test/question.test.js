@@ -250,8 +250,15 @@ test("items in conflict are said with their files, in words", async () => {
   assert.equal((await stage.answers(run)).length, 0);
   await person.accessible(page);
   await person.shot(page, "conflict-edit");
-  await text.fill("1\nalpha and beta\n3\n");
-  // It is kept until it is sent.
+  // It is kept until it is sent, and at once: also if the tab is gone before its next frame.
+  const isKept = await text.evaluate(async (field) => {
+    field.value = "1\nalpha and beta\n3\n";
+    field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    // Between these there is no frame.
+    for (let turn = 0; turn < 20; turn += 1) await undefined;
+    return Object.values(sessionStorage).some((each) => each.includes("alpha and beta"));
+  });
+  assert(isKept, "what was typed is kept before the next frame");
   await page.reload();
   assert.equal(await text.inputValue(), "1\nalpha and beta\n3\n");
   await page.getByRole("button", { name: "Send: Use edited files" }).tap();
