@@ -6,7 +6,7 @@ import type { ComponentChildren, JSX } from "preact";
 import type { Compare, ComparedStep, Comparison, Flow, FlowShape, Flows, Forked, Run, RunLedger, StepRow } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
 import { Line } from "./foreign.js";
-import { useLoaded } from "./load.js";
+import { useLoaded, type Loaded } from "./load.js";
 import { deafSince } from "./live.js";
 import { NextTry, Shown, State, Trouble } from "./parts.js";
 import { at, go } from "./router.js";
@@ -124,10 +124,13 @@ function Resume({ run, sending, done }: Asked): JSX.Element {
         {(found) => <><Steps steps={found.steps} goesOn={found.goes_on_at} /><Notes of={found} /></>}
       </Shown>
       <Why value={why} change={setWhy} />
-      <Do sending={sending} off={(loaded.value?.refusals.length ?? 0) > 0} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</Do>
+      <Do sending={sending} off={!isCompared(loaded)} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</Do>
     </>
   );
 }
+
+/** Whether what it means is there to be read, or cannot be had, and nothing stands against it. Until then the button is off: it would also move. */
+const isCompared = ({ value, error }: Loaded<Comparison | null>): boolean => (value === undefined ? error !== undefined : (value?.refusals.length ?? 0) === 0);
 
 const compared = (run: Run, body: Compare, signal: AbortSignal): Promise<Comparison> => json<Comparison>(pathOf(run, "compare"), { method: "POST", body, signal });
 
@@ -389,7 +392,7 @@ function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
       <Shown of={loaded}>{(found) => found !== null && <><Steps steps={found.steps} goesOn={from} /><Notes of={found} verb="be forked" /></>}</Shown>
       <WorkspaceUse value={use} change={setUse} />
       <Why value={why} change={setWhy} />
-      <Do sending={sending} act={act} off={from === "" || (loaded.value?.refusals.length ?? 0) > 0}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</Do>
+      <Do sending={sending} act={act} off={from === "" || !isCompared(loaded)}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</Do>
     </>
   );
 }

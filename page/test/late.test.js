@@ -43,6 +43,31 @@ steps:
     run: echo c >> did.txt; test -e good
 `;
 
+test("what a button does is there before it can be pressed: resume, fork", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: fails\nsteps:\n  - id: a\n    run: echo a\n  - id: b\n    run: exit 3\n");
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  for (const [open, act] of [["Go on …", "Go on with this run"], ["Fork …", "Begin a new run at b"]]) {
+    let release;
+    const held = new Promise((resolve) => (release = resolve));
+    await page.route(/\/compare$/, async (route) => (await held, route.continue()));
+    await page.getByRole("button", { name: open }).click();
+    const button = page.getByRole("button", { name: act });
+    await page.getByRole("group", { name: "what can be done" }).getByText("Asking the server").waitFor();
+    assert(await button.isDisabled(), `${act}: it could be pressed before it was said what it means`);
+    release();
+    await page.getByRole("row", { name: /b.*failed.*runs again/ }).waitFor();
+    assert(await button.isEnabled(), act);
+    await page.unroute(/\/compare$/);
+    await page.getByRole("button", { name: "Leave it" }).click();
+  }
+  await person.done();
+  await stage.close();
+});
+
 /** What happens after the page has been told to send a request, and before the server has it. */
 async function meanwhile(page, path, act) {
   let times = 0;
