@@ -13,6 +13,7 @@ import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { marked, type Version } from "./marked.js";
 import { Shown } from "./parts.js";
+import { usePending } from "./pending.js";
 import { short } from "./words.js";
 
 interface ConflictFile {
@@ -86,6 +87,7 @@ function Versions({ run, file }: { run: string; file: ConflictFile }): JSX.Eleme
     [run, file.ours, file.theirs],
     () => false,
   );
+  usePending(loaded.value === undefined && loaded.error === undefined);
   return (
     <Shown of={loaded}>
       {({ changes }) => (changes === undefined ? <p class="note">The two cannot be shown side by side: one is no text, too long, or not kept here.</p> : <><p class="note">− what the others have left, + what the item has left</p><Differences changes={changes} /></>)}

@@ -9,6 +9,7 @@ import { Download } from "./download.js";
 import { Line, named, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown, Trouble } from "./parts.js";
+import { usePending } from "./pending.js";
 import { choose, settings } from "./settings.js";
 import { Markdown, Picture, Values, kindOf } from "./rendered.js";
 import { place, setQuery } from "./router.js";
@@ -90,6 +91,7 @@ function File({ run, runBefore, file, isAlone }: { run: string; runBefore: strin
   };
   const [look, setLook] = useState<Look | Refused | Offline>();
   const isKnown = file.created || file.before !== null;
+  usePending(open && look === undefined);
   useEffect(() => {
     if (!open || look !== undefined) return;
     const load = async (): Promise<Look> => {

@@ -16,6 +16,7 @@ import { Line, Words, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
 import { NextTry, Shown, State, Trouble, now, titled } from "./parts.js";
+import { Pending, useSettled } from "./pending.js";
 import { MarkedWords } from "./rendered.js";
 import { at } from "./router.js";
 import { who } from "./session.js";
@@ -83,14 +84,14 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
   const isOther = shown.subject !== question.subject && question.state === "open";
   const before = useBefore(shown);
   // The answers come when all above them is there: nothing may move under a finger.
-  const isStill = before.value !== undefined || before.error !== undefined;
+  const [isSettled, begin] = useSettled(before.value !== undefined || before.error !== undefined);
   useEffect(() => {
     if (!isOther) setShown(question);
   }, [question]);
   const isOpen = shown.state === "open";
   titled(`${isOpen ? "Question" : shown.state} · ${shown.title ?? shown.flow}`);
   return (
-    <>
+    <Pending.Provider value={begin}>
       <Head question={shown} />
       {/* A flow writes its question in Markdown; others write plain text. */}
       {shown.about === "ask" ? <MarkedWords text={shown.text} from={`${about(shown.about)} · step ${shown.step}`} /> : <Words text={shown.text} from={`${about(shown.about)} · step ${shown.step}`} />}
@@ -103,10 +104,10 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
       <Evidence question={shown} />
       <Changes key={`${shown.question} ${shown.subject}`} question={shown} loaded={before} name={nameOf} />
       <LastHandoff question={shown} />
-      {isOpen && isStill && recorded === undefined && shown.given === null && <ToAnswer />}
+      {isOpen && isSettled && recorded === undefined && shown.given === null && <ToAnswer />}
       {late !== undefined && !isOpen && shown.state !== "changed" && <div class="trouble" role="alert"><p>Your answer was not recorded: <Line text={late.detail} />.</p></div>}
-      {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : isStill && <AnswerForm question={shown} isOther={isOther} again={again} late={setLate} done={setRecorded} />}
-    </>
+      {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : isSettled && <AnswerForm question={shown} isOther={isOther} again={again} late={setLate} done={setRecorded} />}
+    </Pending.Provider>
   );
 }
 

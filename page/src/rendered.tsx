@@ -6,6 +6,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { Words, isLong, named, plain } from "./foreign.js";
 import { blocks, inlines, values, type Block, type Inline } from "./markdown.js";
 import { Trouble } from "./parts.js";
+import { usePending } from "./pending.js";
 import { Offline, Refused, ask } from "./wire.js";
 
 type Kind = "markdown" | "table" | "picture";
@@ -123,6 +124,8 @@ const MOST_BYTES = 8 * 1024 * 1024;
 export function Picture({ run, digest, path }: { run: string; digest: string; path: string }): JSX.Element {
   const [found, setFound] = useState<string | Refused | Offline>();
   const [isBroken, setBroken] = useState(false);
+  const [isDrawn, setDrawn] = useState(false);
+  usePending(!(found instanceof Error) && !isBroken && !isDrawn);
   useEffect(() => {
     const own = new AbortController();
     let url: string | undefined;
@@ -143,5 +146,5 @@ export function Picture({ run, digest, path }: { run: string; digest: string; pa
   if (found === undefined) return <p class="note" role="status">Asking the server …</p>;
   if (typeof found !== "string") return <Trouble error={found} />;
   if (isBroken) return <p class="note">This is no picture that the browser can show, or it is too large.</p>;
-  return <img class="picture" src={found} alt={`the file ${named(path)}`} onError={() => setBroken(true)} />;
+  return <img class="picture" src={found} alt={`the file ${named(path)}`} onLoad={() => setDrawn(true)} onError={() => setBroken(true)} />;
 }

@@ -86,9 +86,19 @@ test("nothing above the answers moves once they are there: what a finger is over
   await page.getByText("the run", { exact: true }).waitFor();
   await page.getByText("Asking the server").waitFor();
   assert.equal(await page.getByText("Approve", { exact: true }).count(), 0, "the answers came before what stands above them");
+  // The only file is open by itself.
+  let releaseFile;
+  const heldFile = new Promise((resolve) => (releaseFile = resolve));
+  await page.route(/\/contents\//, async (route) => (await heldFile, route.continue()));
   release();
-  await page.getByText("Approve", { exact: true }).tap();
   await page.getByText("notes.md").first().waitFor();
+  await page.getByText("Asking the server").waitFor();
+  assert.equal(await page.getByText("Approve", { exact: true }).count(), 0, "the answers came before the file above them");
+  releaseFile();
+  await page.getByText("Approve", { exact: true }).waitFor();
+  assert.equal(await page.getByText("Asking the server").count(), 0);
+  await page.getByRole("main").getByText("one", { exact: true }).first().waitFor();
+  await page.getByText("Approve", { exact: true }).tap();
   await page.getByRole("button", { name: "Send: Approve" }).tap();
   await page.getByText(/Approve, by/).waitFor();
   await stage.until(run, "succeeded");
