@@ -5,22 +5,22 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import { Aloud } from "./aloud.js";
-import { CodeScreen } from "./code.js";
-import { FlowScreen, FlowsScreen, StartScreen } from "./flows.js";
-import { InboxScreen } from "./inbox.js";
-import { KeysScreen } from "./keys.js";
-import { deafSince, watch } from "./live.js";
-import { titled } from "./parts.js";
-import { QuestionScreen } from "./question.js";
-import { at, go, look, place, replace } from "./router.js";
-import { PARTS, RunScreen } from "./run.js";
-import { RunsScreen } from "./runs.js";
-import { recall, signIn, signOut, who, why } from "./session.js";
-import { settings } from "./settings.js";
-import { moment } from "./words.js";
-import { isOther } from "./version.js";
-import { Offline, Refused, key } from "./wire.js";
+import { moment } from "./model/words.js";
+import { Aloud } from "./parts/announcements.js";
+import { titled } from "./parts/status.js";
+import { at, go, look, place, replace } from "./state/router.js";
+import { settings } from "./state/settings.js";
+import { CodeScreen } from "./views/code.js";
+import { FlowScreen, FlowsScreen, StartScreen } from "./views/flows.js";
+import { InboxScreen } from "./views/inbox.js";
+import { KeysScreen } from "./views/keys.js";
+import { QuestionScreen } from "./views/question.js";
+import { PARTS, RunScreen } from "./views/run.js";
+import { RunsScreen } from "./views/runs.js";
+import { deafSince, watch } from "./wire/live.js";
+import { Offline, Refused, key } from "./wire/request.js";
+import { recall, signIn, signOut, who, why } from "./wire/session.js";
+import { isOther } from "./wire/version.js";
 
 /** Where one wanted to go before one had to sign in. */
 let wanted = "";

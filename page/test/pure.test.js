@@ -11,30 +11,30 @@ async function module(name) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
-const { diff, diffOfFiles, counted, inPairs } = await module("diff.ts");
-const { marked } = await module("marked.ts");
-const { fieldsOf, read } = await module("form.tsx");
-const { treeOf, flat, every, above, movedBy } = await module("tree.ts");
-const { axisOf } = await module("axis.ts");
-const { partsOf, replaced } = await module("list.ts");
-const { filesBetween, isAlike, loopsIn, pairsOfRounds, pairsOfRuns } = await module("pairs.ts");
-const { changedSince } = await module("changed.ts");
-const { rawItems, rawMember } = await module("raw.ts");
-const { lined, named } = await module("foreign.tsx");
-const { linesOf, inWords } = await module("map.ts");
-const { barOf, ofRow, worked, workOf } = await module("worked.ts");
-const { inTwo } = await module("names.ts");
-const { nano, ofNano, usedBy } = await module("used.ts");
-const { firstFailure } = await module("failure.ts");
-const { blocks, inlines, plainLine, values } = await module("markdown.ts");
+const { diff, diffOfFiles, counted, inPairs } = await module("model/diff.ts");
+const { marked } = await module("model/marked.ts");
+const { fieldsOf, read } = await module("parts/form.tsx");
+const { treeOf, flat, every, above, movedBy } = await module("model/tree.ts");
+const { axisOf } = await module("model/axis.ts");
+const { partsOf, replaced } = await module("model/list.ts");
+const { filesBetween, isAlike, loopsIn, pairsOfRounds, pairsOfRuns } = await module("model/pairs.ts");
+const { changedSince } = await module("model/changed.ts");
+const { rawItems, rawMember } = await module("model/raw.ts");
+const { lined, named } = await module("parts/untrusted.tsx");
+const { linesOf, inWords } = await module("model/map.ts");
+const { barOf, ofRow, worked, workOf } = await module("model/worked.ts");
+const { inTwo } = await module("model/names.ts");
+const { nano, ofNano, usedBy } = await module("model/used.ts");
+const { firstFailure } = await module("model/failure.ts");
+const { blocks, inlines, plainLine, values } = await module("model/markdown.ts");
 
 // What a browser has, and node has not.
 const kept = new Map();
 globalThis.location = { pathname: "/" };
 globalThis.document = { documentElement: { style: {} } };
 globalThis.localStorage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, value) => kept.set(name, value), removeItem: (name) => kept.delete(name) };
-const { Refused, key, patiently } = await module("wire.ts");
-const { Aloud, say } = await module("aloud.tsx");
+const { Refused, key, patiently } = await module("wire/request.ts");
+const { Aloud, say } = await module("parts/announcements.tsx");
 
 test("who does not see what changes is told one sentence at a time, at most one in five seconds, and how many more there are", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });

@@ -42,7 +42,7 @@ fn generated() -> Vec<Generated> {
     let others = [
         ("sdk/python/src/envoi/client/shapes.py", shapes::python(&document)),
         ("sdk/typescript/src/client/shapes.ts", shapes::typescript(&document)),
-        ("page/src/api.ts", shapes::page(&document)),
+        ("page/src/wire/api.ts", shapes::page(&document)),
         ("spec/openapi.json", openapi),
         ("spec/commands.json", envoi_api::schema::document_of_commands()),
         ("sdk/python/src/envoi/vocabulary.py", vocabulary::python()),

@@ -1,0 +1,16 @@
+/** What has changed between two looks at the files of a run. */
+
+import type { ChangedFile } from "../wire/api.js";
+
+/** From what was there when it was asked before to what is there now; both are told against what was there before the run. */
+export function changedSince(before: readonly ChangedFile[], now: readonly ChangedFile[]): ChangedFile[] {
+  const [then, today] = [before, now].map((files) => new Map(files.map((file) => [file.path, file] as const))) as [Map<string, ChangedFile>, Map<string, ChangedFile>];
+  return [...new Set([...then.keys(), ...today.keys()])].sort().flatMap((path) => {
+    const [old, own] = [then.get(path), today.get(path)];
+    // A file that one of them does not have was then as it was before the run.
+    const [from, to] = [old === undefined ? (own?.before ?? null) : old.after, own === undefined ? (old?.before ?? null) : own.after];
+    if (from === to) return [];
+    const wasThere = from !== null || (old === undefined && own?.created === false);
+    return [{ path, created: !wasThere, before: from, after: to, bytes: own?.bytes ?? null }];
+  });
+}

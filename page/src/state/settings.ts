@@ -1,0 +1,41 @@
+/** What a person has chosen for this browser: light or dark, and whether single letters are keys. */
+
+import { signal } from "@preact/signals";
+
+import { BASE } from "../wire/request.js";
+
+const KEY = `envoi:settings:${BASE}`;
+
+export type Theme = "auto" | "light" | "dark";
+
+export interface Settings {
+  theme: Theme;
+  /** Whether single letters are keys (WCAG 2.1.4). */
+  letters: boolean;
+  /** Whether what differs stands side by side where there is room. */
+  beside: boolean;
+  /** Whether what changes by itself is read aloud (WCAG 2.2.2). */
+  aloud: boolean;
+}
+
+function kept(): Settings {
+  let found: Partial<Settings> = {};
+  try {
+    const read: unknown = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    if (typeof read === "object" && read !== null) found = read as Partial<Settings>;
+  } catch {
+    // What is not ours is as none.
+  }
+  return { theme: found.theme === "light" || found.theme === "dark" ? found.theme : "auto", letters: found.letters !== false, beside: found.beside === true, aloud: found.aloud !== false };
+}
+
+export const settings = signal<Settings>(kept());
+
+export function choose(part: Partial<Settings>): void {
+  settings.value = { ...settings.value, ...part };
+  const { theme, letters, beside, aloud } = settings.value;
+  if (theme === "auto" && letters && !beside && aloud) localStorage.removeItem(KEY);
+  else localStorage.setItem(KEY, JSON.stringify(settings.value));
+}
+
+settings.subscribe(({ theme }) => (document.documentElement.style.colorScheme = theme === "auto" ? "" : theme));
