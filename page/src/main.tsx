@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import { moment } from "./model/words.js";
-import { Aloud } from "./parts/announcements.js";
+import { Announcements } from "./parts/announcements.js";
 import { titled } from "./parts/status.js";
 import { at, go, look, place, replace } from "./state/router.js";
 import { settings } from "./state/settings.js";
@@ -17,7 +17,7 @@ import { KeysScreen } from "./views/keys.js";
 import { QuestionScreen } from "./views/question.js";
 import { PARTS, RunScreen } from "./views/run.js";
 import { RunsScreen } from "./views/runs.js";
-import { deafSince, watch } from "./wire/live.js";
+import { offlineSince, watch } from "./wire/live.js";
 import { Offline, Refused, key } from "./wire/request.js";
 import { recall, signIn, signOut, who, why } from "./wire/session.js";
 import { isOther } from "./wire/version.js";
@@ -119,7 +119,7 @@ function Bar(): JSX.Element {
 }
 
 function NotLive(): JSX.Element | null {
-  const since = deafSince.value;
+  const since = offlineSince.value;
   if (since === undefined && isOther.value) return <p class="notlive" role="status">The server has another version of this page by now. <button class="small" onClick={() => location.reload()}>Reload</button></p>;
   if (since === undefined) return null;
   return <p class="notlive" role="status">Not live since {moment(since)}: there is no answer from the server. Trying again. Actions are off.</p>;
@@ -162,7 +162,7 @@ function useKeys(): void {
     let before = "";
     const SCREENS: Readonly<Record<string, string>> = { i: "#/inbox", r: "#/runs", f: "#/flows" };
     // Two keys in a row come first: the second one alone may mean something to what has the focus.
-    const hearTwo = (event: KeyboardEvent): void => {
+    const onKeyPair = (event: KeyboardEvent): void => {
       const isKey = !event.ctrlKey && !event.metaKey && !event.altKey && !takesLetters(event.target as HTMLElement) && settings.value.letters;
       const to = isKey && before === "g" ? SCREENS[event.key] : undefined;
       before = isKey && event.key === "g" ? "g" : "";
@@ -171,7 +171,7 @@ function useKeys(): void {
       event.stopPropagation();
       go(to);
     };
-    const hear = (event: KeyboardEvent): void => {
+    const onKey = (event: KeyboardEvent): void => {
       look();
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
@@ -189,9 +189,9 @@ function useKeys(): void {
       else if (event.key === "." && reach("actions", "focus")) event.preventDefault();
       else if (event.key === "/" && (reach("find", "focus") || reach("filter", "focus"))) event.preventDefault();
     };
-    addEventListener("keydown", hearTwo, true);
-    addEventListener("keydown", hear);
-    return () => (removeEventListener("keydown", hearTwo, true), removeEventListener("keydown", hear));
+    addEventListener("keydown", onKeyPair, true);
+    addEventListener("keydown", onKey);
+    return () => (removeEventListener("keydown", onKeyPair, true), removeEventListener("keydown", onKey));
   }, []);
 }
 
@@ -200,7 +200,7 @@ function Page(): JSX.Element {
   const isEarly = isBack.value && ALIKE.has(place.value.parts[0] ?? "inbox");
   if (who.value === undefined && !isEarly) return <main class="page"><p class="note" role="status">Asking the server …</p></main>;
   if (who.value === null) return <main id="main" tabIndex={-1}><SignIn /></main>;
-  return <><Bar /><NotLive /><main id="main" tabIndex={-1}><Screen /></main><Aloud /></>;
+  return <><Bar /><NotLive /><main id="main" tabIndex={-1}><Screen /></main><Announcements /></>;
 }
 
 const app = document.getElementById("app");

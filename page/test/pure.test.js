@@ -34,18 +34,18 @@ globalThis.location = { pathname: "/" };
 globalThis.document = { documentElement: { style: {} } };
 globalThis.localStorage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, value) => kept.set(name, value), removeItem: (name) => kept.delete(name) };
 const { Refused, key, patiently } = await module("wire/request.ts");
-const { Aloud, say } = await module("parts/announcements.tsx");
+const { Announcements, announce } = await module("parts/announcements.tsx");
 
 test("who does not see what changes is told one sentence at a time, at most one in five seconds, and how many more there are", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const said = () => Aloud().props.children;
-  for (const sentence of ["one.", "two.", "three."]) say(sentence);
+  const said = () => Announcements().props.children;
+  for (const sentence of ["one.", "two.", "three."]) announce(sentence);
   const heard = [said()];
   for (const ms of [4_999, 1, 4_999]) t.mock.timers.tick(ms), heard.push(said());
-  say("four.");
+  announce("four.");
   heard.push(said());
   for (const ms of [1, 5_000]) t.mock.timers.tick(ms), heard.push(said());
-  say("five.");
+  announce("five.");
   heard.push(said());
   assert.deepEqual(heard, ["one.", "one.", "two. And 1 more change.", "two. And 1 more change.", "two. And 1 more change.", "four.", "four.", "five."]);
 });

@@ -13,39 +13,39 @@ import { named } from "./untrusted.js";
 
 const EVERY_MS = 5_000;
 
-const said = signal("");
-let waiting: string[] = [];
+const announcement = signal("");
+let queue: string[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 function next(): void {
   timer = undefined;
-  const [first, ...more] = waiting;
+  const [first, ...more] = queue;
   if (first === undefined) return;
-  waiting = [];
-  said.value = more.length === 0 ? first : `${first} And ${more.length} more ${more.length === 1 ? "change" : "changes"}.`;
+  queue = [];
+  announcement.value = more.length === 0 ? first : `${first} And ${more.length} more ${more.length === 1 ? "change" : "changes"}.`;
   timer = setTimeout(next, EVERY_MS);
 }
 
-/** Says a sentence as soon as it may. What comes meanwhile is counted. */
-export function say(sentence: string): void {
-  if (!settings.value.aloud) return;
-  waiting.push(named(sentence));
+/** Announces a sentence as soon as it may. What comes meanwhile is counted. */
+export function announce(sentence: string): void {
+  if (!settings.value.announces) return;
+  queue.push(named(sentence));
   if (timer === undefined) next();
 }
 
-/** Says of a run what has changed since the last look: its state, what asks, what has failed. */
-export function useRunAloud(run: Run, rows: ReadonlyMap<string, StepRow>, isWhole: boolean): void {
-  const last = useRef<{ run: string; state: string; told: ReadonlySet<string> } | undefined>(undefined);
+/** Announces of a run what has changed since the last look: its state, what asks, what has failed. */
+export function useRunAnnouncements(run: Run, rows: ReadonlyMap<string, StepRow>, isWhole: boolean): void {
+  const last = useRef<{ run: string; state: string; announced: ReadonlySet<string> } | undefined>(undefined);
   useEffect(() => {
     if (!isWhole) return;
-    const told = new Map([...rows.values()].flatMap((row) => (row.question !== null ? [[`asks ${row.place}`, `${row.place} asks.`]] : row.state === "failed" && row.items === null ? [[`failed ${row.place}`, `${row.place} has failed.`]] : []) as [string, string][]));
+    const announced = new Map([...rows.values()].flatMap((row) => (row.question !== null ? [[`asks ${row.place}`, `${row.place} asks.`]] : row.state === "failed" && row.items === null ? [[`failed ${row.place}`, `${row.place} has failed.`]] : []) as [string, string][]));
     const state = `${run.stands.replaceAll("_", " ")}${run.in_doubt ? " (in doubt)" : ""}`;
     const before = last.current;
-    last.current = { run: run.run, state, told: new Set(told.keys()) };
+    last.current = { run: run.run, state, announced: new Set(announced.keys()) };
     if (before?.run !== run.run) return;
-    if (state !== before.state) say(`The run of ${run.flow} is now: ${state}.`);
-    for (const [key, sentence] of told) if (!before.told.has(key)) say(sentence);
+    if (state !== before.state) announce(`The run of ${run.flow} is now: ${state}.`);
+    for (const [key, sentence] of announced) if (!before.announced.has(key)) announce(sentence);
   }, [run, rows, isWhole]);
 }
 
-export const Aloud = (): JSX.Element => <p class="hidden" id="aloud" role="status" aria-live="polite">{said.value}</p>;
+export const Announcements = (): JSX.Element => <p class="hidden" id="aloud" role="status" aria-live="polite">{announcement.value}</p>;

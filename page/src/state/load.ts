@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { listen, type Change } from "../wire/live.js";
 import { Offline, Refused } from "../wire/request.js";
-import { over } from "../wire/session.js";
+import { endSession } from "../wire/session.js";
 
 /** At most so often. */
 const EVERY_MS = 250;
@@ -55,7 +55,7 @@ export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined, s
         set({ value, error: undefined });
       } catch (error) {
         if (own.signal.aborted) return;
-        if (error instanceof Refused && error.status === 401) return over("You were signed out: the session is over.");
+        if (error instanceof Refused && error.status === 401) return endSession("You were signed out: the session is over.");
         if (!(error instanceof Refused || error instanceof Offline)) throw error;
         const wait = error instanceof Refused ? error.waitMs : undefined;
         set({ value, error, retryAt: wait === undefined ? undefined : Date.now() + wait });
@@ -68,8 +68,8 @@ export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined, s
     };
     set({ value, error: undefined });
     void run();
-    const deaf = listen((change) => (change === undefined || concerns(change)) && soon(EVERY_MS));
-    return () => (deaf(), clearTimeout(timer), own.abort());
+    const unlisten = listen((change) => (change === undefined || concerns(change)) && soon(EVERY_MS));
+    return () => (unlisten(), clearTimeout(timer), own.abort());
   }, [...keys, forced]);
   // Where the keys are others by now, what was found is that of another screen: an address never shows what belongs to the one before.
   const found = same(state.of, keys) ? state : { value: undefined, error: undefined };

@@ -15,27 +15,30 @@ export interface Settings {
   /** Whether what differs stands side by side where there is room. */
   beside: boolean;
   /** Whether what changes by itself is read aloud (WCAG 2.2.2). */
-  aloud: boolean;
+  announces: boolean;
 }
 
+/** As they are stored. */
+type Kept = Omit<Settings, "announces"> & { aloud: boolean };
+
 function kept(): Settings {
-  let found: Partial<Settings> = {};
+  let found: Partial<Kept> = {};
   try {
     const read: unknown = JSON.parse(localStorage.getItem(KEY) ?? "{}");
-    if (typeof read === "object" && read !== null) found = read as Partial<Settings>;
+    if (typeof read === "object" && read !== null) found = read as Partial<Kept>;
   } catch {
     // What is not ours is as none.
   }
-  return { theme: found.theme === "light" || found.theme === "dark" ? found.theme : "auto", letters: found.letters !== false, beside: found.beside === true, aloud: found.aloud !== false };
+  return { theme: found.theme === "light" || found.theme === "dark" ? found.theme : "auto", letters: found.letters !== false, beside: found.beside === true, announces: found.aloud !== false };
 }
 
 export const settings = signal<Settings>(kept());
 
 export function choose(part: Partial<Settings>): void {
   settings.value = { ...settings.value, ...part };
-  const { theme, letters, beside, aloud } = settings.value;
-  if (theme === "auto" && letters && !beside && aloud) localStorage.removeItem(KEY);
-  else localStorage.setItem(KEY, JSON.stringify(settings.value));
+  const { theme, letters, beside, announces } = settings.value;
+  if (theme === "auto" && letters && !beside && announces) localStorage.removeItem(KEY);
+  else localStorage.setItem(KEY, JSON.stringify({ theme, letters, beside, aloud: announces } satisfies Kept));
 }
 
 settings.subscribe(({ theme }) => (document.documentElement.style.colorScheme = theme === "auto" ? "" : theme));

@@ -11,7 +11,7 @@ import { useLoaded, type Loaded } from "../state/load.js";
 import { at, go } from "../state/router.js";
 import { useSending, type Sending } from "../state/send.js";
 import type { Compare, ComparedStep, Comparison, Flow, FlowShape, Flows, Forked, Run, RunLedger, StepRow } from "../wire/api.js";
-import { deafSince } from "../wire/live.js";
+import { offlineSince } from "../wire/live.js";
 import { ask, json } from "../wire/request.js";
 import { may } from "../wire/session.js";
 import { needsResume } from "./standing.js";
@@ -24,15 +24,15 @@ interface Props {
   again: () => void;
 }
 
-type What = "cancel" | "resume" | "now" | "correct" | "raise" | "fork";
+type Action = "cancel" | "resume" | "now" | "correct" | "raise" | "fork";
 
-const NAMES: Readonly<Record<What, string>> = { cancel: "Cancel", resume: "Go on", now: "Try now", correct: "Go on with a corrected flow", raise: "Raise a limit", fork: "Fork" };
+const NAMES: Readonly<Record<Action, string>> = { cancel: "Cancel", resume: "Go on", now: "Try now", correct: "Go on with a corrected flow", raise: "Raise a limit", fork: "Fork" };
 
 /** Those that make sense where the run stands. The server has the last word. */
-function possible({ run, ledger }: Props): What[] {
+function possible({ run, ledger }: Props): Action[] {
   const isOver = run.terminal_reason !== null;
   const hasFailed = isOver && run.status !== "succeeded";
-  const all: [What, boolean][] = [
+  const all: [Action, boolean][] = [
     ["cancel", !isOver],
     ["resume", hasFailed || needsResume(run)],
     ["now", run.waits_for !== null],
@@ -44,23 +44,23 @@ function possible({ run, ledger }: Props): What[] {
 }
 
 export function Actions(props: Props): JSX.Element | null {
-  const [asked, setAsked] = useState<What>();
+  const [chosen, setChosen] = useState<Action>();
   const sending = useSending();
   if (!may("run")) return null;
-  const close = (): void => (setAsked(undefined), sending.forget());
+  const close = (): void => (setChosen(undefined), sending.forget());
   const done = (): void => (close(), props.again());
   const common = { ...props, sending, done };
   return (
     <div class="actions" id="actions" tabIndex={-1} role="group" aria-label="what can be done">
-      {asked === undefined && possible(props).map((what) => <button key={what} disabled={deafSince.value !== undefined} onClick={() => setAsked(what)}>{`${NAMES[what]} …`}</button>)}
-      {asked !== undefined && (
-        <div class="sure" role="group" aria-label={NAMES[asked]}>
-          {asked === "cancel" && <Cancel {...common} />}
-          {asked === "resume" && <Resume {...common} />}
-          {asked === "now" && <TryNow {...common} />}
-          {asked === "correct" && <Correct {...common} />}
-          {asked === "raise" && <RaiseBound {...common} />}
-          {asked === "fork" && <ForkRun {...common} />}
+      {chosen === undefined && possible(props).map((what) => <button key={what} disabled={offlineSince.value !== undefined} onClick={() => setChosen(what)}>{`${NAMES[what]} …`}</button>)}
+      {chosen !== undefined && (
+        <div class="sure" role="group" aria-label={NAMES[chosen]}>
+          {chosen === "cancel" && <Cancel {...common} />}
+          {chosen === "resume" && <Resume {...common} />}
+          {chosen === "now" && <TryNow {...common} />}
+          {chosen === "correct" && <Correct {...common} />}
+          {chosen === "raise" && <RaiseBound {...common} />}
+          {chosen === "fork" && <ForkRun {...common} />}
           <NextTry comes at={sending.waitsUntil}>The server is busy, and nothing is done so far. It is sent again by itself.</NextTry>
           {sending.error !== undefined && <Trouble error={sending.error} />}
           <button disabled={sending.busy} onClick={close}>Leave it</button>
@@ -70,15 +70,15 @@ export function Actions(props: Props): JSX.Element | null {
   );
 }
 
-interface Asked extends Props {
+interface ActionProps extends Props {
   sending: Sending;
   done: () => void;
 }
 
 const pathOf = (run: Run, operation: string): string => `runs/${encodeURIComponent(run.run)}/${operation}`;
 
-function Do({ sending, act, off = false, children }: { sending: Sending; act: () => Promise<void>; off?: boolean; children: ComponentChildren }): JSX.Element {
-  return <button class="main" disabled={off || sending.busy || deafSince.value !== undefined} onClick={() => void act()}>{sending.busy ? "Sending …" : children}</button>;
+function SendButton({ sending, act, off = false, children }: { sending: Sending; act: () => Promise<void>; off?: boolean; children: ComponentChildren }): JSX.Element {
+  return <button class="main" disabled={off || sending.busy || offlineSince.value !== undefined} onClick={() => void act()}>{sending.busy ? "Sending …" : children}</button>;
 }
 
 function Why({ value, change }: { value: string; change: (text: string) => void }): JSX.Element {
@@ -92,29 +92,29 @@ function Why({ value, change }: { value: string; change: (text: string) => void 
 
 const reason = (why: string): { why?: string } => (why.trim() === "" ? {} : { why: why.trim() });
 
-function Cancel({ run, sending, done }: Asked): JSX.Element {
+function Cancel({ run, sending, done }: ActionProps): JSX.Element {
   return (
     <>
       <p>Running attempts are ended, and nothing more starts. The run can be resumed later.</p>
       {run.live_attempts > 0 && <p>{`${plural(run.live_attempts, "attempt")} will be ended. What they have done outside stays done.`}</p>}
       {run.open_questions > 0 && <p>{`${plural(run.open_questions, "question")} will be closed without an answer.`}</p>}
-      <Do sending={sending} act={async () => void ((await sending.send(pathOf(run, "cancel"))) !== undefined && done())}>Cancel this run</Do>
+      <SendButton sending={sending} act={async () => void ((await sending.send(pathOf(run, "cancel"))) !== undefined && done())}>Cancel this run</SendButton>
     </>
   );
 }
 
-function TryNow({ run, sending, done }: Asked): JSX.Element {
+function TryNow({ run, sending, done }: ActionProps): JSX.Element {
   const [why, setWhy] = useState("");
   return (
     <>
       <p>The step is tried at once, before the account <code>{run.waits_for?.account}</code> is said to be open. If it is still at its limit, the step waits again; that uses up no attempt.</p>
       <Why value={why} change={setWhy} />
-      <Do sending={sending} act={async () => void ((await sending.send(pathOf(run, "resume"), { now: true, ...reason(why) })) !== undefined && done())}>Try it now</Do>
+      <SendButton sending={sending} act={async () => void ((await sending.send(pathOf(run, "resume"), { now: true, ...reason(why) })) !== undefined && done())}>Try it now</SendButton>
     </>
   );
 }
 
-function Resume({ run, sending, done }: Asked): JSX.Element {
+function Resume({ run, sending, done }: ActionProps): JSX.Element {
   const [why, setWhy] = useState("");
   const loaded = useLoaded<Comparison>((signal) => compared(run, {}, signal), [run.run], () => false);
   return (
@@ -124,7 +124,7 @@ function Resume({ run, sending, done }: Asked): JSX.Element {
         {(found) => <><Steps steps={found.steps} goesOn={found.goes_on_at} /><Notes of={found} /></>}
       </Shown>
       <Why value={why} change={setWhy} />
-      <Do sending={sending} off={!isCompared(loaded)} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</Do>
+      <SendButton sending={sending} off={!isCompared(loaded)} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</SendButton>
     </>
   );
 }
@@ -207,7 +207,7 @@ function OwnText({ run, compare }: { run: Run; compare: (texts: Texts | undefine
               <input id="flow-file" type="file" onChange={(event) => void event.currentTarget.files?.[0]?.text().then(change)} />
             </div>
             {Object.keys(files).length > 1 && <p class="note">The flows that it names stay as they are.</p>}
-            <p><button disabled={text.trim() === "" || deafSince.value !== undefined} onClick={() => compare({ flow, files: { ...files, [flow]: text } })}>Compare it</button></p>
+            <p><button disabled={text.trim() === "" || offlineSince.value !== undefined} onClick={() => compare({ flow, files: { ...files, [flow]: text } })}>Compare it</button></p>
           </>
         );
       }}
@@ -215,7 +215,7 @@ function OwnText({ run, compare }: { run: Run; compare: (texts: Texts | undefine
   );
 }
 
-function Correct({ run, shape, sending, done }: Asked): JSX.Element {
+function Correct({ run, shape, sending, done }: ActionProps): JSX.Element {
   const [version, setVersion] = useState("");
   const [own, setOwn] = useState<Texts>();
   const [from, setFrom] = useState("");
@@ -272,7 +272,7 @@ function Correct({ run, shape, sending, done }: Asked): JSX.Element {
                   </Shown>
                 )}
                 <Why value={why} change={setWhy} />
-                <Do sending={sending} act={act} off={found == null || comparison.error !== undefined || found.is_same || found.refusals.length > 0}>Go on as it says there</Do>
+                <SendButton sending={sending} act={act} off={found == null || comparison.error !== undefined || found.is_same || found.refusals.length > 0}>Go on as it says there</SendButton>
               </>
             )}
           </>
@@ -297,7 +297,7 @@ function boundsOf(ledger: RunLedger): [bound: string, used: string, limit: strin
   return all.flatMap(([bound, use, limit]) => (limit === null ? [] : [[bound, String(use), String(limit)] as [string, string, string]]));
 }
 
-function RaiseBound({ run, ledger, sending, done }: Asked): JSX.Element {
+function RaiseBound({ run, ledger, sending, done }: ActionProps): JSX.Element {
   const bounds = boundsOf(ledger);
   const [bound, setBound] = useState(bounds[0]?.[0] ?? "");
   const [amount, setAmount] = useState("");
@@ -326,7 +326,7 @@ function RaiseBound({ run, ledger, sending, done }: Asked): JSX.Element {
         {wrong !== undefined && <p class="wrong" id="more-wrong">{wrong}</p>}
       </div>
       <Why value={why} change={setWhy} />
-      <Do sending={sending} act={act}>Raise it</Do>
+      <SendButton sending={sending} act={act}>Raise it</SendButton>
     </>
   );
 }
@@ -353,7 +353,7 @@ export function WorkspaceUse({ value, change }: { value: Use; change: (use: Use)
   );
 }
 
-function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
+function ForkRun({ run, shape, rows, sending }: ActionProps): JSX.Element {
   const stopped = run.status === "succeeded" ? "" : (run.step ?? "");
   const begun = shape.steps.map(({ step }) => step).filter((step) => [...rows.values()].some((row) => row.step === step && row.scope === ""));
   const [from, setFrom] = useState(begun.includes(stopped) ? stopped : "");
@@ -392,7 +392,7 @@ function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
       <Shown of={loaded}>{(found) => found !== null && <><Steps steps={found.steps} goesOn={from} /><Notes of={found} verb="be forked" /></>}</Shown>
       <WorkspaceUse value={use} change={setUse} />
       <Why value={why} change={setWhy} />
-      <Do sending={sending} act={act} off={from === "" || !isCompared(loaded)}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</Do>
+      <SendButton sending={sending} act={act} off={from === "" || !isCompared(loaded)}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</SendButton>
     </>
   );
 }

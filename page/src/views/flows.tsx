@@ -14,7 +14,7 @@ import { useLoaded } from "../state/load.js";
 import { at, go, place } from "../state/router.js";
 import { useSending } from "../state/send.js";
 import type { Flow, FlowInput, FlowShape, Flows, PinnedFlow, Run } from "../wire/api.js";
-import { deafSince } from "../wire/live.js";
+import { offlineSince } from "../wire/live.js";
 import { Refused, ask, json } from "../wire/request.js";
 import { may, who } from "../wire/session.js";
 import { WorkspaceUse, type Use } from "./actions.js";
@@ -220,7 +220,7 @@ function Start({ shape }: { shape: FlowShape }): JSX.Element {
       <NextTry comes at={sending.waitsUntil}>The server is busy, and no run has begun so far. It is sent again by itself.</NextTry>
       {sending.error !== undefined && isAtField && <div class="trouble" role="alert"><p>No run has begun. What is wrong stands at its field.</p></div>}
       {sending.error !== undefined && !isAtField && <Trouble error={sending.error}><p>No run was seen to begin. What you typed is still here; sent again, it begins once.</p></Trouble>}
-      <p class="send"><button class="main" type="submit" disabled={sending.busy || deafSince.value !== undefined}>{sending.busy ? "Sending …" : `Start ${shape.flow}`}</button></p>
+      <p class="send"><button class="main" type="submit" disabled={sending.busy || offlineSince.value !== undefined}>{sending.busy ? "Sending …" : `Start ${shape.flow}`}</button></p>
     </form>
   );
 }

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { plainLine } from "../model/markdown.js";
 import { head, moment, plural, since, until } from "../model/words.js";
-import { say } from "../parts/announcements.js";
+import { announce } from "../parts/announcements.js";
 import { Shown, State, now, titled } from "../parts/status.js";
 import { Line } from "../parts/untrusted.js";
 import { useLoaded } from "../state/load.js";
@@ -29,7 +29,7 @@ export function InboxScreen({ closed }: { closed: boolean }): JSX.Element {
     const before = known.current;
     known.current = new Set(value.questions.map((each) => each.question));
     // Not the question itself: what flows say stands in frames of its own.
-    if (before !== undefined && value.questions.some((each) => !before.has(each.question))) say(`There is a new question. ${plural(value.questions.length, "question waits", "questions wait")} for an answer.`);
+    if (before !== undefined && value.questions.some((each) => !before.has(each.question))) announce(`There is a new question. ${plural(value.questions.length, "question waits", "questions wait")} for an answer.`);
   }, [value, closed]);
   const open = value?.questions.filter(({ state }) => state === "open" || state === "lapsed") ?? [];
   if (!closed) titled(open.length > 0 ? `(${open.length}${value?.next == null ? "" : "+"})` : "Questions");

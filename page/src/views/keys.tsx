@@ -27,7 +27,7 @@ const THEMES: readonly [Theme, string][] = [["auto", "as the system"], ["light",
 
 export function KeysScreen(): JSX.Element {
   titled("Help");
-  const { theme, letters, aloud } = settings.value;
+  const { theme, letters, announces } = settings.value;
   return (
     <section class="page">
       <h1>Help</h1>
@@ -43,7 +43,7 @@ export function KeysScreen(): JSX.Element {
         {THEMES.map(([value, label]) => <label class="option" key={value}><input type="radio" name="theme" checked={theme === value} onChange={() => choose({ theme: value })} /> {label}</label>)}
       </fieldset>
       <label class="option"><input type="checkbox" checked={letters} onChange={(event) => choose({ letters: event.currentTarget.checked })} /> Single letters are keys</label>
-      <label class="option"><input type="checkbox" checked={aloud} onChange={(event) => choose({ aloud: event.currentTarget.checked })} /> A screen reader says what changes by itself: a question, a failure, an end</label>
+      <label class="option"><input type="checkbox" checked={announces} onChange={(event) => choose({ announces: event.currentTarget.checked })} /> A screen reader says what changes by itself: a question, a failure, an end</label>
     </section>
   );
 }

@@ -17,7 +17,7 @@ import { useLoaded } from "../state/load.js";
 import { Pending, useSettled } from "../state/pending.js";
 import { at } from "../state/router.js";
 import type { Answer, AttachmentRef, QuestionDetail, Questions } from "../wire/api.js";
-import { deafSince } from "../wire/live.js";
+import { offlineSince } from "../wire/live.js";
 import { Offline, Refused, ask, freshKey, json, patiently } from "../wire/request.js";
 import { who } from "../wire/session.js";
 import { Conflicts, Editor, conflictsIn, hasMarker, withEndsOf, type Edits } from "./conflicts.js";
@@ -368,7 +368,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
   const key = (event: KeyboardEvent): void => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.preventDefault(), void send();
   };
-  const isOff = busy || deafSince.value !== undefined || question.barred !== null;
+  const isOff = busy || offlineSince.value !== undefined || question.barred !== null;
   return (
     <form class="answer" id="answer" tabIndex={-1} onKeyDown={key} onSubmit={(event) => (event.preventDefault(), void send())} noValidate>
       <h2>Your answer</h2>

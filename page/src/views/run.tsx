@@ -6,7 +6,7 @@ import type { JSX } from "preact";
 import { loopsIn } from "../model/pairs.js";
 import { taken, treeOf, type Node } from "../model/tree.js";
 import { duration, moment, plural, since } from "../model/words.js";
-import { useRunAloud } from "../parts/announcements.js";
+import { useRunAnnouncements } from "../parts/announcements.js";
 import { Drawing, countsOf } from "../parts/drawing.js";
 import { ChangedFilesView } from "../parts/files.js";
 import { Shown, now, titled } from "../parts/status.js";
@@ -74,7 +74,7 @@ export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen
 function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: string | undefined; again: () => void }): JSX.Element {
   const { run, shape, ledger, rows, isWhole } = look;
   titled(`${run.flow} · ${run.status}`);
-  useRunAloud(run, rows, isWhole);
+  useRunAnnouncements(run, rows, isWhole);
   const nodes = useMemo(() => (isWhole ? treeOf(rows, shape) : []), [rows, shape, isWhole]);
   return (
     <>

@@ -2,14 +2,14 @@
  * What has changed, from one stream of hints for all tabs: which run, not how. Screens ask for the rest.
  *
  * Six open streams would hold up every further request of the browser. So one of the tabs that are seen reads the stream, the one
- * that holds a lock, and passes on what it hears; when it is closed or hidden, another one takes over after the last event that all
- * have heard. Where the browser has no locks (it has them with TLS and on loopback) each tab that is seen reads a stream of its own.
+ * that holds a lock, and publishes what it reads; when it is closed or hidden, another one takes over after the last event that all
+ * have received. Where the browser has no locks (it has them with TLS and on loopback) each tab that is seen reads a stream of its own.
  */
 
 import { signal } from "@preact/signals";
 
 import { BASE, Offline, Refused, ask } from "./request.js";
-import { over, who } from "./session.js";
+import { endSession, who } from "./session.js";
 
 export interface Change {
   run: string;
@@ -17,61 +17,61 @@ export interface Change {
   question: boolean;
 }
 
-/** Since when nothing is heard of the server; undefined while the page is live. */
-export const deafSince = signal<Date | undefined>(undefined);
+/** Since when the server does not answer; undefined while the page is live. */
+export const offlineSince = signal<Date | undefined>(undefined);
 
-type Hearer = (change: Change | undefined) => void;
+type Listener = (change: Change | undefined) => void;
 
-const hearers = new Set<Hearer>();
+const listeners = new Set<Listener>();
 
-/** Calls `hear` with every change; without one if any may have been missed. */
-export function listen(hear: Hearer): () => void {
-  hearers.add(hear);
-  return () => void hearers.delete(hear);
+/** Calls `listener` with every change; without one if any may have been missed. Returns what ends that. */
+export function listen(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
-const tell = (change: Change | undefined): void => hearers.forEach((hear) => hear(change));
+const notify = (change: Change | undefined): void => listeners.forEach((listener) => listener(change));
 
 /** After so long without a sign of life the stream is opened anew; the server sends one every 15 seconds. */
 const SILENCE_MS = 45_000;
 const POLL_MS = 5_000;
 const LONGEST_WAIT_MS = 10_000;
 
-/** What the tab that reads the stream says to the others. `of` is whose session it is: no tab heeds another one's. */
-interface News {
-  of: string;
+/** What the tab that reads the stream sends to the others. `owner` is whose session it is: a tab ignores those of others. */
+interface TabMessage {
+  owner: string;
   /** The event id after which another tab goes on. */
   last: string | undefined;
   /** Since when there is no answer, in milliseconds; undefined while there is one. */
-  deaf: number | undefined;
+  offlineSince: number | undefined;
   /** What has changed; null: something may have. Absent: nothing has. */
   change?: Change | null;
 }
 
 const NAME = `envoi:stream:${BASE}`;
-const hall = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel(NAME);
+const channel = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel(NAME);
 /** Types say that they are always there; they are not on pages without TLS. */
 const locks = navigator.locks as LockManager | undefined;
 
 let last: string | undefined;
 /** Whose changes `last` is one of. */
-let lastOf = "";
+let lastOwner = "";
 
 let reading: AbortController | undefined;
-/** Whose changes this tab hears; empty while it is hidden, or nobody is signed in. */
-let hears = "";
+/** Whose changes this tab shows; empty while it is hidden, or nobody is signed in. */
+let owner = "";
 /** Called with every sign of life of the tab that reads. */
-let heard = (): void => undefined;
+let onSignOfLife = (): void => undefined;
 
-/** For the screens of this tab, and for the other tabs. */
-function pass(change?: Change | null): void {
-  const news: News = { of: hears, last, deaf: deafSince.value?.getTime() };
-  hall?.postMessage(change === undefined ? news : { ...news, change });
-  if (change !== undefined) tell(change ?? undefined);
+/** To the screens of this tab, and to the other tabs. */
+function publish(change?: Change | null): void {
+  const message: TabMessage = { owner, last, offlineSince: offlineSince.value?.getTime() };
+  channel?.postMessage(change === undefined ? message : { ...message, change });
+  if (change !== undefined) notify(change ?? undefined);
 }
 
-function setDeaf(since: number | undefined): void {
-  if (deafSince.value?.getTime() !== since) deafSince.value = since === undefined ? undefined : new Date(since);
+function setOfflineSince(since: number | undefined): void {
+  if (offlineSince.value?.getTime() !== since) offlineSince.value = since === undefined ? undefined : new Date(since);
 }
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
@@ -85,22 +85,22 @@ async function follow(signal: AbortSignal): Promise<void> {
     try {
       await read(signal, () => {
         failures = 0;
-        const wasDeaf = deafSince.value !== undefined;
-        setDeaf(undefined);
-        pass(wasDeaf ? null : undefined);
+        const wasOffline = offlineSince.value !== undefined;
+        setOfflineSince(undefined);
+        publish(wasOffline ? null : undefined);
       });
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof Refused && error.status === 401) return over("You were signed out: the session is over.");
+      if (error instanceof Refused && error.status === 401) return endSession("You were signed out: the session is over.");
       if (error instanceof Refused && error.status === 429) {
         // Too many streams of this token: ask from time to time.
         await pause(POLL_MS, signal);
-        pass(null);
+        publish(null);
         continue;
       }
       if (error instanceof Refused && error.status === 400) last = undefined;
-      if (error instanceof Offline || (error instanceof Refused && error.status >= 500)) setDeaf(deafSince.value?.getTime() ?? Date.now());
-      pass();
+      if (error instanceof Offline || (error instanceof Refused && error.status >= 500)) setOfflineSince(offlineSince.value?.getTime() ?? Date.now());
+      publish();
     }
     failures += 1;
     await pause(Math.min(250 * 2 ** failures, LONGEST_WAIT_MS), signal);
@@ -108,7 +108,7 @@ async function follow(signal: AbortSignal): Promise<void> {
 }
 
 /** Reads one stream to its end. */
-async function read(outer: AbortSignal, alive: () => void): Promise<void> {
+async function read(outer: AbortSignal, onAlive: () => void): Promise<void> {
   const inner = new AbortController();
   const stop = (): void => inner.abort();
   outer.addEventListener("abort", stop, { once: true });
@@ -116,9 +116,9 @@ async function read(outer: AbortSignal, alive: () => void): Promise<void> {
   try {
     const isAnew = last === undefined;
     const response = await ask("stream", { headers: last === undefined ? {} : { "last-event-id": last }, signal: inner.signal });
-    alive();
+    onAlive();
     // A stream that begins at the present has nothing of what came before.
-    if (isAnew) pass(null);
+    if (isAnew) publish(null);
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     for (let text = ""; reader !== undefined; ) {
       const { value, done } = await reader.read();
@@ -146,54 +146,54 @@ function take(event: string): void {
     event.split("\n").find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
   const [id, data] = [member("id"), member("data")];
   if (id !== undefined) last = id;
-  pass(data === undefined ? undefined : (JSON.parse(data) as Change));
+  publish(data === undefined ? undefined : (JSON.parse(data) as Change));
 }
 
-/** Reads the stream as soon as no other tab does, or as soon as the one that does says nothing any more. */
-async function takeTurns(signal: AbortSignal): Promise<void> {
+/** Reads the stream as soon as no other tab does, or as soon as the one that does sends nothing any more. */
+async function followInTurn(signal: AbortSignal): Promise<void> {
   if (locks === undefined) return follow(signal);
   let own: Promise<void> | undefined;
   const begin = (): Promise<void> => (own ??= follow(signal));
   let silence: ReturnType<typeof setTimeout> | undefined;
-  heard = () => {
+  onSignOfLife = () => {
     clearTimeout(silence);
     silence = setTimeout(() => void begin(), SILENCE_MS);
   };
-  heard();
-  const hush = (): void => {
+  onSignOfLife();
+  const stopWaiting = (): void => {
     clearTimeout(silence);
-    heard = () => undefined;
+    onSignOfLife = () => undefined;
   };
-  signal.addEventListener("abort", hush, { once: true });
+  signal.addEventListener("abort", stopWaiting, { once: true });
   try {
-    await locks.request(NAME, { signal }, () => (hush(), begin()));
+    await locks.request(NAME, { signal }, () => (stopWaiting(), begin()));
   } catch (error) {
     if (!signal.aborted) throw error;
   }
 }
 
-/** Hears of changes while somebody is signed in and looks. */
+/** Follows changes while somebody is signed in and the tab is seen. */
 export function watch(): void {
-  const settle = (): void => {
-    const of = who.value == null || document.visibilityState !== "visible" ? "" : `${who.value.tenant} ${who.value.name}`;
-    if (of === hears) return;
+  const update = (): void => {
+    const next = who.value == null || document.visibilityState !== "visible" ? "" : `${who.value.tenant} ${who.value.name}`;
+    if (next === owner) return;
     reading?.abort();
     reading = undefined;
-    hears = of;
-    if (of === "") return;
-    if (of !== lastOf) [last, lastOf] = [undefined, of];
-    setDeaf(undefined);
+    owner = next;
+    if (next === "") return;
+    if (next !== lastOwner) [last, lastOwner] = [undefined, next];
+    setOfflineSince(undefined);
     reading = new AbortController();
-    void takeTurns(reading.signal);
-    tell(undefined);
+    void followInTurn(reading.signal);
+    notify(undefined);
   };
-  hall?.addEventListener("message", ({ data }: MessageEvent<News>) => {
-    if (hears === "" || data.of !== hears) return;
-    heard();
+  channel?.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
+    if (owner === "" || data.owner !== owner) return;
+    onSignOfLife();
     last = data.last;
-    setDeaf(data.deaf);
-    if (data.change !== undefined) tell(data.change ?? undefined);
+    setOfflineSince(data.offlineSince);
+    if (data.change !== undefined) notify(data.change ?? undefined);
   });
-  document.addEventListener("visibilitychange", settle);
-  who.subscribe(settle);
+  document.addEventListener("visibilitychange", update);
+  who.subscribe(update);
 }

@@ -25,7 +25,7 @@ export async function recall(): Promise<void> {
   try {
     who.value = await json<Token>("token");
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) over("You were signed out: the session is over.");
+    if (error instanceof Refused && error.status === 401) endSession("You were signed out: the session is over.");
     else throw error;
   }
 }
@@ -49,11 +49,11 @@ export async function signOut(): Promise<void> {
   }
   // Drafts go with a sign-out. After a session that lapsed the same person finds them again.
   for (const name of Object.keys(sessionStorage)) if (/^envoi:(draft|start):/.test(name)) sessionStorage.removeItem(name);
-  over("");
+  endSession("");
 }
 
 /** The session is good no more. */
-export function over(reason: string): void {
+export function endSession(reason: string): void {
   key.set(undefined);
   why.value = reason;
   who.value = null;

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-import { deafSince } from "./live.js";
+import { offlineSince } from "./live.js";
 import { BASE } from "./request.js";
 
 /** The script that runs here, as the page names it. */
@@ -20,8 +20,8 @@ async function look(): Promise<void> {
   }
 }
 
-let wasDeaf = false;
-deafSince.subscribe((since) => {
-  if (since === undefined && wasDeaf) void look();
-  wasDeaf = since !== undefined;
+let wasOffline = false;
+offlineSince.subscribe((since) => {
+  if (since === undefined && wasOffline) void look();
+  wasOffline = since !== undefined;
 });
