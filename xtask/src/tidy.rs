@@ -1,5 +1,5 @@
-//! Checks the tree against ARCHITECTURE.md: dependencies between crates and layers inside them, bans, pages,
-//! links, licences.
+//! Checks the tree against ARCHITECTURE.md: dependencies between crates, layers inside them and in the web page,
+//! bans, pages, links, licences.
 //!
 //! Each rule is a module with one `check` that gets its input as an argument, so that its tests can pass
 //! small trees that break it. Rules that rustc and clippy can check are left to them.
@@ -17,6 +17,7 @@ mod links;
 mod manifest;
 mod map;
 mod modules;
+mod page;
 mod problem;
 mod text;
 mod tree;
@@ -36,6 +37,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, Unusable> {
         layout::check(&tree),
         layers::check(&sources),
         circles::check(&sources),
+        page::check(&tree),
         bans::check(&sources),
         codes::check(&tree, &sources),
         changelog::check(&tree),

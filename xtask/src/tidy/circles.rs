@@ -24,7 +24,7 @@ fn circles(of: &Crate<'_>) -> Vec<Problem> {
     };
     let arrows: BTreeMap<&[String], BTreeSet<&[String]>> =
         of.files.keys().map(|file| (file.as_slice(), arrow(file))).collect();
-    let in_circles = of.files.iter().filter(|(file, _)| reaches(&arrows, file));
+    let in_circles = of.files.iter().filter(|(file, _)| reaches(&arrows, file.as_slice()));
     let forbidden = in_circles
         .filter(|(_, source)| !ONE_SET_OF_RULES.iter().any(|folder| source.path.starts_with(folder)));
     forbidden
@@ -37,16 +37,16 @@ fn circles(of: &Crate<'_>) -> Vec<Problem> {
 }
 
 /// Whether following the imports from a file leads back to it.
-fn reaches(arrows: &BTreeMap<&[String], BTreeSet<&[String]>>, start: &[String]) -> bool {
+pub(crate) fn reaches<File: Ord + Copy>(arrows: &BTreeMap<File, BTreeSet<File>>, start: File) -> bool {
     let mut seen = BTreeSet::new();
-    let mut left: Vec<&[String]> = vec![start];
+    let mut left = vec![start];
     while let Some(file) = left.pop() {
-        for next in arrows.get(file).into_iter().flatten() {
+        for next in arrows.get(&file).into_iter().flatten() {
             if *next == start {
                 return true;
             }
             if seen.insert(*next) {
-                left.push(next);
+                left.push(*next);
             }
         }
     }
