@@ -106,6 +106,33 @@ test("nothing above the answers moves once they are there: what a finger is over
   await stage.close();
 });
 
+test("the answers come after a picture above them", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(`flow: draws\nsteps:\n  - id: draw\n    run: printf '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="400"/>' > plan.svg\n    artifacts: [plan.svg]\n  - id: ok\n    ask: 'Build it?'\n`);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link());
+  await page.getByRole("link", { name: /Build it/ }).waitFor();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  let asked = 0;
+  // First it is looked at as a file, then as a picture.
+  await page.route(/\/contents\//, async (route) => {
+    asked += 1;
+    if (asked > 1) await held;
+    await route.continue();
+  });
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await eventually("the picture", () => asked === 2);
+  await page.getByText("Asking the server").waitFor();
+  assert.equal(await page.getByText("Approve", { exact: true }).count(), 0, "the answers came before the picture above them");
+  release();
+  await page.getByText("Approve", { exact: true }).waitFor();
+  assert(await page.getByRole("img").evaluate((picture) => picture.complete && picture.naturalHeight === 400));
+  await person.done();
+  await stage.close();
+});
+
 test("with the keyboard alone, from the link to the answer", async () => {
   const stage = await Stage.open();
   const run = await stage.run(ASKS);

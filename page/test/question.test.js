@@ -226,9 +226,16 @@ test("items in conflict are said with their files, in words", async () => {
   const person = await Person.at(stage, PHONE);
   const page = await person.tab(stage.link());
   await page.getByText("Items of a step have changed the same lines", { exact: true }).waitFor();
+  // The only conflict is open by itself: the answers come after what it shows.
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(/\/contents\//, async (route) => (await held, route.continue()));
   await page.goto(`${stage.url}/#/q/${question}`);
   await page.getByRole("heading", { name: "What is in conflict" }).waitFor();
   await page.getByText("Item 1, notes.md: both have changed the same lines").waitFor();
+  await page.getByRole("heading", { name: "What changed" }).waitFor();
+  assert.equal(await page.locator(".choice").count(), 0, "the answers came before the conflict above them");
+  release();
   assert.match(await page.locator(".choice", { hasText: "Take theirs" }).innerText(), /those of the items are taken; no item is done again/);
   assert.match(await page.locator(".choice", { hasText: "Once more" }).innerText(), /these items are done again/);
   const words = await page.getByRole("main").innerText();
