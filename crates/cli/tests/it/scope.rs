@@ -177,7 +177,7 @@ fn what_git_ignores_and_the_flow_names_is_kept_set_back_and_comes_back() {
     assert_eq!(changed(&[]), ["built/x", "built/y", "made.txt"]);
     assert_eq!(changed(&["first"]), ["built/x", "deep/own/o.log", "made.txt"]);
     // As the flow had it when the run began.
-    stage.write("flow.yaml", &ALSO.replace("'built/**', deep/own", "other"));
+    stage.write("flow.yaml", ALSO.replace("'built/**', deep/own", "other"));
     stage.expect(0, &["restore", &id, "--at", "first", "--here"]);
     assert_eq!(stage.read(&format!("{tree}/built/x")), "x\none\n");
     assert_eq!(stage.read(&format!("{tree}/deep/own/o.log")), "o\n");
