@@ -348,7 +348,7 @@ fn a_cancelled_run_merges_what_was_done_when_it_is_resumed_and_does_it_not_again
 }
 
 #[test]
-fn a_fork_does_what_was_under_way_again_and_has_what_was_merged() {
+fn a_fork_begins_with_what_was_merged_and_does_it_not_again() {
     let stage = stage(&flow(false, ""));
     in_git(&stage);
     with_lines(&stage);
@@ -356,7 +356,7 @@ fn a_fork_does_what_was_under_way_again_and_has_what_was_merged() {
     let id = stage.run_id();
     stage.expect(0, &["fork", &id, "--from", "join", "--isolate"]);
     let fork = stage.runs().into_iter().map(|run| text(&run["run"])).find(|run| *run != id).unwrap();
-    assert_eq!(starts(&stage, &fork).last().map(String::as_str), Some("join.2.1"));
+    assert_eq!(starts(&stage, &fork).last().map(String::as_str), Some("join.1.1"));
     assert!(content(&stage, &fork, "joined").starts_with("one\ntwo\n"));
     stage.assert_nothing_left();
 }
