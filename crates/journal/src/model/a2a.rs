@@ -1,4 +1,4 @@
-//! What the store keeps about A2A tasks, as values: conversations, messages, push configurations.
+//! Values that the store keeps about A2A tasks: conversations, messages, push configurations.
 
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::ids::{RunId, Seq};
@@ -6,9 +6,9 @@ use envoi_kernel::ids::{RunId, Seq};
 /// A run as a task: which conversation it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRow {
-    /// The run; it may not have begun.
+    /// The run. It may not have begun yet.
     pub run: RunId,
-    /// Whose.
+    /// The tenant that the task belongs to.
     pub tenant: String,
     /// The id of the token that began it.
     pub token: String,
@@ -18,22 +18,22 @@ pub struct TaskRow {
     pub at: Timestamp,
 }
 
-/// A message as it came.
+/// A message as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageRow {
-    /// The run that it began, or that it is an answer for.
+    /// The run that the message started, or that it answers.
     pub run: RunId,
     /// The id of the token that it came with.
     pub token: String,
     /// The conversation.
     pub context: String,
-    /// The task that it named; empty for one that begins a task.
+    /// The id of the task that the message named; empty if the message starts a task.
     pub task: String,
     /// The id that its sender gave it.
     pub message_id: String,
-    /// Of its content.
+    /// SHA-256 of the message's content.
     pub digest: Digest,
-    /// The id under which the engine knows what it asks for; no two messages have the same.
+    /// The engine's request id for this message; unique per message.
     pub request: String,
     /// The message itself, as JSON of the newest version of the protocol.
     pub body: String,
@@ -41,49 +41,49 @@ pub struct MessageRow {
     pub at: Timestamp,
 }
 
-/// A push configuration: where the events of a task are sent, and how far that has come.
+/// A push configuration: where the events of a task are sent, and the progress of sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushRow {
     /// The task.
     pub run: RunId,
     /// The id of the configuration, one a task.
     pub id: String,
-    /// Where.
+    /// The receiver's URL.
     pub url: String,
-    /// What the receiver wants to be shown.
+    /// The token that the receiver expects with each notification.
     pub token: Option<String>,
     /// The scheme of `Authorization`.
     pub scheme: Option<String>,
-    /// What stands after the scheme.
+    /// The credentials that follow the scheme in `Authorization`.
     pub credentials: Option<String>,
-    /// The id of the token that made it.
+    /// The id of the token that created the configuration.
     pub client: String,
     /// The version of the protocol in which events are sent.
     pub version: String,
     /// The address of this server as the client used it: a scheme, a name and a port.
     pub base: String,
-    /// The first event that was not sent.
+    /// The first event that has not been sent.
     pub next_seq: Seq,
-    /// How often in a row it did not work.
+    /// Number of consecutive failed tries.
     pub tries: u32,
-    /// Not before this moment.
+    /// The earliest time of the next try.
     pub due_at: Timestamp,
-    /// How it stands.
+    /// The state of sending.
     pub state: PushState,
-    /// The last trouble.
+    /// The last error, if any.
     pub note: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub at: Timestamp,
 }
 
-/// How a push configuration stands.
+/// The state of a push configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushState {
     /// Events are sent.
     Active,
     /// The task is over, and every event was sent.
     Done,
-    /// It was given up.
+    /// Sending was abandoned.
     Failed,
 }
 
@@ -105,30 +105,32 @@ impl PushState {
     }
 }
 
-/// What has become of a push configuration that was to be kept.
+/// The result of storing a push configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptPush {
-    /// It was kept, in the place of this one.
+    /// It was stored. Holds the configuration that it replaced, if there was one.
     Kept(Option<Box<PushRow>>),
-    /// It was not: the id is that of another client's.
+    /// It was not stored: the id belongs to another client.
     Anothers,
 }
 
-/// Which tasks of a tenant are wanted, those that changed last first.
+/// A filter for the tasks of a tenant. Results are sorted by time of last change, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct TaskPage {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
-    /// Only of this conversation.
+    /// Only tasks of this conversation.
     pub context: Option<String>,
-    /// Only of the flow of this id or this digest.
+    /// Only tasks whose flow has this id or this digest.
     pub flow: Option<String>,
-    /// Only in one of these, words of [`crate::RunStatus`], where every run with an open question is `waiting`; empty: all.
+    /// Only tasks in one of these statuses (words of [`crate::RunStatus`]; every run with an open question
+    /// counts as `waiting`). Empty: all.
     pub statuses: Vec<String>,
-    /// Only those that have changed after this moment.
+    /// Only tasks that changed after this time.
     pub changed_after: Option<Timestamp>,
-    /// Only those behind this one, by when it had changed; as the page before ended.
+    /// Only tasks after this one in the order of the result: its time of change and its run. The last entry
+    /// of the previous page.
     pub behind: Option<(Timestamp, RunId)>,
-    /// At most so many.
+    /// Maximum number of tasks.
     pub limit: u32,
 }

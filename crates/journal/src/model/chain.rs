@@ -1,11 +1,12 @@
-//! The sums by which a change of any event changes all that follow it.
+//! A hash chain over the events of a run: a change of any event changes all later hashes.
 
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::RunId;
 use sha2::{Digest as _, Sha256};
 
-/// Begins as the SHA-256 of the run's id. With each event it becomes the SHA-256 of its 32 bytes and those of the event's line, without
-/// the newline. Who has kept the last sum, the *head*, can tell later whether a bundle has the same events.
+/// Starts as the SHA-256 of the run's id. Each event replaces it by the SHA-256 of its 32 bytes followed by
+/// the bytes of the event's line, without the newline. A reader who has kept the last hash, the *head*, can
+/// check later whether a bundle holds the same events.
 ///
 /// ```
 /// use envoi_journal::Chain;
@@ -22,13 +23,13 @@ use sha2::{Digest as _, Sha256};
 pub struct Chain(Digest);
 
 impl Chain {
-    /// Before the first event.
+    /// The chain before the first event.
     #[must_use]
     pub fn of(run: &RunId) -> Self {
         Self(Digest::of(run.as_str().as_bytes()))
     }
 
-    /// The next event.
+    /// Adds the next event.
     pub fn add(&mut self, line: &[u8]) {
         let mut sum = Sha256::new();
         sum.update(self.0.as_bytes());
@@ -36,7 +37,7 @@ impl Chain {
         self.0 = Digest::from_bytes(sum.finalize().into());
     }
 
-    /// The sum over all events so far.
+    /// The hash over all events so far.
     #[must_use]
     pub fn head(&self) -> Digest {
         self.0

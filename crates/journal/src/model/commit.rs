@@ -1,4 +1,4 @@
-//! What the writer gets and returns: commits with what belongs to them, and the epoch of the engine that commits.
+//! Input and output of the writer: commits with their attachments, and the epoch of the engine that commits.
 
 use crate::model::{delivery::Delivery, error::CommitError};
 use envoi_contract::digest::Digest;
@@ -8,7 +8,7 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-/// The number of a holder of the engine's lease; each new one is larger.
+/// The number of a lease holder. Each new holder gets a larger number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
@@ -23,35 +23,38 @@ impl fmt::Display for Epoch {
 pub struct Commit {
     /// The run.
     pub run: RunId,
-    /// Place of the first record; the run's next one, else [`CommitError::Conflict`].
+    /// Sequence number of the first record. It must be the run's next one; otherwise the commit fails with
+    /// [`CommitError::Conflict`].
     pub expected: Seq,
-    /// What happened, at least one, in order, without gaps.
+    /// The events: at least one, in order, without gaps.
     pub records: Vec<Record>,
-    /// The flow that the run is pinned to: with its first commit, and never without its text. One that comes with a later commit
-    /// corrects it; the flows before it are kept.
+    /// The flow that the run is pinned to. It comes with the first commit, and always with its text. A flow
+    /// in a later commit corrects the run's flow; the earlier flows are kept.
     pub pinned: Option<PinnedFlow>,
-    /// Content up to [`crate::INLINE_MAX_BYTES`] each, stored in the same transaction. Larger content is put first.
+    /// Contents of at most [`crate::INLINE_MAX_BYTES`] each, stored in the same transaction. Larger content
+    /// must be stored before the commit.
     pub blobs: Vec<(Digest, Vec<u8>)>,
-    /// The notices that these records cause, one a target.
+    /// The notices that these records cause, one per target.
     pub deliveries: Vec<Delivery>,
-    /// The state after a record that is durable, or after the last one of the commit. Replaces the run's earlier one.
+    /// The state after a record that is already durable, or after the last record of this commit. Replaces
+    /// the run's earlier snapshot.
     pub snapshot: Option<Snapshot>,
 }
 
-/// The text of a flow as it was when a run began, or when its flow was corrected.
+/// The text of a flow at the time when a run began, or when its flow was corrected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinnedFlow {
-    /// Of its canonical JSON.
+    /// SHA-256 of the flow's canonical JSON.
     pub digest: Digest,
     /// Version of the flow language.
     pub language: u32,
-    /// What to call the text in a diagnostic, such as its file's name.
+    /// The name of the text in diagnostics, such as its file's name.
     pub name: String,
-    /// All of it.
+    /// The complete text.
     pub text: String,
-    /// The texts of the flows that it names, directly or not, by their paths.
+    /// The texts of the flows that it refers to, directly or indirectly, by path.
     pub parts: BTreeMap<String, String>,
-    /// The flows that it corrects, if the run has been corrected: replay needs all of them.
+    /// The flows that it corrects, if the run has been corrected. Replay needs all of them.
     pub earlier: Vec<PinnedFlow>,
 }
 
@@ -64,19 +67,21 @@ pub struct Snapshot {
     pub state: Vec<u8>,
 }
 
-/// What a commit has cost.
+/// The cost of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
-    /// Bytes of its events as stored. Add them up to know when a snapshot is due.
+    /// Size of its events as stored, in bytes. The caller adds them up to decide when a snapshot is due.
     pub events_bytes: u64,
 }
 
-/// What a writer does while another process keeps the database locked: it tries for ever, and says so.
+/// How a writer waits while another process keeps the database locked. It tries until `waits` returns
+/// `false`.
 #[derive(Clone)]
 pub struct Patience {
-    /// How long one try lasts.
+    /// Duration of one try.
     pub each: Duration,
-    /// Called after each try in vain, with their number so far: whether to try again. Runs on the writer's thread.
+    /// Called after each failed try with the number of failed tries so far; returns whether to try again.
+    /// Runs on the writer's thread.
     pub waits: Arc<dyn Fn(u32) -> bool + Send + Sync>,
 }
 

@@ -1,19 +1,20 @@
-//! What is found damaged: events that are missing, and rows beside the events that are not as they should be.
+//! Damage in a store: missing events, and wrong rows of tables that are not derived from events.
 
 use envoi_kernel::ids::Seq;
 use std::fmt;
 
-/// Events of a run that are missing, one after the other.
+/// A contiguous range of missing events of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap {
-    /// The place of the first one.
+    /// Sequence number of the first missing event.
     pub first: Seq,
-    /// The place of the last one.
+    /// Sequence number of the last missing event.
     pub last: Seq,
 }
 
 impl Gap {
-    /// Between the last event that was found and the next one, or the end: `next` up to, and without, `until`.
+    /// The gap from `next` up to, but not including, `until` (the next event that was found, or the end).
+    /// `None` if it is empty.
     pub(crate) fn between(next: Seq, until: Seq) -> Option<Self> {
         let last = until.checked_sub(1)?;
         (next <= last).then_some(Self { first: next, last })
@@ -27,7 +28,7 @@ impl Gap {
 }
 
 impl Gap {
-    /// That they are missing, in words.
+    /// A sentence for people that says which events are missing.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.count() {
@@ -46,16 +47,16 @@ impl fmt::Display for Gap {
     }
 }
 
-/// A damaged row of a table that is not made from events: what it says is lost, or cannot be trusted.
+/// A damaged row of a table that is not derived from events: its contents are lost or cannot be trusted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DamagedRow {
     /// Its table.
     pub table: &'static str,
-    /// Its key, as people can read it.
+    /// Its key, in readable form.
     pub key: String,
-    /// What is wrong with it.
+    /// The fault that was found.
     pub reason: String,
-    /// What a repair does with it; none where it can only be named.
+    /// What a repair does with the row; `None` if a repair can only report it.
     pub cure: Option<&'static str>,
 }
 

@@ -11,13 +11,13 @@ use envoi_kernel::{
 /// A notice of one event for one target. Belongs to the [`crate::Commit`] of that event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The event; one of the commit's own.
+    /// The event. It is one of the events of the commit.
     pub seq: Seq,
     /// The kind of notice.
     pub kind: Moment,
-    /// The same for every try.
+    /// The id of the notice; the same for every try.
     pub id: String,
-    /// Whom, as text that only its writer understands. Holds no secret.
+    /// The target, as text that only its writer interprets. Contains no secret.
     pub target: String,
 }
 
@@ -25,7 +25,7 @@ pub struct Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeliveryKey(pub(crate) i64);
 
-/// A delivery and how far it has come.
+/// A delivery and its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeliveryRow {
     /// Its number.
@@ -34,75 +34,76 @@ pub struct DeliveryRow {
     pub run: RunId,
     /// Its tenant.
     pub tenant: String,
-    /// What was written with the event.
+    /// The notice as it was written with the event.
     pub delivery: Delivery,
     /// Tries so far.
     pub tries: u32,
-    /// When the next one is due.
+    /// When the next try is due.
     pub next_try_at: Timestamp,
-    /// When it was taken, if it was.
+    /// When the target accepted it, if it did.
     pub delivered_at: Option<Timestamp>,
-    /// When it was given up, if it was.
+    /// When sending was abandoned, if it was.
     pub gave_up_at: Option<Timestamp>,
-    /// Why the last try failed; none while no try has.
+    /// Why the last try failed; `None` if no try has failed.
     pub last_error: Option<String>,
 }
 
 impl DeliveryRow {
-    /// Whether it is neither delivered nor given up.
+    /// Whether it is neither delivered nor abandoned.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.delivered_at.is_none() && self.gave_up_at.is_none()
     }
 }
 
-/// How many deliveries of a store have not come through.
+/// Numbers of deliveries of a store that were not delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Undelivered {
-    /// Those that are still tried.
+    /// Deliveries that are still tried.
     pub open: u64,
-    /// Those of them that have failed at least once.
+    /// Open deliveries that have failed at least once.
     pub failing: u64,
-    /// Those that were given up.
+    /// Deliveries that were abandoned.
     pub given_up: u64,
 }
 
 /// The outcome of a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// Of which delivery. One that is delivered or given up stays as it is.
+    /// The delivery. A delivery that is already delivered or abandoned does not change.
     pub key: DeliveryKey,
     /// Tries so far, this one included.
     pub tries: u32,
-    /// What has become of it.
+    /// The outcome.
     pub fate: Fate,
 }
 
 /// See [`Mark`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// Its try begins: a process is about to be started that may end the engine. Until the try is marked again, its end is not known.
+    /// A try begins: a process is about to be started that may end the engine. The outcome is unknown until
+    /// the try is marked again.
     Begun {
-        /// When it is tried again if no end is marked.
+        /// When the next try is due if no outcome is marked.
         at: Timestamp,
     },
-    /// It was taken.
+    /// The target accepted it.
     Delivered {
         /// When.
         at: Timestamp,
     },
-    /// It is tried again.
+    /// The try failed, and another one will follow.
     Again {
-        /// Not before this.
+        /// The earliest time of the next try.
         at: Timestamp,
-        /// Why it was not taken.
+        /// Why the target did not accept it.
         error: String,
     },
-    /// It is not tried any more.
+    /// The try failed, and no other will follow.
     GivenUp {
         /// When.
         at: Timestamp,
-        /// Why it was not taken.
+        /// Why the target did not accept it.
         error: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, one enum an operation family, and what a caller may do about it.
+//! Errors of the store: one enum per operation family, and a class that says what a caller may do.
 
 use envoi_contract::digest::Digest;
 use std::{error::Error, io, path::PathBuf, sync::Arc};
@@ -6,14 +6,14 @@ use std::{error::Error, io, path::PathBuf, sync::Arc};
 /// The error of the database or the machine, shared by all commits of one transaction.
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
-/// What a caller may do after an error.
+/// How a caller may react to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// The same again, later or after someone made room, may succeed.
+    /// The same call may succeed later, or after space was freed.
     Retry,
-    /// The caller's to change: repeating it unchanged fails again.
+    /// The caller must change the call: repeating it unchanged fails again.
     Reject,
-    /// A defect of ours, or damage.
+    /// A defect of this program, or damage.
     Bug,
 }
 
@@ -42,7 +42,7 @@ pub enum OpenError {
         /// Last migration known here.
         known: u32,
     },
-    /// An older version of this program has used the store, and who only reads does not migrate it.
+    /// An older version of this program has used the store, and a read-only open does not migrate it.
     #[error(
         "the store in `{path}` has schema {found}, this program reads {known}: `envoi doctor` migrates it"
     )]
@@ -54,8 +54,8 @@ pub enum OpenError {
         /// Last migration known here.
         known: u32,
     },
-    /// Another process is the engine of an older store, so that it may be of the version that made it: it is not migrated
-    /// while that one is at work.
+    /// The store has an older schema and another process is its engine. That engine may only know the older
+    /// schema, so the store is not migrated while the engine runs.
     #[error(
         "the store in `{path}` has schema {found} and is in use by an engine that may know no other: it is migrated to {known} once that engine has ended"
     )]
@@ -67,8 +67,8 @@ pub enum OpenError {
         /// Last migration known here.
         known: u32,
     },
-    /// The last commits wait in the file beside the database, and cannot be read where nothing may be written. Let its
-    /// owner open the store once, or copy the folder to where it may be written.
+    /// The last commits are in the WAL file beside the database. SQLite cannot read them where it may not
+    /// write. Cure: the owner opens the store once, or the folder is copied to a writable place.
     #[error(
         "the store in `{path}` cannot be read without writing: its last commits wait in `envoi.db-wal`, and its folder is read-only"
     )]
@@ -76,12 +76,13 @@ pub enum OpenError {
         /// The database.
         path: PathBuf,
     },
-    /// A migration was applied that is not the one known by its number, so nothing about the schema can be relied on.
+    /// An applied migration differs from the known migration of the same number, so the schema cannot be
+    /// trusted.
     #[error("migration {version} of the store in `{path}` is not the one this program knows")]
     Checksum {
         /// The database.
         path: PathBuf,
-        /// Which migration.
+        /// The number of the migration.
         version: u32,
     },
     /// Another process kept the database locked for five seconds.
@@ -98,8 +99,8 @@ pub enum OpenError {
         /// The error of SQLite.
         source: Cause,
     },
-    /// The store is a copy, and the one that it was copied from is still there. It may be read; to be used, it has to be
-    /// adopted first ([`crate::Store::adopt`]).
+    /// The store is a copy, and the original is still there. It may be read. To use it, adopt it first
+    /// ([`crate::Store::adopt`]).
     #[error("the store in `{path}` is a copy of the one in `{original}`, which is still there")]
     Copied {
         /// The folder of the copy.
@@ -107,8 +108,8 @@ pub enum OpenError {
         /// The folder of the original.
         original: PathBuf,
     },
-    /// The database belongs to another user. It may be read, by whom the file's mode lets; what this process would write there, its
-    /// owner could not read.
+    /// The database belongs to another user. It may be read if the file's mode allows it. Files that this
+    /// process would write there could not be read by the owner.
     #[error("the store in `{path}` belongs to user {owner}, and this process is user {user}")]
     OfAnother {
         /// The database.
@@ -118,15 +119,15 @@ pub enum OpenError {
         /// The effective user id of this process.
         user: u32,
     },
-    /// Something else stands in the place of the database, or of a file that SQLite keeps beside it.
+    /// The path of the database, or of a file that SQLite keeps beside it, is not a regular file.
     #[error("the store cannot be opened: `{path}` is {kind}, and no file")]
     NotAFile {
-        /// What is no file.
+        /// The path.
         path: PathBuf,
-        /// What it is, in words.
+        /// The kind of object at that path, in words.
         kind: &'static str,
     },
-    /// The machine refused.
+    /// An operation of the file system failed.
     #[error("the store in `{path}` cannot be opened: {source}")]
     Io {
         /// The file or folder.
@@ -137,7 +138,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What a caller may do.
+    /// How a caller may react.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -153,7 +154,7 @@ impl OpenError {
     }
 }
 
-/// Why a commit did not happen. Nothing of it is visible, unless [`CommitError::is_unknown`].
+/// Why a commit failed. No part of it is visible, unless [`CommitError::is_unknown`].
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
@@ -165,24 +166,27 @@ pub enum CommitError {
         /// The epoch that holds now.
         current: u64,
     },
-    /// The run has gone on without the caller, who has to load it again.
+    /// Another writer has committed to the run. The caller has to load the run again.
     #[error("the run's next event is {found}, not {expected}")]
     Conflict {
-        /// The place the caller wanted to write to.
+        /// The sequence number that the caller expected.
         expected: u64,
-        /// The place that is next.
+        /// The next sequence number of the run.
         found: u64,
     },
-    /// The disk, or the database's own limit, is full. The run stands where it stood; make room and ask again.
+    /// The disk is full, or the database has reached its own limit. The run is unchanged. Free space and try
+    /// again.
     #[error("disk full: the journal could not be written: {source}")]
     Full {
         /// The error of SQLite.
         source: Cause,
     },
-    /// Another process kept the database locked for five seconds: an engine that was stopped within a transaction.
+    /// Another process kept the database locked for five seconds, such as an engine that was suspended within
+    /// a transaction.
     #[error("the store stays busy: another process holds a transaction open")]
     Busy,
-    /// The machine failed. If it failed within COMMIT, the outcome is unknown until the run is loaded again.
+    /// An I/O operation failed. If it failed within COMMIT, the outcome is unknown until the run is loaded
+    /// again.
     #[error("the journal could not be written: {source}")]
     Io {
         /// The error of SQLite.
@@ -190,10 +194,10 @@ pub enum CommitError {
         /// Whether COMMIT itself failed, so that a crash might still show this commit.
         unknown: bool,
     },
-    /// The commit contradicts itself, so that a reader could not understand it. A defect of the caller.
+    /// The commit is inconsistent, and a reader could not decode it. A defect of the caller.
     #[error("the commit is malformed: {reason}")]
     Malformed {
-        /// What is wrong with it.
+        /// The inconsistency.
         reason: String,
     },
     /// The writer has ended.
@@ -202,7 +206,7 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    /// What a caller may do.
+    /// How a caller may react.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -219,24 +223,24 @@ impl CommitError {
     }
 }
 
-/// Why something could not be read.
+/// Why a read failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// There is no such run, hand-off or interrupt.
     #[error("there is no {what} `{id}`")]
     Missing {
-        /// What kind of thing.
+        /// The kind of object: run, hand-off or interrupt.
         what: &'static str,
         /// Its id.
         id: String,
     },
-    /// A row cannot be understood. `envoi repair` says more.
+    /// A row cannot be decoded. `envoi repair` gives details.
     #[error("{what} is damaged: {source}")]
     Damaged {
-        /// Which row.
+        /// The row.
         what: String,
-        /// What was wrong with it.
+        /// Why it cannot be decoded.
         source: Cause,
     },
     /// Content could not be read by its digest.
@@ -245,7 +249,7 @@ pub enum ReadError {
     /// Another process kept the database locked for five seconds.
     #[error("the store stays busy: another process holds a transaction open")]
     Busy,
-    /// The machine failed.
+    /// An I/O operation failed.
     #[error("the store cannot be read: {source}")]
     Io {
         /// The error of SQLite.
@@ -254,7 +258,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// What a caller may do.
+    /// How a caller may react.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -276,25 +280,25 @@ pub enum BlobError {
         /// The digest of the wanted content.
         digest: Digest,
     },
-    /// What is there is not what was stored.
+    /// The content found does not have the expected digest.
     #[error("content `{expected}` is damaged: what is in `{place}` has digest `{found}`")]
     Damaged {
         /// The digest of the wanted content.
         expected: Digest,
-        /// What is there.
+        /// The digest of the content found.
         found: Digest,
         /// The file, or the database.
         place: PathBuf,
     },
-    /// What is there is a folder, a pipe, a link or a device: something else than was stored.
+    /// The path is a folder, a pipe, a link or a device, not a regular file.
     #[error("content `{expected}` is damaged: what is in `{place}` is not a regular file")]
     NotRegular {
         /// The digest of the wanted content.
         expected: Digest,
-        /// Where it should lie.
+        /// The path where the content is expected.
         place: PathBuf,
     },
-    /// A file to be stored is not the one that was announced; it was changed meanwhile, or cut short.
+    /// A file to be stored differs from its announced size or digest: it was changed or truncated meanwhile.
     #[error(
         "`{path}` is not what was announced: it has {found_bytes} bytes and digest `{found}`, not {expected_bytes} and `{expected}`"
     )]
@@ -303,11 +307,11 @@ pub enum BlobError {
         path: PathBuf,
         /// The announced digest.
         expected: Digest,
-        /// The digest it has.
+        /// The actual digest.
         found: Digest,
         /// The announced size.
         expected_bytes: u64,
-        /// The size it has.
+        /// The actual size.
         found_bytes: u64,
     },
     /// The database failed.
@@ -316,7 +320,7 @@ pub enum BlobError {
         /// The error of SQLite.
         source: Cause,
     },
-    /// The machine failed.
+    /// An operation of the file system failed.
     #[error("`{path}` cannot be read or written: {source}")]
     Io {
         /// The file or folder.
@@ -327,7 +331,7 @@ pub enum BlobError {
 }
 
 impl BlobError {
-    /// What a caller may do.
+    /// How a caller may react.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -342,13 +346,13 @@ impl BlobError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The content is not there.
+    /// The content could not be read.
     #[error(transparent)]
     Blob(#[from] BlobError),
     /// The event it mirrors could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The machine failed.
+    /// An operation of the file system failed.
     #[error("`{path}` cannot be written: {source}")]
     Io {
         /// The file or folder.
@@ -359,7 +363,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// What a caller may do.
+    /// How a caller may react.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {

@@ -1,33 +1,33 @@
-//! A run that was lived elsewhere and comes with all its events at once.
+//! A finished run from another store that is imported with all its events at once.
 
 use crate::model::commit::PinnedFlow;
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{event::Record, ids::RunId};
 
-/// See the module.
+/// A run to import.
 #[derive(Debug, Clone)]
 pub struct Import {
-    /// The run, which is over.
+    /// The run. It has ended.
     pub run: RunId,
-    /// Its events, each with its line as another journal has it: it stands there in the same bytes.
+    /// Its events, each with its line from the other journal. The line is stored byte for byte.
     pub events: Vec<(Record, String)>,
-    /// Its flow, with those before its corrections.
+    /// Its flow, with the earlier flows if it was corrected.
     pub pinned: PinnedFlow,
-    /// The head of the chain over the events.
+    /// The head of the hash chain over the events.
     pub head: Digest,
-    /// How it came.
+    /// The source of the import.
     pub origin: Imported,
 }
 
-/// How a run came that was lived elsewhere.
+/// The source of an imported run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// The file of its bundle, as it was named.
+    /// The name of its bundle file, as the importer gave it.
     pub file: String,
-    /// Who has signed the bundle, of those whom the importer has named.
+    /// The signer of the bundle, if the importer named that signer as trusted.
     pub signer: Option<String>,
-    /// When.
+    /// When it was imported.
     pub at: Timestamp,
-    /// Who brought it.
+    /// Who imported it.
     pub by: String,
 }

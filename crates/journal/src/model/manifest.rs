@@ -1,8 +1,8 @@
-//! The list of an attempt's files, where an event is too small for it: how it is written, and how it is read again.
+//! The list of an attempt's files when it is too large for an event: writing and reading.
 //!
-//! JSON with one file a line: `{"total": n, "bytes": n, "files": [{path, digest, size, change, before?}]}`, in the order of the
-//! paths. It is content of the store, found by its digest, and lies in the flow's folder too, where steps may read it. It
-//! may be larger than a document of the contracts, and is never one.
+//! JSON with one file a line: `{"total": n, "bytes": n, "files": [{path, digest, size, change, before?}]}`,
+//! in the order of the paths. It is stored as content under its digest, and also in the flow's folder, where
+//! steps may read it. It is not a document of the contracts, so their size limit does not apply.
 
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
@@ -29,10 +29,10 @@ struct Document {
     files: Vec<Line>,
 }
 
-/// The list of these files, and what an event says of it. The same files give the same bytes.
+/// The bytes of the list, and the summary of it that an event holds. The same files give the same bytes.
 ///
 /// # Errors
-/// A sentence: a path that is no text.
+/// A path is not valid UTF-8.
 pub fn write(files: &[FileChange]) -> Result<(Manifest, Vec<u8>), serde_json::Error> {
     let sizes = files.iter().filter_map(|file| file.blob.as_ref()).map(|blob| blob.size);
     let bytes = sizes.fold(0, u64::saturating_add);
@@ -60,10 +60,10 @@ fn line(file: &FileChange) -> Line {
     }
 }
 
-/// The files of a list.
+/// Returns the files of a list.
 ///
 /// # Errors
-/// It is none.
+/// The bytes are not a valid list.
 pub fn read(bytes: &[u8]) -> Result<Vec<FileChange>, serde_json::Error> {
     let document: Document = serde_json::from_slice(bytes)?;
     let file = |Line { path, digest, size, change, before }: Line| FileChange {

@@ -1,4 +1,4 @@
-//! What the store keeps for a server's clients, as values: tokens, registered flows, start keys, uploads, pages.
+//! Values that the store keeps for a server's clients: tokens, registered flows, start keys, uploads, pages.
 
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{
@@ -10,22 +10,22 @@ use std::collections::BTreeMap;
 /// The words that [`TokenRow::scopes`] can have.
 pub const TOKEN_SCOPES: [&str; 4] = ["read", "answer", "run", "admin"];
 
-/// A token, without the token itself.
+/// A token's row. It does not contain the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRow {
-    /// The part of the token by which its row is found; no secret.
+    /// The part of the token by which its row is found; not secret.
     pub id: String,
-    /// What its bearer is called; one a tenant, for ever.
+    /// The name of its bearer. A tenant never uses a name twice.
     pub name: String,
-    /// Whose runs it is about.
+    /// The tenant whose runs it gives access to.
     pub tenant: String,
-    /// What it is good for, as words with a space between them.
+    /// Its scopes (see [`TOKEN_SCOPES`]), separated by spaces.
     pub scopes: String,
-    /// Of the whole token.
+    /// SHA-256 of the whole token.
     pub digest: Digest,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it ends; `None`: never.
+    /// When it expires; `None`: never.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
@@ -34,130 +34,130 @@ pub struct TokenRow {
 /// A flow that a tenant may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredFlow {
-    /// Of its canonical JSON.
+    /// SHA-256 of its canonical JSON.
     pub digest: Digest,
     /// The flow's id.
     pub id: FlowId,
     /// Version of the flow language.
     pub language: u32,
-    /// What its file is called, without a folder.
+    /// The name of its file, without a folder.
     pub file: String,
-    /// All of it.
+    /// The complete text.
     pub text: String,
-    /// The texts of the flows that it names, directly or not, by their paths from its folder.
+    /// The texts of the flows that it refers to, directly or indirectly, by path relative to its folder.
     pub parts: BTreeMap<String, String>,
     /// When.
     pub registered_at: Timestamp,
-    /// By whom.
+    /// Who registered it.
     pub registered_by: String,
 }
 
-/// A request to start a run that may be made twice.
+/// An idempotency key of a request to start a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartKey {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
     /// The key of the request.
     pub key: String,
     /// Digest of the request's body.
     pub body: Digest,
-    /// The run that it is to start.
+    /// The run that the request starts.
     pub run: RunId,
 }
 
-/// Content that a tenant has brought.
+/// Content that a tenant has uploaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// Of its bytes.
+    /// SHA-256 of its bytes.
     pub digest: Digest,
-    /// How many.
+    /// Its size in bytes.
     pub size_bytes: u64,
     /// Its media type, as the uploader gave it.
     pub mime: String,
     /// When.
     pub uploaded_at: Timestamp,
-    /// By whom.
+    /// Who uploaded it.
     pub uploaded_by: String,
 }
 
-/// A session of the web page, without its halves.
+/// A session of the web page, without its cookie and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageSession {
-    /// The part of the cookie by which its row is found; no secret.
+    /// The part of the cookie by which its row is found; not secret.
     pub id: String,
-    /// The id of the token in whose name it acts.
+    /// The id of the token on whose behalf it acts.
     pub token: String,
-    /// What it is good for, as [`TokenRow::scopes`]; never more than its token.
+    /// Its scopes, as in [`TokenRow::scopes`]; never more than those of its token.
     pub scopes: String,
     /// Digests of the cookie and of the key; `None` while it is an unused code.
     pub halves: Option<(Digest, Digest)>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it was last used, to the minute or so.
+    /// When it was last used, accurate to about a minute.
     pub seen_at: Timestamp,
-    /// When it ends in any case.
+    /// When it expires, whether it is used or not.
     pub expires_at: Timestamp,
     /// When the person signed out.
     pub ended_at: Option<Timestamp>,
 }
 
-/// Which runs of a tenant are wanted, newest first.
+/// A filter for the runs of a tenant. Results are sorted newest first.
 #[derive(Debug, Clone, Default)]
 pub struct RunPage {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
-    /// Only in this status: a word of [`crate::RunStatus`].
+    /// Only runs in this status: a word of [`crate::RunStatus`].
     pub status: Option<String>,
-    /// Only those that are set aside.
+    /// Only runs that are set aside.
     pub aside: bool,
-    /// Only those that are not over.
+    /// Only runs that have not ended.
     pub unfinished: bool,
-    /// Only of this flow.
+    /// Only runs of this flow.
     pub flow: Option<String>,
-    /// Only those whose id, flow, step, starter or reason has this text; capital letters do not matter.
+    /// Only runs whose id, flow, step, starter or reason contains this text, ignoring case.
     pub text: Option<String>,
-    /// Only those that started then or later.
+    /// Only runs that started at this time or later.
     pub since: Option<Timestamp>,
-    /// Only this run and those that were forked from it, directly or not.
+    /// Only this run and its direct and indirect forks.
     pub root: Option<String>,
-    /// Only those that are older than this one, which must be the tenant's.
+    /// Only runs that are older than this one, which must belong to the tenant.
     pub before: Option<RunId>,
-    /// At most so many.
+    /// Maximum number of runs.
     pub limit: u32,
 }
 
-/// Which questions of a tenant are wanted, and in which order.
+/// A filter for the questions of a tenant, and their order.
 #[derive(Debug, Clone, Default)]
 pub struct InboxPage {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
-    /// Only of this run.
+    /// Only questions of this run.
     pub run: Option<String>,
-    /// Also those that are closed.
+    /// Whether to include closed questions.
     pub closed: bool,
-    /// The newest first, not the oldest.
+    /// Newest first; otherwise oldest first.
     pub newest_first: bool,
-    /// Only those after this one, which must be the tenant's.
+    /// Only questions after this one, which must belong to the tenant.
     pub after: Option<String>,
-    /// At most so many.
+    /// Maximum number of questions.
     pub limit: u32,
 }
 
 /// A run that has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunChange {
-    /// Which.
+    /// The run.
     pub run: RunId,
     /// Its newest event.
     pub newest: Seq,
-    /// Whether one of its new events is about a question.
+    /// Whether one of its new events concerns a question.
     pub asks: bool,
 }
 
-/// An event about a question, and its place among the events of all runs.
+/// An event that concerns a question, and its position among the events of all runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewsItem {
-    /// Grows with every event of the store.
+    /// The position. It grows with every event of the store.
     pub position: u64,
     /// The run.
     pub run: RunId,
@@ -165,14 +165,14 @@ pub struct NewsItem {
     pub record: Record,
 }
 
-/// How many runs and questions a tenant has.
+/// Numbers of runs and questions of a tenant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Runs that are not over.
+    /// Runs that have not ended.
     pub unfinished: u64,
-    /// Runs that are over.
+    /// Runs that have ended.
     pub ended: u64,
-    /// Questions that wait.
+    /// Open questions.
     pub open_questions: u64,
     /// Attempts that are live.
     pub live_attempts: u64,

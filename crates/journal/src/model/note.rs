@@ -1,4 +1,5 @@
-//! What an engine records about a run beside its events: set aside, taken up again, held; requests that found nothing to do.
+//! Notes: records of an engine about a run that are not events (set aside, taken up again, held, request
+//! without effect).
 //!
 //! Owns the values and the bounds on their sizes. The rows are in `tables::notes`.
 
@@ -6,43 +7,44 @@ use crate::model::commit::Epoch;
 use envoi_contract::{code::Code, time::Timestamp};
 use envoi_kernel::ids::RunId;
 
-/// Most bytes of a reason.
+/// Maximum size of a reason.
 const MAX_REASON_BYTES: usize = 2 * 1024;
 
-/// Most bytes of the evidence: enough for an error with its causes and the end of a log.
+/// Maximum size of the evidence: enough for an error with its causes and the end of a log.
 const MAX_EVIDENCE_BYTES: usize = 8 * 1024;
 
-/// Something that an engine notes of a run.
+/// A note of an engine about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// Nothing of it is started until it is taken up again.
+    /// The engine starts nothing of this run until it is taken up again.
     SetAside {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// Why, and since when.
+        /// The reason, and the time.
         aside: Aside,
-        /// Requests that were noted as done when it was taken up, and were refused after that: they are not done.
+        /// Requests that were noted as done when the run was taken up, and were refused afterwards. They no
+        /// longer count as done.
         undone: Vec<String>,
     },
-    /// It is tried again, by this engine.
+    /// This engine tries the run again.
     TakeUp {
-        /// Which.
+        /// The run.
         run: RunId,
         /// When.
         at: Timestamp,
-        /// The ids of the requests that want just that: they are done with it.
+        /// The ids of the requests to take the run up. They are done with this note.
         requests: Vec<String>,
     },
-    /// This engine goes on with it.
+    /// This engine works on the run.
     Hold {
-        /// Which.
+        /// The run.
         run: RunId,
         /// Since when.
         at: Timestamp,
     },
-    /// A request with an id found nothing to do. It stays so when it comes again.
+    /// A request with an id had no effect. If it is repeated, it has no effect again.
     Done {
-        /// The run that it is about.
+        /// The run of the request.
         run: RunId,
         /// Its id.
         request: String,
@@ -52,7 +54,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// The run that it is about.
+    /// The run of the note.
     #[must_use]
     pub fn run(&self) -> &RunId {
         match self {
@@ -71,14 +73,14 @@ pub struct Aside {
     pub since: Timestamp,
     /// The text of a [`Code`]; a row of another version may hold one that is not known here.
     pub code: String,
-    /// In a sentence.
+    /// The reason in one sentence.
     pub reason: String,
-    /// What is known besides; may be empty, may have several lines.
+    /// Further details. May be empty and may have several lines.
     pub evidence: String,
 }
 
 impl Aside {
-    /// Longer texts are cut: whatever went wrong, the row stays small.
+    /// Truncates longer texts, so that the row stays small.
     #[must_use]
     pub fn new(since: Timestamp, code: Code, reason: &str, evidence: &str) -> Self {
         Self {
@@ -90,12 +92,12 @@ impl Aside {
     }
 }
 
-/// The engine that goes on with a run, or did so last.
+/// The engine that works on a run, or the last one that did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldBy {
     /// Its epoch.
     pub epoch: Epoch,
-    /// When it began to.
+    /// When it began to work on the run.
     pub since: Timestamp,
 }
 

@@ -1,22 +1,22 @@
-//! What is deleted of a store, and what is left of it.
+//! Deletion of runs and contents from a store, and the tombstones that remain.
 
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::ids::{RunId, Seq};
 
-/// Runs that are deleted together, or none of them.
+/// Runs to delete in one transaction: all of them or none.
 #[derive(Debug, Clone)]
 pub struct Removal {
-    /// Which, each with the place of its next event: one that has gone on since stays.
+    /// The runs, each with its next sequence number. A run that has newer events is not deleted.
     pub runs: Vec<(RunId, Seq)>,
     /// When.
     pub at: Timestamp,
-    /// By which rule, in a sentence.
+    /// The rule that selected them, in one sentence.
     pub why: String,
     /// The folder with their bundles, if they were archived.
     pub archive: Option<String>,
 }
 
-/// What is left of a run that was deleted.
+/// The record that remains of a deleted run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tombstone {
     /// The run.
@@ -25,42 +25,42 @@ pub struct Tombstone {
     pub tenant: String,
     /// The flow's id.
     pub flow: String,
-    /// The head of the chain over its events.
+    /// The head of the hash chain over its events.
     pub head: Digest,
     /// Number of its events.
     pub events: u64,
     /// When it was deleted.
     pub deleted_at: Timestamp,
-    /// By which rule.
+    /// The rule that selected it.
     pub why: String,
     /// The folder with its bundle, if it was archived.
     pub archive: Option<String>,
 }
 
-/// What is done with small contents.
+/// Changes to contents that are stored in the database, made by one collection.
 #[derive(Debug, Clone, Default)]
 pub struct SmallContents {
-    /// Laid aside: nothing names them.
+    /// Contents set aside because nothing refers to them.
     pub aside: Vec<Digest>,
-    /// Brought back: something names them.
+    /// Contents restored because something refers to them.
     pub back: Vec<Digest>,
-    /// Removed, of those that were laid aside.
+    /// Contents deleted, out of those that were set aside.
     pub gone: Vec<Digest>,
     /// When.
     pub at: Option<Timestamp>,
 }
 
-/// What waits for a run that is over, as far as the store knows: such a run is not deleted.
+/// Reasons known to the store for keeping an ended run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Notices that are to be delivered.
+    /// Number of notices that are still to be delivered.
     pub notices: u64,
-    /// A client of A2A may still request it, or has a notification of it to come.
+    /// A client of A2A may still request the run, or a push notification about it is pending.
     pub is_task: bool,
-    /// Its result was dropped: it is not needed.
+    /// Its result was dropped, so nobody needs it.
     pub is_dropped: bool,
-    /// It has the newest event of the store, whose number would be given again.
+    /// It has the newest event of the store. Deleting it would let a later event get the same number.
     pub is_newest: bool,
-    /// Bytes of its events.
+    /// Size of its events in bytes.
     pub event_bytes: u64,
 }

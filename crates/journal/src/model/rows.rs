@@ -1,6 +1,7 @@
-//! What a reader returns about runs, hand-offs and open questions: the projections as values.
+//! Projections as values: runs, hand-offs and questions, as a reader returns them.
 //!
-//! Owns their shape and how a run's status follows from its row. How rows are folded from events is `projection`'s.
+//! Owns their shape and how a run's status follows from its row. The module `projection` derives the rows
+//! from events.
 
 use crate::model::note::{Aside, HeldBy};
 use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
@@ -10,7 +11,7 @@ use envoi_kernel::{
     part::Part,
 };
 
-/// A run at a glance.
+/// A summary of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
     /// The run.
@@ -23,15 +24,15 @@ pub struct RunRow {
     pub workspace: String,
     /// On whose behalf it was started.
     pub tenant: String,
-    /// Who started it.
+    /// The actor that started it.
     pub actor: String,
     /// When its first event was decided.
     pub started_at: Timestamp,
     /// When its newest event was decided.
     pub updated_at: Timestamp,
-    /// The place of its next event.
+    /// Sequence number of its next event.
     pub next_seq: Seq,
-    /// Attempts announced and not settled.
+    /// Attempts that are announced and not settled.
     pub live_attempts: u32,
     /// Questions that wait for a person.
     pub open_interrupts: u32,
@@ -39,41 +40,42 @@ pub struct RunRow {
     pub in_doubt: u32,
     /// Timers that are set and not fired.
     pub pending_timers: u32,
-    /// The step it is in, or was in when it ended.
+    /// The current step, or the last one if the run has ended.
     pub step: Option<StepId>,
-    /// How it ended, if it has.
+    /// Its end, if it has ended.
     pub ended: Option<Ended>,
     /// The run that it was forked from, if it was.
     pub forked_from: Option<RunId>,
-    /// The run that it then goes back to, by one fork or several.
+    /// The run at the root of its chain of forks, if it was forked.
     pub root: Option<RunId>,
     /// Why it is set aside, if it is.
     pub aside: Option<Aside>,
-    /// The engine that goes on with it, or did so last.
+    /// The engine that works on it, or the last one that did.
     pub held_by: Option<HeldBy>,
-    /// The account of an agent program that it waits for; the one that opens first, if there are several.
+    /// The account of an agent program that it waits for. If there are several, the one that opens first.
     pub waits_for: Option<WaitsFor>,
-    /// The part of its flow that it does, without the hand-offs that it has taken; `None`: all of it.
+    /// The part of the flow that this run executes, without the hand-offs it received; `None`: the whole
+    /// flow.
     pub part: Option<Box<Part>>,
-    /// What is done for it now, if that was looked at: the journal alone does not know it.
+    /// The current activity, if the caller looked it up. The journal alone does not know it.
     pub doing: Option<Doing>,
-    /// Whether a change of its files was begun and is not done, if that was looked at.
+    /// Whether a restore of its files was begun and not finished, if the caller looked it up.
     pub files_half_set_back: bool,
 }
 
-/// What is done for a run.
+/// The activity on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// An engine goes on with it.
+    /// An engine works on it.
     Working,
-    /// No engine goes on with it. `envoi resume` does, or an answer if it waits for one.
+    /// No engine works on it. `envoi resume` continues it, and so does an answer if it waits for one.
     Stopped,
-    /// Something is wrong with it; `envoi resume` tries again.
+    /// It was set aside because of an error. `envoi resume` tries again.
     SetAside,
 }
 
 impl Activity {
-    /// The word for it, as people and JSON see it.
+    /// The word for it in messages and JSON.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -83,26 +85,28 @@ impl Activity {
         }
     }
 
-    /// The activity of this word.
+    /// The activity for a word; `None` if the word is unknown.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Working, Self::Stopped, Self::SetAside].into_iter().find(|activity| activity.word() == word)
     }
 }
 
-/// What is done for a run, and since when as far as that is known.
+/// The activity on a run, and its start if that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doing {
-    /// What.
+    /// The activity.
     pub activity: Activity,
-    /// Since when.
+    /// When it began.
     pub since: Timestamp,
-    /// The supervisor of one of its attempts lives, and no engine goes on with the run: `envoi resume` waits for that attempt.
+    /// A supervisor of one of its attempts is alive, but no engine works on the run. `envoi resume` waits for
+    /// that attempt.
     pub step_works: bool,
 }
 
 impl Doing {
-    /// Whether nothing starts in the run until it is resumed: what works on it, if anything does, is a step that an engine has left.
+    /// Whether nothing starts in the run until it is resumed. A step that an engine has left behind may still
+    /// be running.
     #[must_use]
     pub const fn needs_resume(&self) -> bool {
         matches!(self.activity, Activity::Stopped) || self.step_works
@@ -114,55 +118,56 @@ impl Doing {
 pub struct WaitsFor {
     /// Its name.
     pub account: String,
-    /// When its provider says that it is open again.
+    /// When the account opens again, according to its provider.
     pub resets_at: Option<Timestamp>,
     /// When the next try is made.
     pub due: Timestamp,
 }
 
-/// An account that has refused an attempt of some run of a tenant, and passed none since.
+/// An account that refused an attempt of some run of a tenant, and has accepted none since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClosedAccount {
-    /// The tenant. The account may be open for others.
+    /// The tenant. The account may be open for other tenants.
     pub tenant: String,
     /// Its name.
     pub account: String,
-    /// When that was decided, by the time of the run; where it is tried, when that attempt began.
+    /// When the refusal was decided, by the time of the run. If the account is being tried, when that attempt
+    /// began.
     pub at: Timestamp,
     /// When the next try is made.
     pub until: Timestamp,
-    /// When its provider says that it is open again.
+    /// When the account opens again, according to its provider.
     pub resets_at: Option<Timestamp>,
-    /// Refusals in a row.
+    /// Number of consecutive refusals.
     pub refusals: u32,
-    /// An attempt has begun with it since, and is not over.
+    /// Whether an attempt has begun with it since the refusal and has not ended.
     pub is_tried: bool,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// In one word.
+    /// The status, in one word.
     pub status: EndStatus,
-    /// The word of contract 3.
+    /// The terminal reason, a word of contract 3.
     pub terminal_reason: String,
-    /// In a sentence.
+    /// The reason in one sentence.
     pub reason: String,
 }
 
 /// Status of a run, a pure function of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
-    /// Something is under way, or due, or will be as soon as there is an engine.
+    /// Work is in progress or due, or will be as soon as an engine runs.
     Running,
-    /// Only a person can move it.
+    /// Only a person can move it forward.
     Waiting,
-    /// It is over.
+    /// It has ended.
     Ended(EndStatus),
 }
 
 impl RunRow {
-    /// The row of a run that has just begun, and of which nothing more is known.
+    /// The row of a run that has just begun.
     #[must_use]
     pub const fn begun(run: RunId, flow: FlowId, flow_digest: Digest, at: Timestamp) -> Self {
         Self {
@@ -192,7 +197,7 @@ impl RunRow {
         }
     }
 
-    /// Where the run stands. [`RunRow::in_doubt`] says which kind of waiting it is.
+    /// The status of the run. [`RunRow::in_doubt`] distinguishes the kinds of waiting.
     #[must_use]
     pub fn status(&self) -> RunStatus {
         if let Some(ended) = &self.ended {
@@ -206,7 +211,7 @@ impl RunRow {
 }
 
 impl RunStatus {
-    /// The word for it, as people and JSON see it.
+    /// The word for it in messages and JSON.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -220,7 +225,7 @@ impl RunStatus {
     }
 }
 
-/// A hand-off at a glance; [`crate::Reader::handoff`] gives it whole.
+/// A summary of a hand-off. [`crate::Reader::handoff`] returns all of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandoffRow {
     /// The visit that wrote it.
@@ -246,7 +251,7 @@ pub struct ArtifactRow {
     pub path: String,
     /// Its content; `None` when it was deleted.
     pub digest: Option<Digest>,
-    /// Of its content.
+    /// Size of its content.
     pub size_bytes: Option<u64>,
     /// The visit that changed it last.
     pub visit: VisitId,
@@ -264,7 +269,7 @@ pub struct ManifestRow {
 }
 
 impl ManifestRow {
-    /// One of its files as a place.
+    /// One file of the list as an artifact row.
     pub(crate) fn place(&self, file: FileChange) -> ArtifactRow {
         let FileChange { path, blob, .. } = file;
         let (digest, size_bytes) = blob.map(|blob| (blob.digest, blob.size)).unzip();
@@ -281,7 +286,7 @@ pub struct InboxRow {
     pub run: RunId,
     /// Why it asks.
     pub about: About,
-    /// The visit that is concerned.
+    /// The visit that the question is about.
     pub visit: VisitId,
     /// The question.
     pub question: String,
@@ -289,9 +294,10 @@ pub struct InboxRow {
     pub raised_at: Timestamp,
     /// The word of contract 3 for the kind of question.
     pub kind: InterruptKind,
-    /// When it lapses; `None`: never. An open question past that time has lapsed, and is closed when an engine looks.
+    /// When it expires; `None`: never. An open question past that time has expired; it is closed the next
+    /// time an engine runs.
     pub expires_at: Option<Timestamp>,
-    /// Whether it still waits.
+    /// Its state.
     pub state: InterruptState,
     /// How it was closed, unless it is open.
     pub closed: Option<Closed>,
@@ -300,17 +306,17 @@ pub struct InboxRow {
 /// The end of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
-    /// When.
+    /// When it was closed.
     pub at: Timestamp,
-    /// The event.
+    /// The event that closed it.
     pub seq: Seq,
-    /// The choice, if there was one.
+    /// The chosen answer, if there was one.
     pub answer: Option<String>,
-    /// Who made it.
+    /// Who answered.
     pub by: Option<String>,
 }
 
-/// What has become of a question.
+/// The state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterruptState {
     /// It waits for a person.
@@ -321,12 +327,12 @@ pub enum InterruptState {
     Expired,
     /// Its subject has changed, and a new question has replaced it.
     Changed,
-    /// The run was cancelled meanwhile.
+    /// The run was cancelled before an answer came.
     Cancelled,
 }
 
 impl InterruptState {
-    /// The word for it, as people and JSON see it.
+    /// The word for it in messages and JSON.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -339,25 +345,25 @@ impl InterruptState {
     }
 }
 
-/// Which runs are wanted, newest first.
+/// A filter for runs. Results are sorted newest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Only runs that are not over.
+    /// Only runs that have not ended.
     pub unfinished: bool,
-    /// At most so many; `None` for all.
+    /// Maximum number of runs; `None`: all.
     pub limit: Option<u32>,
 }
 
-/// Which questions are wanted, oldest first.
+/// A filter for questions. Results are sorted oldest first.
 #[derive(Debug, Clone, Default)]
 pub struct InboxFilter {
-    /// Only those of this run.
+    /// Only questions of this run.
     pub run: Option<RunId>,
-    /// Also those that were answered or are void.
+    /// Whether to include questions that were answered or are void.
     pub closed: bool,
 }
 
-/// What an abbreviated id may stand for.
+/// An object that an abbreviated id can refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// A run.
@@ -366,14 +372,14 @@ pub enum Found {
     Interrupt(InterruptId, RunId),
 }
 
-/// What an abbreviated id stands for.
+/// The result of looking up an abbreviated id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match {
-    /// Exactly this.
+    /// Exactly one object.
     One(Found),
-    /// Nothing.
+    /// No object.
     None,
-    /// All of these, so that more letters are needed.
+    /// Several objects; the caller needs more letters.
     Many(Vec<Found>),
 }
 

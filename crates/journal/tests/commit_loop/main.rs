@@ -1,10 +1,11 @@
 //! Commits small steps of many runs and prints each one once it is acknowledged.
 //!
-//! Usage: `journal-commit-loop STORE NAME RUNS STEPS`. The child of the tests that kill an engine, and what to count fsyncs of:
-//! `strace -f -y -e trace=fsync,fdatasync journal-commit-loop .envoi a 1 100`. Lines: `leased`, then `RUN LENGTH` for every commit
-//! after which the run has so many events; then `done`, `fenced` or `refused`.
+//! Usage: `journal-commit-loop STORE NAME RUNS STEPS`. The tests that kill an engine start it as a child. It
+//! also serves to count fsyncs: `strace -f -y -e trace=fsync,fdatasync journal-commit-loop .envoi a 1 100`.
+//! Lines: `leased`, then `RUN LENGTH` for every commit after which the run has so many events; then `done`,
+//! `fenced` or `refused`.
 //!
-//! `journal-commit-loop STORE look` only reads: `RUN LENGTH` for every run, or why it cannot.
+//! `journal-commit-loop STORE look` only reads: `RUN LENGTH` for every run, or the reason why it cannot read.
 
 use envoi_contract::digest::Digest;
 use envoi_journal::{

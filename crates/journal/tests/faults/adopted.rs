@@ -1,4 +1,5 @@
-//! A copy that is adopted while the process is killed or the power goes: it is a copy or a store of its own, never half.
+//! A copy is adopted while the process is killed or the power fails. Afterwards it is either a copy or a
+//! store of its own, never half of each.
 
 use crate::life::{empty, place};
 use envoi_journal::{Delivery, Layout, Standing, Store, Undelivered, conformance};
@@ -6,7 +7,7 @@ use envoi_kernel::notify::Moment as Told;
 use envoi_testkit::{Moment, Survives};
 use std::{fs, path::PathBuf};
 
-/// A store with a run and a notice that is not delivered, closed.
+/// Makes a store with a run and an undelivered notice, and closes it.
 fn original(layout: &Layout) {
     let store = Store::open(layout.clone()).unwrap();
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
@@ -17,7 +18,7 @@ fn original(layout: &Layout) {
     writer.close();
 }
 
-/// All that an adoption changes.
+/// Everything that an adoption changes.
 #[derive(Debug, PartialEq)]
 struct Seen {
     id: String,

@@ -1,4 +1,4 @@
-//! What must be found in a store, given what its writer said until some moment.
+//! Checks the contents of a store against the acknowledgements that its writer had given at some moment.
 
 use crate::life::{Life, RUNS, Told, content, empty};
 use envoi_contract::digest::Digest;
@@ -7,10 +7,10 @@ use envoi_kernel::{event::Event, event::Record, ids::RunId};
 use envoi_testkit::{Moment, Survives};
 use std::fmt::Debug;
 
-/// Opens a store and sees that all is there that was acknowledged until `at`, nothing that was refused, nothing half, and
-/// that it goes on from there.
+/// Opens a store and checks it: everything acknowledged until `at` is there, nothing refused is there, no
+/// commit is partial, and new commits succeed.
 pub(crate) fn check(layout: &Layout, life: &Life, at: Moment) -> Result<(), String> {
-    // What is left lies beside the store that it was taken from, as a copy does.
+    // The store lies beside the original, as a copy does, so it is opened with `open_any`.
     let store = Store::open_any(layout.clone()).map_err(said)?;
     let reader = store.reader().map_err(said)?;
     let epoch = store.take_epoch().map_err(said)?;
@@ -34,7 +34,7 @@ fn said(what: impl Debug) -> String {
     format!("{what:?}")
 }
 
-/// What was found of a run is what was said of it.
+/// Compares the commits found of a run with the acknowledgements for it.
 fn compare<'a>(run: &RunId, found: &[usize], told: impl Iterator<Item = &'a Told>) -> Result<(), String> {
     for Told { attempt, outcome, .. } in told {
         match (outcome, found.contains(attempt)) {
@@ -48,15 +48,15 @@ fn compare<'a>(run: &RunId, found: &[usize], told: impl Iterator<Item = &'a Told
     Ok(())
 }
 
-/// As [`check`], of what is left if the power fails at a moment of a life.
+/// As [`check`], for the state that a power failure leaves at a moment of a life.
 pub(crate) fn check_left(left: &Layout, life: &Life, at: Moment, survives: Survives) -> Result<(), String> {
-    // A disk of its own, so that looking at it waits for no real one.
+    // A separate disk, so that the check does not wait for a real one.
     let _disk = empty(left);
     life.disk.power_loss(at, survives, left.root()).unwrap();
     check(left, life, at)
 }
 
-/// The attempts that a run's events are of, having seen that each is whole.
+/// The attempts that a run's events belong to. Also checks that each commit is complete.
 fn attempts(reader: &Reader, run: &RunId) -> Result<Vec<usize>, String> {
     let records = match reader.load(run) {
         Ok(loaded) => loaded.records,
@@ -73,7 +73,7 @@ fn attempts(reader: &Reader, run: &RunId) -> Result<Vec<usize>, String> {
     records.chunks(2).map(|commit| attempt(reader, commit)).collect()
 }
 
-/// Of the events of one commit.
+/// The attempt that the events of one commit belong to.
 fn attempt(reader: &Reader, commit: &[Record]) -> Result<usize, String> {
     let [_, Record { event: Event::TimerSet(last), .. }] = commit else {
         return Err(format!("half a commit: {commit:?}"));

@@ -1,4 +1,4 @@
-//! A short life of a store on a disk of ours, and what the writer said in it.
+//! A short life of a store on a simulated disk, with the replies of its writer.
 
 use envoi_contract::digest::Digest;
 use envoi_journal::{Commit, CommitError, Epoch, Layout, Reader, Receipt, Store, Writer, conformance};
@@ -9,22 +9,23 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-/// Those that commit in it.
+/// The runs that commit.
 pub(crate) const RUNS: [&str; 3] = ["a", "b", "c"];
 /// How often the store is opened.
 const OPENED: usize = 2;
-/// How many writers there are while it is open. Every run commits with each of them; each ends with a checkpoint, so that the next one begins the WAL anew.
+/// The number of writers, one after the other, each time it is open. Every run commits with each of them;
+/// each ends with a checkpoint, so that the next one begins the WAL anew.
 const WRITERS: usize = 2;
-/// How many commits all of it asks for, if nothing fails.
+/// The number of commits that a life requests if nothing fails.
 pub(crate) const COMMITS: usize = OPENED * WRITERS * RUNS.len();
 
-/// A commit that was asked for, and what was said of it.
+/// A requested commit and the reply to it.
 pub(crate) struct Told {
     pub(crate) run: RunId,
-    /// A number of its own, which its last event and its content show.
+    /// A unique number that its last event and its content hold.
     pub(crate) attempt: usize,
     pub(crate) outcome: Result<Receipt, CommitError>,
-    /// When it was said.
+    /// When the reply came.
     pub(crate) at: Moment,
 }
 
@@ -32,14 +33,14 @@ pub(crate) struct Life {
     pub(crate) layout: Layout,
     pub(crate) disk: Arc<Disk>,
     pub(crate) told: Vec<Told>,
-    /// The epochs that were taken, and when that was said.
+    /// The epochs that were taken, and when.
     pub(crate) epochs: Vec<(Epoch, Moment)>,
-    /// What else was refused: to open, to take the epoch, to read.
+    /// Other operations that were refused: opening, taking the epoch, reading.
     pub(crate) refused: Vec<String>,
     asked: usize,
 }
 
-/// Lives it in a store that was empty, on a disk with these faults.
+/// Runs a life on an empty store, on a disk with these faults.
 pub(crate) fn live(layout: &Layout, faults: Faults) -> Life {
     let disk = empty(layout);
     disk.plan(faults);
@@ -59,16 +60,17 @@ pub(crate) fn live(layout: &Layout, faults: Faults) -> Life {
     life
 }
 
-/// A disk below a store without a database.
+/// Returns a disk below a store whose database was removed.
 pub(crate) fn empty(layout: &Layout) -> Disk {
     for name in ["envoi.db", "envoi.db-wal", "envoi.db-shm", "envoi.db-journal"] {
-        // Most are not there; one that stays is found by the check.
+        // Most of these files do not exist. The check finds one that could not be removed.
         drop(fs::remove_file(layout.root().join(name)));
     }
     Disk::below(layout.root()).unwrap()
 }
 
-/// The layouts of a store and of what is left of it; made once, as a new folder takes longer than a life.
+/// The layouts of a store and of its state after a power failure. Made once, because creating a folder takes
+/// longer than a life.
 pub(crate) struct Place {
     pub(crate) store: Layout,
     pub(crate) left: Layout,
@@ -114,7 +116,8 @@ impl Life {
             let (tell, wait, disk) = (tell.clone(), wait.take(), Arc::clone(&self.disk));
             let done = move |outcome| {
                 tell.send(Told { run, attempt, outcome, at: disk.now() }).unwrap();
-                // The writer takes what waits: after the first one it shall find all the others.
+                // Waits for the first commit, so that the writer finds all the others in its queue and puts
+                // them in one transaction.
                 wait.map(|wait| wait.recv());
             };
             writer.submit(commit, Box::new(done));
@@ -131,7 +134,7 @@ fn length(reader: &Reader, run: &RunId) -> u64 {
     reader.load(run).map_or(0, |loaded| u64::try_from(loaded.records.len()).unwrap())
 }
 
-/// Two events, the last of them with the attempt's number, and content.
+/// A commit with two events and content. The last event holds the attempt's number.
 fn commit(run: &RunId, seq: u64, attempt: usize) -> Commit {
     let first = match seq {
         0 => conformance::started(run).unwrap(),

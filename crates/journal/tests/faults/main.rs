@@ -1,4 +1,4 @@
-//! Disks that fail: syncs and writes that are refused, no room, and power that goes.
+//! Disks that fail: refused syncs and writes, full disks, power failures.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

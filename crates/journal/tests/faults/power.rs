@@ -1,4 +1,4 @@
-//! Power that goes, at any moment.
+//! Power failures at any moment.
 
 use crate::{
     check::check_left,
@@ -13,7 +13,7 @@ fn lived(place: &Place, faults: Faults) -> Life {
     life
 }
 
-/// What is broken after the power failed at any of these moments.
+/// The failed checks after a power failure at each of these moments.
 fn broken(place: &Place, life: &Life, moments: &[(Moment, Survives)]) -> Vec<String> {
     let at = |(at, survives): &(Moment, Survives)| {
         let broken = check_left(&place.left, life, *at, *survives).err()?;

@@ -1,4 +1,5 @@
-//! A disk that refuses: nobody is told success who has none, everybody who was told has it, and the store goes on.
+//! A disk that refuses writes or syncs: every acknowledged commit is there, no failed commit was
+//! acknowledged, and the store goes on.
 
 use crate::{
     check::{check, check_left},
@@ -7,8 +8,9 @@ use crate::{
 use envoi_journal::{Class, CommitError};
 use envoi_testkit::{Faults, Survives};
 
-/// Lives with the fault at the first place, the second, and so on, until a life ends before it comes to pass. Each time
-/// sees what is there when the disk works again, and what if the power fails instead. Says how many places there are.
+/// Runs lives with the fault at the first place, the second, and so on, until a life ends before its fault
+/// occurs. Each time checks the store when the disk works again, and after a power failure instead. Returns
+/// the number of places.
 fn at_every_place(fault: impl Fn(u64) -> Faults, mut also: impl FnMut(&Place, &Life)) -> u64 {
     let place = place();
     for number in 1.. {
@@ -37,7 +39,7 @@ fn errors(life: &Life) -> Vec<&CommitError> {
     life.told.iter().filter_map(|told| told.outcome.as_ref().err()).collect()
 }
 
-/// The fault comes once: one transaction fails, or what opens the store, and all else goes on.
+/// The fault occurs once: one transaction or one open fails, and everything else succeeds.
 fn see_one_failure(life: &Life) -> usize {
     let errors = errors(life);
     assert!(errors.iter().all(|error| error.class() == Class::Retry), "{errors:?}");
@@ -89,7 +91,7 @@ fn after_any_write_that_was_cut_short_what_was_acknowledged_is_there_and_the_sto
     assert!(failed >= COMMITS, "{failed} of {writes}");
 }
 
-/// No multiple of a page or of a frame, so that writes are cut at ever other bytes.
+/// Not a multiple of a page or of a frame, so that each write is cut at a different byte.
 const MORE_ROOM_BYTES: u64 = 2_999;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A process that commits, and what it has acknowledged.
+//! A child process that commits, and the commits that it has acknowledged.
 
 use envoi_contract::digest::Digest;
 use envoi_journal::{Layout, Reader, Store};
@@ -20,7 +20,8 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    /// Endless steps of three runs, whose ids begin with `run_<name>`; returns when it is the engine.
+    /// Starts a child that commits endless steps of three runs, whose ids begin with `run_<name>`. Returns
+    /// when the child is the engine.
     pub(crate) fn start(layout: &Layout, name: &str) -> Self {
         let mut command = Command::new(PROGRAM);
         command.arg(layout.root()).args([name, "3", "1000000000"]);
@@ -39,7 +40,7 @@ impl Committer {
         self.child.id()
     }
 
-    /// The next line that is no acknowledgement, having noted those before it.
+    /// The next line that is not an acknowledgement. Records the acknowledgements before it.
     pub(crate) fn rest(&mut self) -> Option<String> {
         loop {
             let line = self.line()?;
@@ -49,7 +50,7 @@ impl Committer {
         }
     }
 
-    /// Waits for so many acknowledgements.
+    /// Waits for this many acknowledgements.
     pub(crate) fn acknowledge(&mut self, count: usize) {
         for _ in 0..count {
             let line = self.line().unwrap();
@@ -68,7 +69,7 @@ impl Committer {
         self.lines.next().map(|line| line.unwrap())
     }
 
-    /// SIGKILL; then whatever it had still acknowledged.
+    /// Kills the child with SIGKILL; returns everything that it had acknowledged.
     pub(crate) fn kill(mut self) -> BTreeMap<RunId, usize> {
         self.child.kill().unwrap();
         assert_eq!(self.rest(), None);
@@ -76,7 +77,7 @@ impl Committer {
         self.acknowledged
     }
 
-    /// Lets it end by itself.
+    /// Waits until the child ends by itself.
     pub(crate) fn wait(mut self) -> BTreeMap<RunId, usize> {
         assert_eq!(self.rest(), None);
         self.child.wait().unwrap();
@@ -84,7 +85,8 @@ impl Committer {
     }
 }
 
-/// Everything acknowledged is there; at most the one commit in flight is more; nothing is half there.
+/// Checks that everything acknowledged is there, at most the one commit in flight is there too, and no commit
+/// is partial.
 pub(crate) fn check(layout: &Layout, acknowledged: &BTreeMap<RunId, usize>) {
     let store = Store::open(layout.clone()).unwrap();
     let reader = store.reader().unwrap();
@@ -94,7 +96,7 @@ pub(crate) fn check(layout: &Layout, acknowledged: &BTreeMap<RunId, usize>) {
     }
 }
 
-/// The number of a run's events, after having seen that each commit is there with all it brought.
+/// The number of a run's events. Also checks that each commit is there with all its content.
 pub(crate) fn whole_length(reader: &Reader, run: &RunId) -> usize {
     let loaded = reader.load(run).unwrap();
     let seqs: Vec<u64> = loaded.records.iter().map(|record| record.seq).collect();
@@ -109,7 +111,7 @@ pub(crate) fn whole_length(reader: &Reader, run: &RunId) -> usize {
     length
 }
 
-/// A copy of the database as a crash at this moment would leave it: without its shared memory.
+/// Copies the database as a crash at this moment would leave it: without the shared-memory file.
 pub(crate) fn crashed_copy(layout: &Layout, target: &Path) -> Layout {
     let copy = Layout::new(target);
     copy.create().unwrap();

@@ -1,4 +1,4 @@
-//! A disk on which nothing more can be written.
+//! A full disk.
 
 use crate::child::{Committer, PROGRAM, check};
 use envoi_journal::{Layout, Store, conformance};
@@ -9,7 +9,8 @@ fn without_room_a_commit_is_refused_and_what_was_acknowledged_stays() {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::new(folder.path().join(".envoi"));
     Store::open(layout.clone()).unwrap();
-    // The limit is on a file's size, in blocks of 512 or 1024 bytes; without the signal, a write past it just fails.
+    // The limit applies to a file's size, in blocks of 512 or 1024 bytes. The signal is ignored, so a write
+    // past the limit just fails.
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 800; exec \"$0\" \"$@\""]).arg(PROGRAM);
     command.arg(layout.root()).args(["a", "3", "1000000000"]);

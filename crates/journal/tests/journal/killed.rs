@@ -4,7 +4,8 @@ use crate::child::{Committer, check};
 use envoi_journal::{Layout, Lease, RepairOptions, RunFilter, Store, Taken, repair};
 use std::collections::BTreeMap;
 
-/// How many engines die. Each time after another number of acknowledgements, so that the blow falls elsewhere.
+/// How many engines are killed, each after a different number of acknowledgements, so that each kill
+/// interrupts another moment.
 const KILLS: usize = 25;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Looking at a store in a folder that may not be written.
+//! Reading a store in a folder that is not writable.
 
 use crate::child::{PROGRAM, crashed_copy};
 use envoi_journal::{Layout, Store, conformance};
@@ -12,23 +12,24 @@ use std::{
     process::Command,
 };
 
-/// Somebody who may write nowhere here; rights do not bind root.
+/// A user that may write nowhere here. Needed because permissions do not restrict root.
 const NOBODY: u32 = 65_534;
 
-/// What another user sees of the store while its folder may not be written.
+/// The output of `look` as another user, while the store's folder is not writable.
 fn look(layout: &Layout) -> String {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
     let program = place.path().join("program");
-    // In a process of its own: a child that another test forks meanwhile must not hold the copy open for writing, because a
-    // file that is written to cannot be executed.
+    // The program is copied in a process of its own. A child that another test forks meanwhile must not hold
+    // the copy open for writing, because a file open for writing cannot be executed.
     assert!(Command::new("cp").arg(PROGRAM).arg(&program).status().unwrap().success());
     let mut command = Command::new(program);
     command.arg(layout.root()).arg("look").current_dir("/");
     if fs::metadata(place.path()).unwrap().uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);
     }
-    // The database is its owner's alone; here it is the folder that is in the way, not the file.
+    // By default only the owner may read the database. This test is about the folder, so it makes the files
+    // readable.
     for file in names(layout.root()).iter().filter(|name| name.to_string_lossy().starts_with("envoi.db")) {
         fs::set_permissions(layout.root().join(file), Permissions::from_mode(0o644)).unwrap();
     }

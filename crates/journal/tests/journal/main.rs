@@ -1,4 +1,4 @@
-//! What only whole processes and damaged files can show: killed engines, torn writes, no room, two engines.
+//! Tests that need whole processes or damaged files: killed engines, torn writes, full disks, two engines.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

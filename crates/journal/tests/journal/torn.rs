@@ -1,4 +1,4 @@
-//! Writes that reached the disk in part.
+//! Torn writes: only a part reached the disk.
 
 use crate::child::crashed_copy;
 use envoi_journal::{Commit, Layout, RepairOptions, Store, conformance};
@@ -22,9 +22,9 @@ fn nth(seq: u64) -> Commit {
     conformance::commit(&run, seq, [event.unwrap()])
 }
 
-/// Opens a crashed store, counts the run's events, and sees that it goes on from there.
+/// Opens a crashed store, counts the run's events, and checks that new commits succeed.
 fn survivors(layout: &Layout) -> usize {
-    // It lies beside the store that it was taken from, as a copy does.
+    // The store lies beside the original, as a copy does, so it is opened with `open_any`.
     let store = Store::open_any(layout.clone()).unwrap();
     let reader = store.reader().unwrap();
     let run = conformance::run("a").unwrap();
@@ -37,7 +37,7 @@ fn survivors(layout: &Layout) -> usize {
     found
 }
 
-/// For cuts all over the WAL: what was whole before the cut is there, and nothing else.
+/// For cuts all over the WAL: every commit that was complete before the cut is there, and nothing else.
 fn tear_everywhere(tear: impl Fn(&Path, u64)) {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::new(folder.path().join(".envoi"));

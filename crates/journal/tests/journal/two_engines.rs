@@ -1,4 +1,4 @@
-//! Two engines on one store: the one that took over commits, the other one cannot.
+//! Two engines on one store: the engine that took over can commit, the other one cannot.
 
 use crate::child::{Committer, check, whole_length};
 use envoi_journal::{CommitError, Layout, Lease, Store, conformance};
