@@ -1,7 +1,7 @@
 //! The names under which a step finds the files of an answer.
 //!
-//! What a person called a file is a stranger's text: names are made plain, and made to differ, so that each stands in one
-//! folder. The same attachments give the same names.
+//! The name that a person gave a file is untrusted text. Names are reduced to safe characters and made
+//! unique, so that all files fit into one folder. The same attachments give the same names.
 
 use envoi_contract::user_envelope::AttachmentRef;
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ pub(crate) fn named(attachments: &[AttachmentRef]) -> Vec<(String, &AttachmentRe
     attachments.iter().map(|file| (name(file), file)).collect()
 }
 
-/// The last segment of a path, without what a shell or a terminal could stumble over.
+/// The last segment of a path, without characters that a shell or a terminal could misinterpret.
 fn plain(name: &str) -> String {
     let last = name.rsplit_once(['/', '\\']).map_or(name, |(_, last)| last);
     let kept: String = last

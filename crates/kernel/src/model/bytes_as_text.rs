@@ -1,9 +1,9 @@
-//! How bytes stand in JSON: as their text where they are UTF-8, as nearly all are, else as hexadecimal digits.
+//! Bytes in JSON: a text if they are valid UTF-8, as nearly all are; otherwise hexadecimal digits.
 
 use envoi_contract::digest::hex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// The two forms. Bytes that are text have the first one alone, so that each has one form.
+/// The two forms. Bytes that are valid UTF-8 always use the first one, so that equal bytes have equal JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Form<T> {

@@ -1,4 +1,4 @@
-//! What one attempt executes, with its templates filled in.
+//! The command that one attempt executes, with its templates filled in.
 
 use crate::model::{
     ids::InterruptId,
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Program and arguments; no shell.
+    /// Program and arguments; no shell is involved.
     Exec(Vec<String>),
-    /// For `sh -c`: a string in a flow of language version 1.
+    /// A script for `sh -c`: a string in a flow of language version 1.
     Shell(String),
-    /// Another agent is talked to, by a program of our own. Of attempts only.
+    /// A message to another agent, sent by a program of Envoi. Only in attempts.
     A2a(Box<Call>),
-    /// An agent program is started, by a program of our own. Of attempts only.
+    /// An agent program, started by a program of Envoi. Only in attempts.
     Agent(Box<ProgramCall>),
-    /// A model is called, by a program of our own. Of attempts only.
+    /// A call of a model, made by a program of Envoi. Only in attempts.
     Model(Box<ModelCall>),
-    /// What the items of the step have changed, each in a tree of its own, is brought into the run's tree, by a program of our own. Of
-    /// attempts only.
+    /// A merge: a program of Envoi brings the changes of the step's items, each in a tree of its own, into
+    /// the run's tree. Only in attempts.
     Merge(Box<MergeCall>),
 }
 
 impl Command {
-    /// The account whose limits hold for it, and how often in a row that had refused an attempt before this one.
+    /// The account whose limits apply, and how many attempts in a row it had refused before this one.
     #[must_use]
     pub fn account(&self) -> Option<(&str, u32)> {
         match self {
@@ -42,15 +42,15 @@ impl Command {
     }
 }
 
-/// What one attempt merges.
+/// Input of an attempt that merges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeCall {
-    /// In the order of the items.
+    /// The items, in their order.
     pub items: Vec<MergeItem>,
-    /// What decides where several of them have changed the same lines.
+    /// How to resolve lines that several items have changed.
     #[serde(default, skip_serializing_if = "OnConflict::is_fail")]
     pub on_conflict: OnConflict,
-    /// What a person has decided about these items, which are in conflict.
+    /// The decision of a person about these items, if they were in conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<MergeDecision>,
     /// The step is no list: its only item is what the step itself has done.
@@ -58,21 +58,21 @@ pub struct MergeCall {
     pub alone: bool,
 }
 
-/// What one item has changed.
+/// The changes of one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeItem {
     /// Its number, from 0.
     pub item: u64,
     /// The snapshot that it began with.
     pub base: Digest,
-    /// The snapshot of what it has left.
+    /// The snapshot of its result.
     pub theirs: Digest,
-    /// What it had left when it was done before, and did not fit.
+    /// Snapshots of its earlier results, which did not merge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Digest>,
 }
 
-/// What one attempt asks a model.
+/// Input of an attempt that calls a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
     /// The model, as the configuration names it.
@@ -82,116 +82,118 @@ pub struct ModelCall {
     /// How often in a row the account has refused an attempt before this one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refusals: u32,
-    /// The model goes on in place of the one that the step names, whose account is closed.
+    /// This model replaces the one that the step names, because that one's account is closed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub instead: bool,
     /// The prompt.
     pub prompt: String,
-    /// Its instructions.
+    /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// Files that are given to it. Relative ones are in the folder of the step.
+    /// Files that are passed to the model. Relative paths are in the folder of the step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// A number, as it is written in the flow.
+    /// The temperature, as the number is written in the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
-    /// The most tokens of an answer.
+    /// Maximum number of tokens of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// How often the model gets another try after an answer that does not fit the schema.
+    /// How often the model is called again after an answer that does not match the schema.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repair: u32,
-    /// Why the try before it failed.
+    /// Why the previous try failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// What one attempt has an agent program do.
+/// Input of an attempt that runs an agent program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramCall {
     /// The program, as the flow names it.
     pub program: String,
-    /// The account that it uses; events of the first version do not have it, and then it is named as the program.
+    /// The account that it uses. Events of the first version do not have it; the account then has the name of
+    /// the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// The account whose limits hold for it, where the flow brings a login of its own; `None`: `account`.
+    /// The account whose limits apply, if the flow brings its own login; `None`: `account`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits_of: Option<String>,
     /// How often in a row the account has refused an attempt before this one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refusals: u32,
-    /// The program goes on in place of the one that the step names, whose account is closed.
+    /// This program replaces the one that the step names, because that one's account is closed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub instead: bool,
-    /// It calls its models through the bridge: all that it uses is metered.
+    /// It calls its models through the bridge, so all of its usage is metered.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_bridge: bool,
-    /// The attempt before it was stopped by a limit of the account.
+    /// The previous attempt was stopped by a limit of the account.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub was_throttled: bool,
-    /// What it is to do.
+    /// The prompt.
     pub prompt: String,
-    /// What it does without asking.
+    /// The permission level: what it does without asking.
     pub may: String,
-    /// Its model; `None`: its own.
+    /// Its model; `None`: the program's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The most turns.
+    /// Maximum number of turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
     /// Further arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Patterns of the calls of tools that a person decides.
+    /// Patterns of the tool calls that a person has to approve.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<String>,
-    /// What a person has decided about the call that the program was stopped for. Then it is not given the prompt again.
+    /// The decision of a person about the tool call that the program was stopped for. With it, the prompt is
+    /// not sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<CallAnswer>>,
-    /// The longest time without a sign of work of the program.
+    /// Longest time without a sign of activity of the program, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
-    /// The most calls of tools that are refused in an attempt that succeeds.
+    /// Maximum number of refused tool calls in an attempt that succeeds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub denials: u32,
-    /// The session of the run that it goes on with; `None`: it shares none.
+    /// The session of the run that it continues; `None`: it shares no session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// The id of the session; `None`: the program reports it.
+    /// The id of the session; `None`: the program will report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The session has begun.
+    /// The session exists already and is resumed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub resumes: bool,
-    /// Where the session begins in the one of the run that this one was forked from.
+    /// The point at which the session branches from a session of the run that this run was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork_of: Option<SessionFork>,
     /// The sums of the session before this attempt.
     #[serde(default, skip_serializing_if = "SessionFigures::is_empty")]
     pub before: SessionFigures,
-    /// Why the try before it failed.
+    /// Why the previous try failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// An attempt of the same visit before it was cut off, and what it did last is not known.
+    /// An earlier attempt of the same visit was interrupted, and its last action is not known.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub cut_off: bool,
 }
 
-/// What a person has decided about one call of a tool.
+/// The decision of a person about one tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallAnswer {
-    /// The question; `None`: it has expired without an answer.
+    /// The question; `None`: it expired without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<InterruptId>,
-    /// Digest of the call that the question showed. The answer is for no other one.
+    /// Digest of the call that the question showed. The answer applies to no other call.
     pub call: String,
-    /// It may be made.
+    /// The call is allowed.
     pub allows: bool,
-    /// The words of the answer.
+    /// The text of the answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// What takes the place of members of the call's input.
+    /// Replacements for members of the call's input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
@@ -201,25 +203,25 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// A place in a session, at which another one begins. The session itself stays as it is.
+/// A point in a session at which another session begins. The original session does not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFork {
     /// The session.
     pub id: String,
-    /// The last message that both have.
+    /// The id of the last message that both sessions share.
     pub last: String,
 }
 
-/// Sums over all processes of a session. What is not known is `None`.
+/// Sums over all processes of a session. `None` means not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFigures {
-    /// Tokens that the model was given.
+    /// Input tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_in: Option<u64>,
-    /// Tokens that the model gave.
+    /// Output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<u64>,
-    /// What it cost, by the program's own estimate.
+    /// The cost, as the program estimates it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
@@ -232,36 +234,36 @@ impl SessionFigures {
     }
 }
 
-/// What one attempt says to another agent.
+/// Input of an attempt that sends a message to another agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// The agent.
+    /// The URL of the agent.
     pub url: String,
     /// The text of the first message.
     pub message: String,
-    /// The data part beside it.
+    /// The data part of the first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
     /// The tenant of the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The address that is spoken to in place of the one that the agent's card names.
+    /// An address that replaces the one in the agent's card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// The name of the secret that it shows.
+    /// The name of the secret that is sent as the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// Which of the agent's tasks in this visit it is about, from 0: another one begins after one that failed.
+    /// Index of the agent's task within this visit, from 0. A new task begins after one that failed.
     pub task: u32,
-    /// Which message to that task it is, from 0: the first one, then one for each answer.
+    /// Index of the message within the task, from 0: the first message, then one per answer.
     pub turn: u32,
-    /// The answer to the agent's question that it passes on; none with the first message.
+    /// The answer to the agent's question that this message carries; `None` for the first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<InterruptId>,
-    /// The answer is no: the task is to be cancelled.
+    /// The answer is a denial: the task is to be cancelled.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub denied: bool,
-    /// A person decided to send it again, although it is not known whether it was sent.
+    /// A person decided to send the message again, although it may have been sent already.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub resend: bool,
 }

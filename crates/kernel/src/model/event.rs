@@ -1,8 +1,8 @@
-//! What happened to a run: one small type an event, in the past tense, as it stands in the journal.
+//! The events of a run, as the journal stores them: one small type per event, named in the past tense.
 //!
-//! Owns the vocabulary and its serialised form (how the journal has it: [`write`](self::write)). Says nothing of what an event changes: that is
-//! [`crate::Run::apply`]. Everything that a decision computed (results of expressions, waits, ids) is stored here and
-//! never computed again.
+//! Owns the vocabulary and its serialised form (see [`write`](self::write)). [`crate::Run::apply`] owns the
+//! effect of an event. Every value that a decision computed (results of expressions, waits, ids) is stored in
+//! an event and never computed again.
 
 mod attempt;
 mod cached;
@@ -47,30 +47,30 @@ pub use crate::model::{
 use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One line of a run's journal. `seq` starts at 0 and has no gaps; `at` never goes back.
+/// One line of a run's journal. `seq` starts at 0 and has no gaps; `at` never decreases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Place in the run.
+    /// Sequence number within the run.
     pub seq: Seq,
     /// When it was decided.
     pub at: Timestamp,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened.
+/// Something that happened to a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// The run exists; its first visit is open.
+    /// The run begins; its first visit is open.
     RunStarted(Box<RunStarted>),
-    /// In a graph: what a step waits for is there; its next visit is open.
+    /// In a graph: the conditions of a step are met, and its next visit is open.
     StepEntered(StepEntered),
-    /// In a graph: these steps are not to be done, because another branch was taken or was first.
+    /// In a graph: these steps will not be executed, because another branch was taken or finished first.
     StepsGivenUp(StepsGivenUp),
-    /// A visit is done once for each of these values.
+    /// A visit is executed once for each of these values.
     FannedOut(Box<FannedOut>),
-    /// What the run is for; its first round begins.
+    /// The goals of the run; its first round begins.
     GoalsSet(GoalsSet),
     /// Goals are reached.
     GoalsReached(GoalsReached),
@@ -78,62 +78,66 @@ pub enum Event {
     FlowEntered(Box<FlowEntered>),
     /// The flow that a visit ran is complete.
     FlowReturned(Box<FlowReturned>),
-    /// An attempt is announced. It may start once this is committed.
+    /// An attempt is announced. It may start once this event is committed.
     AttemptStarted(Box<AttemptStarted>),
-    /// An attempt is over, or its end can no longer be known.
+    /// An attempt has ended, or its end can no longer be known.
     AttemptSettled(Box<AttemptSettled>),
-    /// A model call is announced. It may begin once this is committed, and it counts whatever its outcome.
+    /// A model call is announced. It may begin once this event is committed. It counts whatever its outcome.
     ModelCallStarted(Box<ModelCallStarted>),
-    /// A model call is over, or its end is not known.
+    /// A model call has ended, or its end is not known.
     ModelCallEnded(Box<ModelCallEnded>),
-    /// Where a visit leads.
+    /// The course that the run takes after a visit.
     Routed(Box<Routed>),
     /// The visit is done and visible; it never runs again.
     HandoffWritten(Box<HandoffWritten>),
     /// The run needs a person.
     InterruptRaised(Box<InterruptRaised>),
-    /// A person decided.
+    /// A person has answered.
     InterruptAnswered(Box<InterruptAnswered>),
-    /// One of several people who have to approve did; the question stays open.
+    /// One of several required people has approved; the question stays open.
     VoteCast(Box<InterruptAnswered>),
     /// The question expired.
     InterruptExpired(InterruptExpired),
-    /// The question is void: the run was cancelled, or what it was about has changed and it is put again.
+    /// The question is void: the run was cancelled, or the subject has changed and the question is raised
+    /// again.
     InterruptCancelled(InterruptCancelled),
     /// Something is due later.
     TimerSet(TimerSet),
-    /// It was due, or the visit that waited for it was given up, or a person does not wait for it.
+    /// The timer was due; or the visit that waited for it was abandoned; or a person skipped the wait.
     TimerFired(TimerFired),
-    /// A person has what waits for these accounts tried now, before its time; its timers fire in the same commit.
+    /// A person requests that visits that wait for these accounts are tried now. Their timers fire in the
+    /// same commit.
     AccountsTried(AccountsTried),
-    /// The run may use more than its flow says.
+    /// A person raised bounds of the run.
     LimitsRaised(Box<LimitsRaised>),
-    /// Nothing further starts; the run ends like this when its live attempts are over.
+    /// Nothing further starts. The run ends in this way when its live attempts have ended.
     RunStopping(RunEnded),
     /// Nothing further starts; live attempts are being ended.
     CancelRequested(CancelRequested),
-    /// An ended run goes on.
+    /// An ended run continues.
     RunReopened(Box<RunReopened>),
-    /// What stands before it was lived by another run; this one goes on from here.
+    /// The events before this one were copied from another run; this run continues from here.
     RunForked(Box<RunForked>),
-    /// A person corrects the flow while attempts are live: nothing starts, and it takes effect when they are over.
+    /// A person corrects the flow while attempts are live. Nothing starts, and the correction takes effect
+    /// when they have ended.
     CorrectionRequested(Box<Correction>),
-    /// From here on another version of the flow holds. What stands before it stays.
+    /// Another version of the flow applies from here on. Earlier events stay valid.
     FlowCorrected(Box<Correction>),
-    /// A correction that was requested does not fit what the run has come to since.
+    /// A requested correction no longer fits the state of the run.
     CorrectionDropped(CorrectionDropped),
-    /// The files of the workspace are being set back to a snapshot; nothing starts meanwhile.
+    /// The files of the workspace are being restored to a snapshot. Nothing starts meanwhile.
     FilesRestoring(Box<FilesRestoring>),
-    /// They are set back.
+    /// The files are restored.
     FilesRestored(Box<FilesRestored>),
-    /// They could not be set back, and nothing of them was touched.
+    /// The restore failed before it changed any file.
     FilesKeptAsTheyWere(FilesKeptAsTheyWere),
-    /// The run is over.
+    /// The run has ended.
     RunEnded(RunEnded),
 }
 
 impl Event {
-    /// The id of the request that it came of, if it is of those that a request causes once, however often it is sent.
+    /// The id of the request that caused the event, if such a request takes effect only once however often it
+    /// is sent.
     #[must_use]
     pub fn request(&self) -> Option<&str> {
         match self {

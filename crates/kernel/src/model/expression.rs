@@ -1,8 +1,9 @@
 //! Expressions: `${{ … }}` in strings and in `if`.
 //!
-//! Owns how they are written and what they evaluate to. A string goes in as it is; every other value as compact JSON with
-//! its own number token. Evaluation is bounded in its steps by fuel, and in what it makes by a meter, which all expressions of a step
-//! share. It reads nothing but the values it is given, and happens once: the result is stored in an event. Crate `flow` checks before a run which names exist.
+//! Owns their syntax and their evaluation. In a template, a string is inserted as it is, and every other
+//! value as compact JSON with its original number token. Fuel limits the number of instructions; a meter,
+//! shared by all expressions of a step, limits the memory. Evaluation reads only the given values and happens
+//! once: the result is stored in an event. Crate `flow` checks before a run which names exist.
 
 #[cfg(test)]
 mod bounds;
@@ -30,15 +31,16 @@ use std::borrow::Cow;
 /// Longest source of one expression: the parser recurses, and a longer chain could overflow the stack.
 pub const MAX_EXPRESSION_BYTES: usize = 1024;
 
-/// Why an expression gave no value.
+/// Why an expression could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expression `{expression}`: {reason}")]
 pub struct EvaluationError {
     /// The source.
     pub expression: String,
-    /// What was wrong, in minijinja's words.
+    /// The error, in minijinja's words.
     pub reason: String,
-    /// Whether it names artifacts that stand in a manifest (they are too many to be a value), or makes more than an expression may.
+    /// Whether it refers to artifacts that are in a manifest (too many to be a value), or exceeds the memory
+    /// limit of expressions.
     pub too_large: bool,
 }
 
@@ -51,7 +53,7 @@ impl EvaluationError {
 /// A piece of a string with `${{ … }}` in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segment<'a> {
-    /// Stands for itself. `$`, `${NAME}` and `{{` are text.
+    /// Literal text. `$`, `${NAME}` and `{{` are text.
     Text(&'a str),
     /// The source between `${{` and `}}`.
     Expression(&'a str),
@@ -59,7 +61,8 @@ pub enum Segment<'a> {
     Unclosed(&'a str),
 }
 
-/// The pieces of `template`, in order. A `}}` inside a quoted string of an expression does not end it.
+/// The pieces of `template`, in order. A `}}` inside a quoted string of an expression does not end the
+/// expression.
 #[must_use]
 pub fn segments(template: &str) -> Vec<Segment<'_>> {
     let mut found = Vec::new();
@@ -82,12 +85,12 @@ pub fn segments(template: &str) -> Vec<Segment<'_>> {
     found
 }
 
-/// Whether `template` has no expression in it and stands for itself: no value is needed to fill it in.
+/// Whether `template` contains no expression, so that no values are needed to render it.
 pub(crate) fn is_text(template: &str) -> bool {
     !template.contains("${{")
 }
 
-/// What stands before and after the `}}` at `end`.
+/// The text before and after the `}}` at `end`.
 fn split_around(text: &str, end: usize) -> Option<(&str, &str)> {
     Some((text.get(..end)?, text.get(end.checked_add(2)?..)?))
 }
@@ -110,17 +113,18 @@ fn end_of_expression(text: &str) -> Option<usize> {
     None
 }
 
-/// The values that expressions see: `inputs`, `steps` and `run`. All expressions that are evaluated with one share the bound of one step.
+/// The values that expressions see: `inputs`, `steps` and `run`. All expressions that are evaluated with one
+/// scope share the limit of one step.
 #[derive(Debug, Clone)]
 pub struct Scope {
     meter: Meter,
     root: minijinja::Value,
     after_failure: bool,
-    /// Steps whose artifacts a manifest has, and its path from the run's folder.
+    /// Steps whose artifacts are in a manifest, with its path relative to the run's folder.
     large: Vec<(String, String)>,
     /// Steps whose data are too large to be a value.
     large_data: Vec<String>,
-    /// Steps that handed over a text of which only the summary is kept.
+    /// Steps whose text is too long to be a value, so that only its summary is available.
     large_text: Vec<String>,
 }
 
@@ -131,7 +135,8 @@ impl Scope {
         Self::paid_from(&Spent::default(), members)
     }
 
-    /// A scope over these members; what its expressions make and look at, and the members themselves, are added to `spent`.
+    /// A scope over these members. The work of its expressions, and the size of the members themselves, are
+    /// added to `spent`.
     pub(crate) fn paid_from(spent: &Spent, members: &Object) -> Self {
         spent.add(weight(members));
         let steps = members.get("steps").and_then(Value::as_object).into_iter().flat_map(Object::iter);
@@ -146,16 +151,16 @@ impl Scope {
         Self { meter: Meter::new(spent.clone()), root, after_failure: false, large, large_data, large_text }
     }
 
-    /// What `success()` and `failure()` tell: whether something before has failed.
+    /// Sets the result of `success()` and `failure()`: whether something before has failed.
     #[must_use]
     pub fn after_failure(self, after_failure: bool) -> Self {
         Self { after_failure, ..self }
     }
 
-    /// Fills in a string with `${{ … }}` in it.
+    /// Renders a string with `${{ … }}` in it.
     ///
     /// # Errors
-    /// An undefined name, a wrong type, or more work than the fuel allows.
+    /// An undefined name, a wrong type, or work beyond the limits.
     pub fn render(&self, template: &str) -> Result<String, EvaluationError> {
         let mut out = String::with_capacity(template.len());
         for segment in segments(template) {
@@ -168,8 +173,8 @@ impl Scope {
         Ok(out)
     }
 
-    /// Makes a script of `template`: each expression becomes a `reference` to a variable, so that a value is never read as
-    /// code. Returns the script and the variables, named `ENVOI_VALUE_1` and so on.
+    /// Converts `template` to a script. Each expression becomes a `reference` to a variable, so that a value
+    /// is never interpreted as code. Returns the script and the variables, named `ENVOI_VALUE_1` and so on.
     ///
     /// # Errors
     /// As [`Scope::render`].
@@ -227,7 +232,7 @@ impl Scope {
                 "the artifacts of step `{step}` are too many to be a value; the file `{list}` in the run's folder lists them"
             )));
         }
-        // Also where a default would stand for it: that is for data that is not there.
+        // Fails even if the expression has a default: the data exist, and a default is for missing data.
         if let Some(step) = self.large_data.iter().find(|step| asks_for(source, step, "data", false)) {
             return Err(too_large(format!(
                 "the data of step `{step}` has more than 64 KiB or more than 100 levels of nesting, and is no value of an expression"
@@ -255,7 +260,7 @@ impl Scope {
         Ok(value)
     }
 
-    /// The first path of the source that is not defined, and why, where that is known.
+    /// The first undefined path of the source, and the reason if it is known.
     fn what_is_missing(&self, source: &str) -> Option<String> {
         let (name, members) = self.missing_path(source)?;
         if let ("steps", [id, data, _]) = (name.as_str(), members.as_slice())
@@ -295,8 +300,8 @@ impl Scope {
         })
     }
 
-    /// How many members of a path there are up to the first one that is not defined. `None`: all are defined, or the name is not one
-    /// of the scope's.
+    /// Index of the first undefined member of a path. `None`: all are defined, or the name does not belong to
+    /// the scope.
     fn first_missing(&self, name: &str, members: &[String]) -> Option<usize> {
         let mut value = self.root.get_attr(name).ok().filter(|value| !value.is_undefined())?;
         for (before, member) in members.iter().enumerate() {
@@ -308,15 +313,16 @@ impl Scope {
         None
     }
 
-    /// The source, in which each path ends at its first member that is not defined. So `default()` and `is defined` hold for all that is
-    /// below it: `steps.a.data.b` of an undefined `steps.a` would be an error before either is evaluated.
+    /// The source, with each path cut after its first undefined member. This makes `default()` and `is
+    /// defined` work for deeper paths: without it, `steps.a.data.b` with an undefined `steps.a` would be an
+    /// error before either is evaluated.
     fn as_undefined<'s>(&self, source: &'s str) -> Cow<'s, str> {
         let cut_short = |found: &names::Found| match &found.kind {
             Kind::Path { members, call: Call::No } => {
                 let missing =
                     self.first_missing(&found.name, members).filter(|count| *count < members.len())?;
                 let kept = members.get(..missing)?;
-                // A quote or an escape in a name is left to the expression language.
+                // A path with a quote or an escape in a name is left unchanged for the expression language.
                 let is_plain = kept.iter().all(|member| !member.contains(['\'', '\\']));
                 let path = kept.iter().map(|member| format!("['{member}']"));
                 is_plain.then(|| format!("{}{}", found.name, path.collect::<String>()))
@@ -324,7 +330,7 @@ impl Scope {
             Kind::Path { .. } | Kind::Filter | Kind::Test => None,
         };
         let mut cut = Cow::Borrowed(source);
-        // From the end, so that the places before it stay what they are.
+        // Replaces from the end, so that earlier positions stay valid.
         for found in names::names(source).iter().rev() {
             if let Some(path) = cut_short(found) {
                 cut.to_mut().replace_range(found.range.clone(), &path);
@@ -333,7 +339,7 @@ impl Scope {
         cut
     }
 
-    /// The value of one expression. A source that is JSON is that value, with its number tokens.
+    /// Evaluates one expression. A source that is JSON evaluates to that JSON value, with its number tokens.
     ///
     /// # Errors
     /// As [`Scope::render`].
@@ -348,7 +354,7 @@ impl Scope {
             .map_err(|error| EvaluationError::new(source.trim(), format!("its value is no JSON: {error}")))
     }
 
-    /// Whether the expression of an `if` holds: false, 0, empty and null are false.
+    /// Evaluates the expression of an `if`. False, 0, empty values and null count as false.
     ///
     /// # Errors
     /// As [`Scope::render`].
@@ -357,12 +363,12 @@ impl Scope {
     }
 }
 
-/// Whether an expression names `steps.ID.artifacts`, with dots or in brackets.
+/// Whether an expression refers to `steps.ID.artifacts`, with dots or in brackets.
 fn asks_for_artifacts(source: &str, step: &str) -> bool {
     asks_for(source, step, "artifacts", true)
 }
 
-/// Whether an expression names this member of the step, or, if `or_all`, the whole of the step.
+/// Whether an expression refers to this member of the step, or, if `or_all`, to the whole step.
 fn asks_for(source: &str, step: &str, member: &str, or_all: bool) -> bool {
     let mut dotted = String::with_capacity(source.len());
     for character in source.chars().filter(|character| !character.is_whitespace()) {
@@ -372,7 +378,7 @@ fn asks_for(source: &str, step: &str, member: &str, or_all: bool) -> bool {
             other => dotted.push(other),
         }
     }
-    // The whole of all steps has these artifacts too.
+    // An expression that reads all steps as a whole reads these artifacts too.
     let name = format!("steps.{step}.{member}");
     let whole = format!("steps.{step}");
     dotted.match_indices(&whole).any(|(place, _)| {
@@ -396,7 +402,7 @@ fn without_text(members: &Object) -> Vec<String> {
     steps.iter().filter(|(_, step)| lacks_text(step)).map(|(id, _)| id.to_owned()).collect()
 }
 
-/// The members without data that are a reference to a content of the store, and the steps that have such.
+/// The members without data that are a reference to stored content, and the steps that have such data.
 fn without_large_data(mut members: Object) -> (Object, Vec<String>) {
     let Some(Value::Object(steps)) = members.get_mut("steps") else { return (members, Vec::new()) };
     let has_large = |step: &Value| step.get("data").is_some_and(size::is_reference);
@@ -422,7 +428,7 @@ fn failed(expression: &str, error: &minijinja::Error) -> EvaluationError {
     EvaluationError::new(expression.trim(), reason)
 }
 
-/// About the bytes of these members.
+/// The approximate size of these members in bytes.
 fn weight(members: &Object) -> u64 {
     let of_member = |(name, value): (&str, &Value)| meter::length(name).saturating_add(weight_of(value));
     members.iter().map(of_member).fold(0, u64::saturating_add)
@@ -457,7 +463,7 @@ fn write_value(source: &str, value: &minijinja::Value, out: &mut String) -> Resu
         .map_err(|error| EvaluationError { too_large: is_full(out), ..failed(source, &error) })
 }
 
-/// Whether a text has more than what an expression may make.
+/// Whether a text exceeds the memory limit of an expression.
 fn is_full(text: &str) -> bool {
     meter::length(text) > MAX_MADE_BYTES
 }
@@ -501,8 +507,8 @@ fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinj
     Ok(())
 }
 
-/// The template language gives each number that is no integer of its own a point. Where JSON had none, because a 64-bit integer cannot
-/// hold the number (`-0`, or one beyond 64 bits), it gets none either.
+/// The text of a number. The template language adds a decimal point to each number that is not one of its own
+/// integers. The point is removed if the JSON had none: for `-0` and integers that do not fit into 64 bits.
 fn number_text(value: &minijinja::Value) -> String {
     let text = value.to_string();
     let is_integer =
@@ -595,7 +601,7 @@ mod tests {
             ("inputs.half is number", "true"),
             ("inputs.half is gt 5", "false"),
             ("inputs.big is integer", "true"),
-            // What is not calculated with keeps its digits.
+            // A number that is not used in a calculation keeps its digits.
             ("inputs.half", "2.50"),
             ("inputs.half ~ 'x'", "\"2.50x\""),
             ("inputs.half or 1", "2.50"),
@@ -620,7 +626,7 @@ mod tests {
         assert!(!scope.holds("inputs.zero").unwrap());
     }
 
-    /// Each of them is smaller than the next one; what stands in one line is equal.
+    /// Each line is less than the next one; values on one line are equal.
     const IN_ORDER: &[&[&str]] = &[
         &["inputs.none", "none"],
         &["inputs.no", "false"],
@@ -704,7 +710,8 @@ mod tests {
                     ),
                 ];
                 let scope = scope();
-                // All of it for what stands side by side. Some at once: each expression is read anew.
+                // Compares all pairs in one line. Other pairs are only sampled, because each expression is
+                // parsed anew.
                 let rows =
                     all_rows.get(..if place.abs_diff(other) > 1 { 5 } else { all_rows.len() }).unwrap();
                 for some in rows.chunks(5) {

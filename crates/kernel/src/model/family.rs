@@ -1,37 +1,38 @@
-//! What runs that were forked from one another share: their bounds.
+//! The bounds that a family of forked runs shares.
 //!
-//! The bounds are those of the flow, once for the whole family. A run knows what it has used itself, and gets what the
-//! others have used whenever it begins or goes on; because only one of them goes on at a time, that is all there is to know.
+//! The bounds of the flow apply once to the whole family. A run knows its own usage, and receives the usage
+//! of the others whenever it begins or continues. That is complete, because only one of them is active at a
+//! time.
 
 use crate::model::ledger::Ledger;
 use serde::{Deserialize, Serialize};
 
-/// What has been used of common bounds, and what people have added to them.
+/// Usage of shared bounds, and the amounts that people have added to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// Used.
+    /// Usage.
     #[serde(default)]
     pub used: Ledger,
-    /// Added to the bounds.
+    /// Amounts added to the bounds.
     #[serde(default)]
     pub raised: Ledger,
 }
 
 impl Share {
-    /// Whether it is of no account.
+    /// Whether all its counters are 0.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds what another run has used and been given.
+    /// Adds the share of another run.
     pub fn add(&mut self, more: &Self) {
         self.used.add(&more.used);
         self.raised.add(&more.raised);
     }
 
-    /// How much more this is than `other`, counter by counter; nothing where it is not more.
+    /// The excess over `other`, counter by counter; 0 if there is none.
     #[must_use]
     pub fn beyond(&self, other: &Self) -> Self {
         Self { used: self.used.beyond(&other.used), raised: self.raised.beyond(&other.raised) }

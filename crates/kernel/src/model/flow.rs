@@ -1,8 +1,8 @@
-//! A checked flow: what the steps are and how they lead to one another.
+//! A checked flow: its steps and the transitions between them.
 //!
-//! Owns the shape that the kernel obeys. It does not know YAML, files or spans: crate `flow` reads those, checks every
-//! rule of the language and builds this. A [`Flow`] that exists is taken to be consistent: targets exist, loops are
-//! bounded, expressions parse.
+//! Owns the structure that the kernel executes. It does not know YAML, files or spans: crate `flow` reads
+//! those, checks every rule of the language and builds this. The kernel assumes that a [`Flow`] is
+//! consistent: targets exist, loops are bounded, expressions parse.
 
 pub use crate::model::{ledger::Budget, secret::SecretSource};
 mod agent;
@@ -46,30 +46,30 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct Flow {
     /// Its id, which is also the `flow_key` of its hand-offs.
     pub id: FlowId,
-    /// The version of the flow language in which it is read: what its words mean.
+    /// The version of the flow language in which it is interpreted.
     pub language: u32,
-    /// For people.
+    /// A title for people.
     pub title: Option<String>,
-    /// Inputs that a run may be given, in the order of the file.
+    /// Inputs of a run, in the order of the file.
     pub inputs: Vec<InputDecl>,
-    /// Whether values are what those declarations say.
+    /// Checks values against those declarations.
     pub input_check: InputCheck,
     /// Bounds of the whole run.
     pub limits: Limits,
-    /// Values that come from outside at each start and are never stored.
+    /// Values that are read from outside at each start and never stored.
     pub secrets: Vec<Secret>,
-    /// Variables of the caller's environment that commands see beside the usual ones: names, or beginnings of names with a `*` after
-    /// them.
+    /// Variables of the caller's environment that commands see in addition to the usual ones: names, or
+    /// prefixes followed by `*`.
     pub pass_env: Vec<String>,
     /// Files of variables for commands, relative to the flow file. Their values are in no event.
     pub env_files: Vec<String>,
-    /// Variables that expressions name (`env.NAME`): read once, when a run starts.
+    /// Variables that expressions refer to (`env.NAME`), read once when a run starts.
     pub env_read: Vec<String>,
-    /// Expressions of it, or of a flow that it runs, read the whole text of a step (`steps.ID.text`).
+    /// Whether expressions of it, or of a flow that it runs, read the whole text of a step (`steps.ID.text`).
     pub reads_text: bool,
     /// Folder in which commands run, relative to the flow file.
     pub workspace: String,
-    /// Each run gets a tree of its own. `None`: it works in that folder.
+    /// Set if each run gets a tree of its own. `None`: it works in `workspace`.
     pub isolation: Option<Isolation>,
     /// Whether the files of the workspace are kept before and after each attempt.
     pub keep_files: bool,
@@ -81,22 +81,22 @@ pub struct Flow {
     pub notify: Vec<Target>,
     /// At least one, in listed order.
     pub steps: Vec<Step>,
-    /// Whether `needs` says what follows what, and not the listed order.
+    /// Whether `needs` determines the order of steps, instead of the listed order.
     pub graph: bool,
-    /// Goals for whose sake some steps are repeated.
+    /// Goals, and the steps that are repeated for them.
     pub goals: Option<GoalsPlan>,
-    /// Where its file reads results of its steps.
+    /// The places where its file reads results of its steps.
     pub reads: Vec<StepRead>,
-    /// In the flow of a run, every flow that it names, directly or not; empty in those.
+    /// In the flow of a run: every flow that it refers to, directly or indirectly. Empty in those flows.
     pub flows: BTreeMap<FlowId, Arc<Flow>>,
     /// SHA-256 of the canonical JSON of the text, without defaults.
     pub digest: Digest,
-    /// What [`Flow::structure`] has found; empty in a new flow.
+    /// The cached result of [`Flow::structure`]; empty in a new flow.
     pub known_structure: KnownStructure,
 }
 
 impl Flow {
-    /// Whether `pass_env` names this variable. Those of Envoi's own are never passed.
+    /// Whether `pass_env` includes this variable. Envoi's own variables are never passed.
     #[must_use]
     pub fn passes(&self, name: &str) -> bool {
         let fits = |pattern: &String| match pattern.strip_suffix('*') {
@@ -106,13 +106,14 @@ impl Flow {
         !name.starts_with("ENVOI_") && self.pass_env.iter().any(fits)
     }
 
-    /// What comes before what, and the loops. Computed at the first call: the steps are not changed after it.
+    /// The order of the steps, and the loops. Computed at the first call; the steps must not change
+    /// afterwards.
     #[must_use]
     pub fn structure(&self) -> &Structure {
         self.known_structure.of(self)
     }
 
-    /// Whether the step is one of those that the rounds for the goals go through.
+    /// Whether the step belongs to the steps that are repeated for the goals.
     #[must_use]
     pub fn is_in_a_round(&self, id: &StepId) -> bool {
         self.goals.as_ref().is_some_and(|goals| {
@@ -121,26 +122,29 @@ impl Flow {
         })
     }
 
-    /// The first step, of this flow or of one that it runs, that changes files by itself. A run of such a flow has a tree of its own.
+    /// The first step of this flow, or of one that it runs, that changes files by itself. A run of such a
+    /// flow needs a tree of its own.
     #[must_use]
     pub fn needs_tree(&self) -> Option<&Step> {
         let steps = self.flows.values().flat_map(|flow| &flow.steps);
         self.steps.iter().chain(steps).find(|step| step.needs_tree().is_some())
     }
 
-    /// The step of this id.
+    /// The step with this id.
     #[must_use]
     pub fn step(&self, id: &StepId) -> Option<&Step> {
         self.steps.get(self.position(id)?)
     }
 
-    /// The place of a step in the listed order, from 0. The places are looked up at the first call: the steps are not changed after it.
+    /// The index of a step in the listed order, from 0. Computed at the first call; the steps must not change
+    /// afterwards.
     #[must_use]
     pub fn position(&self, id: &StepId) -> Option<usize> {
         self.known_structure.place(self, id)
     }
 
-    /// Whether a denial or an expiry leads on to this step, and no `next` says where from there: the run then ends with it.
+    /// Whether a denial or an expiry leads to this step and no `next` continues from there: the run then ends
+    /// with it.
     #[must_use]
     pub fn is_last_resort(&self, id: &StepId) -> bool {
         let Some(place) = self.position(id) else { return false };
@@ -149,8 +153,8 @@ impl Flow {
         is_undecided && earlier.iter().filter_map(Step::asks).any(|plan| plan.diverts_to(id))
     }
 
-    /// The step that follows `id` by default: `routing.next`, else the next one listed.
-    /// `None` is the end of the run.
+    /// The step that follows `id` by default: `routing.next`, otherwise the next listed one. `None`: the end
+    /// of the run.
     #[must_use]
     pub fn after(&self, id: &StepId) -> Option<&Step> {
         match self.step(id)?.routing.next.as_ref() {
@@ -165,41 +169,41 @@ impl Flow {
 /// The tree of its own that each run of a flow gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Isolation {
-    /// Ignored files and folders that it gets too, relative to the workspace, as far as they are there.
+    /// Ignored files and folders that are copied into the tree if they exist, relative to the workspace.
     pub bring: Vec<String>,
-    /// The step that makes the tree ready. Every run does it.
+    /// The step that prepares the tree. Every run executes it.
     pub setup: Option<StepId>,
 }
 
 /// One declared input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputDecl {
-    /// As it is named in `${{ inputs.NAME }}`.
+    /// Its name in `${{ inputs.NAME }}`.
     pub name: String,
     /// A JSON Schema of the value (checked by crate `flow` at the start of a run).
     pub schema: Value,
-    /// Used when the run is given none; without one the input is required.
+    /// The value used if the run is given none. An input without a default is required.
     pub default: Option<Value>,
 }
 
-/// Bounds of a run, tested before a start. `None`: unlimited.
+/// Bounds of a run, checked before each start. `None`: unlimited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Attempts started.
+    /// Number of attempts started.
     pub agent_hops: Option<u64>,
-    /// Loop-backs of the whole run.
+    /// Number of loop-backs of the whole run.
     pub iterations: Option<u64>,
-    /// Model calls that reports tell of.
+    /// Number of model calls that reports state.
     pub llm_calls: Option<u64>,
-    /// Milliseconds in which an attempt was live.
+    /// Milliseconds during which an attempt was live.
     pub wall_time_ms: Option<u64>,
-    /// Milliseconds in which a visit waited for a closed account, those side by side counted once.
+    /// Milliseconds during which a visit waited for a closed account. Simultaneous waits count once.
     pub waiting_ms: Option<u64>,
-    /// Cost that reports tell of.
+    /// Cost that reports state.
     pub cost: Option<crate::model::ledger::Cost>,
-    /// As how much an attempt or a call counts of which it is not known how many calls it made, or what it cost.
+    /// The amount charged for an attempt or a call with an unknown number of calls or an unknown cost.
     pub unknown: crate::model::ledger::Budget,
-    /// What becomes of a run at a bound.
+    /// What happens to a run that reaches a bound.
     pub on_reached: OnReached,
 }
 
@@ -213,12 +217,12 @@ pub enum OnReached {
     Ask,
 }
 
-/// Where a secret comes from. Commands see it as the environment variable `name`.
+/// The source of a secret. Commands see it as the environment variable `name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// The variable that commands see.
+    /// The variable name for commands.
     pub name: String,
-    /// Where the engine reads it at each start.
+    /// The source that the engine reads at each start.
     pub source: SecretSource,
 }
 
@@ -227,50 +231,50 @@ pub struct Secret {
 pub struct Step {
     /// Its id, unique within the flow.
     pub id: StepId,
-    /// What it does.
+    /// The kind of step.
     pub kind: StepKind,
-    /// Name of the skill whose report the command must leave.
+    /// Name of the skill whose report the command must write.
     pub skill: Option<String>,
-    /// False: the visit is skipped.
+    /// If it evaluates to false, the visit is skipped.
     pub condition: Option<Expression>,
-    /// Environment for this step; later than the flow's.
+    /// Environment of this step. It overrides the flow's.
     pub env: Vec<(String, Template)>,
     /// Folder relative to the workspace.
     pub cwd: Option<Template>,
-    /// Longest duration of one attempt.
+    /// Maximum duration of one attempt.
     pub timeout_ms: Option<u64>,
     /// When a failed attempt is tried again.
     pub retry: Retry,
     /// Globs of files that are handed over, relative to the workspace.
     pub artifacts: Vec<String>,
-    /// What follows if no file matches one of them although it has succeeded.
+    /// The reaction if no file matches one of the globs although the attempt succeeded.
     pub if_no_artifacts: NoArtifacts,
-    /// What its result leads to.
+    /// The transitions after its result.
     pub routing: RoutingPlan,
-    /// What becomes of an attempt whose end is unknown.
+    /// The reaction to an attempt whose end is unknown.
     pub on_in_doubt: InDoubtPolicy,
     /// Whether the command gets the pipeline envelope as a file.
     pub envelope: bool,
-    /// Whether the run goes on when the visit has failed for good.
+    /// Whether the run goes on after the visit has finally failed.
     pub continue_on_error: bool,
-    /// In a graph, the steps it waits for; none: it is there from the start.
+    /// In a graph: the steps it waits for. Empty: it is ready from the start.
     pub needs: Vec<StepId>,
-    /// How many of them have to be done.
+    /// How many of them must be done.
     pub join: Join,
-    /// Done once for each value of a list.
+    /// Set if it is executed once for each value of a list.
     pub for_each: Option<ForEach>,
-    /// What one attempt may use, reserved before its start.
+    /// The budget of one attempt, reserved before its start.
     pub budget: Budget,
     /// Goals that are reached when it succeeds.
     pub marks: Vec<String>,
-    /// Whether its `if` itself says what a failure before it means (`success()`, `failure()`, `always()`); else it is skipped
-    /// after one.
+    /// Whether its `if` itself says how it treats an earlier failure (`success()`, `failure()`, `always()`).
+    /// Otherwise the step is skipped after a failure.
     pub regardless: bool,
-    /// `data: json`: its text is its data.
+    /// `data: json`: its text is parsed as its data.
     pub data_is_text: bool,
     /// A JSON Schema of its data (checked outside the kernel, before the kernel gets the attempt's result).
     pub outputs: Option<Value>,
-    /// Which files it begins with when it is done again.
+    /// The files it begins with when it is executed again.
     pub files: FilesAgain,
     /// When its result is taken from an earlier run. `None`: never.
     pub cache: Option<Box<CachePlan>>,
@@ -280,53 +284,53 @@ pub struct Step {
     pub on_conflict: OnConflict,
 }
 
-/// `if_no_artifacts`: what follows if no file matches a glob of `artifacts` although the command has succeeded.
+/// `if_no_artifacts`: the reaction if no file matches a glob of `artifacts` although the command succeeded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NoArtifacts {
-    /// A warning names the glob.
+    /// A warning that names the glob.
     #[default]
     Warn,
-    /// Nothing.
+    /// No reaction.
     Ignore,
-    /// The attempt has failed.
+    /// The attempt fails.
     Fail,
 }
 
-/// `files`: which files of the workspace a step begins with when it is done again: by a further attempt, after doubt, or because a loop
-/// goes back to it.
+/// `files`: the files of the workspace with which a step begins when it is executed again: in a further
+/// attempt, after doubt, or because a loop goes back to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FilesAgain {
-    /// Those that are there.
+    /// The present files.
     #[default]
     Keep,
-    /// Those that it began with the first time. Only in a run with a tree of its own.
+    /// The files with which it began the first time. Only in a run with a tree of its own.
     Restore,
 }
 
 /// When a step of a graph is entered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Join {
-    /// All it needs are done and none has failed.
+    /// All steps it needs are done and none has failed.
     #[default]
     All,
-    /// The first of them has succeeded; the others are given up.
+    /// The first of them has succeeded; the others are abandoned.
     Any,
-    /// All of them are over, however they ended.
+    /// All of them have ended, in any way.
     Settled,
-    /// So many have succeeded; the others are given up.
+    /// This many have succeeded; the others are abandoned.
     Quorum(u32),
 }
 
-/// `for_each`.
+/// `for_each`: one execution for each item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForEach {
     /// The list.
     pub items: Expression,
-    /// The most items in the works at once; `None`: no bound but the engine's own.
+    /// Maximum number of items in progress at once; `None`: only the engine's own limit applies.
     pub max_parallel: Option<u32>,
 }
 
-/// What a step does. One interface for all kinds: more come beside `Run`.
+/// The kind of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepKind {
     /// A command.
@@ -335,7 +339,7 @@ pub enum StepKind {
     Ask(Box<AskPlan>),
     /// Another flow, as a part of the same run.
     Flow(Box<InnerPlan>),
-    /// A message to another agent, and what comes of it.
+    /// A message to another agent, and its reply.
     A2a(Box<AgentPlan>),
     /// An agent program.
     Agent(Box<ProgramPlan>),
@@ -344,7 +348,7 @@ pub enum StepKind {
 }
 
 impl Step {
-    /// A step that says nothing but what it does.
+    /// A step of this kind with default settings.
     #[must_use]
     pub fn new(id: StepId, kind: StepKind) -> Self {
         Self {
@@ -383,13 +387,14 @@ impl Step {
         self.isolate && self.for_each.is_none()
     }
 
-    /// Whether it is done by attempts: it runs a command or an agent program, calls a model, or talks to another agent.
+    /// Whether it is executed by attempts: it runs a command or an agent program, calls a model, or talks to
+    /// another agent.
     #[must_use]
     pub fn has_attempts(&self) -> bool {
         matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_))
     }
 
-    /// The key for which a run has a tree of its own.
+    /// The key in the flow file because of which a run needs a tree of its own.
     #[must_use]
     pub fn needs_tree(&self) -> Option<&'static str> {
         match (self.isolate, self.files) {
@@ -399,12 +404,12 @@ impl Step {
         }
     }
 
-    /// Whether its agent goes on with a refusal when a question about a call of a tool expires.
+    /// Whether its agent continues with a refusal when a question about a tool call expires.
     pub(crate) fn denies_when_expired(&self) -> bool {
         matches!(&self.kind, StepKind::Agent(plan) if plan.ask.denies_when_expired)
     }
 
-    /// The question, if this step asks one.
+    /// The question, if this is an `ask` step.
     #[must_use]
     pub fn asks(&self) -> Option<&AskPlan> {
         match &self.kind {
@@ -434,16 +439,16 @@ impl Step {
 /// A command before its templates are filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandPlan {
-    /// A list: the first is the program; no shell is involved.
+    /// A list: the first element is the program. No shell is involved.
     Exec(Vec<Template>),
-    /// A string in a flow of language version 1: given to `sh -c`.
+    /// A string in a flow of language version 1, passed to `sh -c`.
     Shell(Template),
-    /// A string: given to the program that the flow names for it.
+    /// A string, passed to the interpreter that the flow names.
     Script(ScriptPlan),
 }
 
 impl CommandPlan {
-    /// Whether a shell finds the program, so that its exit code may mean that there is none.
+    /// Whether a shell looks up the program. If so, its exit code can mean that the program does not exist.
     #[must_use]
     pub fn through_shell(&self) -> bool {
         match self {
@@ -459,23 +464,24 @@ impl CommandPlan {
 pub struct ScriptPlan {
     /// The program and its options. The script follows as the last argument.
     pub interpreter: Vec<String>,
-    /// How the script reads a variable, in place of an expression. `None`: not known, and the script has no expressions.
+    /// How the script reads a variable that replaces an expression. `None`: not known, and the script
+    /// contains no expressions.
     pub values: Option<ScriptValues>,
     /// The script.
     pub script: Template,
 }
 
-/// How the source of a script names the value of a variable.
+/// The syntax with which a script reads a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptValues {
     /// `${NAME}`.
     Shell,
-    /// A look into `os.environ`.
+    /// A lookup in `os.environ`.
     Python,
 }
 
 impl ScriptValues {
-    /// What stands in the script for the variable `name`.
+    /// The text that reads the variable `name` in the script.
     #[must_use]
     pub fn reference(self, name: &str) -> String {
         match self {
@@ -494,8 +500,9 @@ pub struct Template(pub String);
 pub struct Expression(pub String);
 
 impl Expression {
-    /// The items of a list that stands in the flow file: the source is then JSON. It is taken as it is and not evaluated, so
-    /// that it may be long and its numbers keep their tokens. `None`: to be evaluated.
+    /// The items, if the flow file contains the list itself; the source is then JSON. The list is not
+    /// evaluated, so it may be long and its numbers keep their tokens. `None`: the expression must be
+    /// evaluated.
     #[must_use]
     pub fn written_out(&self) -> Option<Vec<Value>> {
         match Value::parse_str(&self.0) {
@@ -505,12 +512,12 @@ impl Expression {
     }
 }
 
-/// How often and how soon a failed attempt is tried again.
+/// The number and the delays of tries after a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retry {
-    /// Total tries of a visit, from 1.
+    /// Total number of tries of a visit, at least 1.
     pub attempts: u32,
-    /// Wait before the second try, doubled for each further one.
+    /// Wait before the second try; doubled for each further one.
     pub backoff_min_ms: u64,
     /// Longest wait.
     pub backoff_max_ms: u64,
@@ -527,27 +534,28 @@ impl Default for Retry {
 pub struct RoutingPlan {
     /// How the resolver reads the text.
     pub kind: Kind,
-    /// Whether the flow file has a `routing` with something to resolve; without it a step just goes on.
+    /// Whether the flow file has a `routing` that needs a resolver. Without one, the step just goes on.
     pub declared: bool,
     /// The step that a loop goes back to; the step itself if none is named.
     pub loop_to: Option<StepId>,
-    /// Exit codes that count as executed, and the status each of them states.
+    /// Exit codes that count as executed, each with its status.
     pub status_from_exit: BTreeMap<i32, String>,
     /// Statuses that end the loop or pass the gate.
     pub success_values: Vec<String>,
-    /// Returns per entry into the loop.
+    /// Maximum number of times that the loop goes back, per entry into the loop.
     pub max_iterations: u64,
-    /// Whether another round can help, unless the text says otherwise.
+    /// Whether another round can help, unless the text states otherwise.
     pub can_further_iteration_help: bool,
-    /// Where to go on advance, in place of the next listed step.
+    /// The step to enter on advance, instead of the next listed one.
     pub next: Option<Next>,
-    /// Steps that a hint in the text may name. Without any of these and those of other flows, hints do not count.
+    /// Steps that a hint in the text may name. If this and `flow_branches` are empty, hints have no effect.
     pub branches: Vec<StepId>,
-    /// Steps of other flows that a hint may name: the flow is entered there, and the run returns to the step after this one.
+    /// Steps of other flows that a hint may name. The flow is entered there, and the run then continues after
+    /// this step.
     pub flow_branches: Vec<(FlowId, StepId)>,
-    /// When the loop has had its last round without success.
+    /// The reaction when the loop has used its last round without success.
     pub on_exhausted: OnExhausted,
-    /// When further iteration cannot help.
+    /// The reaction when further iteration cannot help.
     pub on_blocked: OnBlocked,
 }
 
@@ -606,9 +614,9 @@ pub enum InDoubtPolicy {
     Ask,
     /// A new attempt of the same visit.
     Rerun,
-    /// The visit has failed.
+    /// The visit fails.
     Fail,
-    /// A command says: exit code 0, it happened and this command's output stands for its own; 1, it did not happen, run it
-    /// again; anything else, a person decides.
+    /// A command decides. Exit code 0: the attempt happened, and this command's output replaces its own. 1:
+    /// it did not happen; run it again. Any other code: a person decides.
     Verify(CommandPlan),
 }

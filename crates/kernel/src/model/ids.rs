@@ -1,7 +1,7 @@
-//! The names of things: flows, steps, runs, visits, attempts, interrupts, timers, calls of models.
+//! Ids of flows, steps, runs, visits, attempts, interrupts, timers and model calls.
 //!
-//! Owns their spelling and their parsing. Ids that a run makes for itself are derived from its own id and the sequence
-//! number of the event that makes them, so that asking twice gives the same answer.
+//! Owns their spelling and their parsing. Ids that a run creates are derived from its own id and the sequence
+//! number of the creating event, so that repeating a decision gives the same ids.
 
 use core::fmt;
 use envoi_contract::time::Timestamp;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct BadId {
-    /// What was given.
+    /// The given text.
     pub text: String,
-    /// What would have been accepted.
+    /// A description of the accepted form.
     pub expected: &'static str,
 }
 
@@ -103,13 +103,13 @@ text_id!(
     |text: &str| is_prefixed(text, "tim_")
 );
 text_id!(
-    /// The id of a call of a model: `call_` and 26 letters or digits. The caller makes it.
+    /// The id of a model call: `call_` and 26 letters or digits. The caller creates it.
     CallId,
     "`call_` and up to 60 of `a-z 0-9`",
     |text: &str| is_prefixed(text, "call_")
 );
 
-/// Whether `text` may name a flow or a step.
+/// Whether `text` is a valid id of a flow or a step.
 #[must_use]
 pub fn is_key(text: &str) -> bool {
     let mut bytes = text.bytes();
@@ -124,27 +124,27 @@ fn is_prefixed(text: &str, prefix: &str) -> bool {
     })
 }
 
-/// The place of an event in its run: from 0, without gaps.
+/// The sequence number of an event in its run: from 0, without gaps.
 pub type Seq = u64;
 
-/// The nth entry of a run into a step, within a scope.
+/// The nth entry of a run into a step, in a scope.
 ///
-/// `scope` is the path of inner flows and items, joined by dots: `build.2` is the flow that the second visit of `build` runs,
-/// `0` the first item of a `for_each`, `0.build.2` and `build.2.0` what they look like inside one another. It is empty at the top.
-/// `visit` counts from 1.
+/// `scope` is the path of inner flows and items, joined by dots: `build.2` is the flow that the second visit
+/// of `build` runs, `0` the first item of a `for_each`, `0.build.2` and `build.2.0` are nested combinations
+/// of both. It is empty in the run's own flow. `visit` counts from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VisitId {
-    /// Sub-flow and item path; empty at the top.
+    /// Path of inner flows and items; empty in the run's own flow.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scope: String,
     /// The step.
     pub step: StepId,
-    /// From 1.
+    /// Number of the entry, from 1.
     pub visit: u32,
 }
 
 impl VisitId {
-    /// The scope of the flow that the step stands in: its own without the item.
+    /// The scope of the flow that contains the step: this scope without the item.
     #[must_use]
     pub fn flow_scope(&self) -> &str {
         match self.item() {
@@ -153,7 +153,7 @@ impl VisitId {
         }
     }
 
-    /// Which item of a `for_each` this is, from 0.
+    /// The index of the item of a `for_each`, from 0. `None`: not an item.
     #[must_use]
     pub fn item(&self) -> Option<u64> {
         let mut segments = self.scope.split('.').filter(|segment| !segment.is_empty());
@@ -167,13 +167,13 @@ impl VisitId {
         item
     }
 
-    /// The visit that this one is an item of.
+    /// The visit that this one is an item of; otherwise this visit.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self { scope: self.flow_scope().to_owned(), ..self.clone() }
     }
 
-    /// One item of this visit, from 0.
+    /// An item of this visit, by index from 0.
     #[must_use]
     pub fn nth(&self, item: u64) -> Self {
         Self { scope: within(&self.scope, &item.to_string()), ..self.clone() }
@@ -185,7 +185,8 @@ impl VisitId {
         within(&self.scope, &format!("{}.{}", self.step, self.visit))
     }
 
-    /// Whether this visit is part of `other`: one of its items, or of the flow that it runs, at whatever depth.
+    /// Whether this visit is part of `other`: one of its items, or within the flow that it runs, at any
+    /// depth.
     #[must_use]
     pub fn is_part_of(&self, other: &Self) -> bool {
         let own_item = self.step == other.step && self.visit == other.visit && self.item().is_some();
@@ -205,7 +206,7 @@ impl VisitId {
         other.item().is_none() && item.is_some_and(|item| self.is_within(&other.nth(item).inside()))
     }
 
-    /// Whether this is of what `scope` holds, at whatever depth.
+    /// Whether this visit is within `scope`, at any depth.
     #[must_use]
     pub fn is_within(&self, scope: &str) -> bool {
         scope.is_empty()
@@ -213,7 +214,7 @@ impl VisitId {
             || self.scope.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.'))
     }
 
-    /// The visit's attempt of this number (from 1).
+    /// The attempt of the visit with this number (from 1).
     #[must_use]
     pub fn attempt(&self, attempt: u32) -> AttemptId {
         AttemptId { visit: self.clone(), attempt }
@@ -248,15 +249,15 @@ impl fmt::Display for VisitId {
 pub struct AttemptId {
     /// The visit it belongs to.
     pub visit: VisitId,
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
 }
 
 impl AttemptId {
-    /// Reads `[scope.]step.visit.attempt`.
+    /// Parses `[scope.]step.visit.attempt`.
     ///
     /// # Errors
-    /// [`BadId`] when it is not of that form.
+    /// [`BadId`] if the text does not have that form.
     pub fn parse(text: &str) -> Result<Self, BadId> {
         let bad = || BadId { text: text.to_owned(), expected: "`[scope.]step.visit.attempt`" };
         let mut parts = text.rsplitn(4, '.');
@@ -285,7 +286,7 @@ impl TryFrom<String> for AttemptId {
     }
 }
 
-/// What its reader would refuse is not written.
+/// Refuses to write an id that its reader would refuse.
 impl Serialize for AttemptId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.attempt == 0 || self.visit.visit == 0 {
@@ -301,7 +302,7 @@ impl From<AttemptId> for String {
     }
 }
 
-/// Who did something, and on whose behalf: part of every event that a person or a client causes.
+/// The actor of an action, and the tenant: part of every event that a person or a client causes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Principal {
     /// The tenant; `local` for a person at the machine.
@@ -335,7 +336,7 @@ fn base32(value: u128) -> String {
         .collect()
 }
 
-/// The id, without its prefix, of the thing that event `seq` of `run` makes at `now`.
+/// The id, without its prefix, of the object that event `seq` of `run` creates at `now`.
 #[must_use]
 pub fn derived(run: &RunId, seq: Seq, now: Timestamp) -> String {
     let mut seed = run.as_str().as_bytes().to_vec();
@@ -344,11 +345,11 @@ pub fn derived(run: &RunId, seq: Seq, now: Timestamp) -> String {
     uuid_v7_text(now, &seed)
 }
 
-/// The longest id of a session that is kept.
+/// Maximum length of a session id. Longer ids are not stored.
 const MAX_SESSION_ID_BYTES: usize = 200;
 
-/// Whether this can be the id of a session of an agent program. It is later an argument of the program, so that it must not look like
-/// an option: a letter or a digit, then letters, digits, and `-`, `_`, `.` or `:`.
+/// Whether the text is a valid session id of an agent program: a letter or a digit, then letters, digits, and
+/// `-`, `_`, `.` or `:`. The id later becomes an argument of the program, so it must not look like an option.
 #[must_use]
 pub fn is_session_id(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);

@@ -1,6 +1,7 @@
-//! What happens to a run from outside.
+//! Inputs of a run: everything that reaches it from outside.
 //!
-//! Why it is refused is [`Refusal`]; what the run wants then is [`Wants`].
+//! [`Refusal`] is the reason for refusing an input; [`Wants`] is the outcome that the run requires of the
+//! engine.
 
 use crate::model::{
     bytes_as_text,
@@ -27,116 +28,117 @@ use std::sync::Arc;
 
 pub use crate::model::{refusal::Refusal, wants::Wants};
 
-/// Something that a run has to react to.
+/// An input that a run has to react to.
 ///
-/// Between machines it travels as a [`crate::wire::Message`].
+/// Between machines it is sent as a [`crate::wire::Message`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Input {
-    /// Begin.
+    /// Starts the run.
     Start(Box<Start>),
-    /// Begin with the history of another run, up to a step.
+    /// Starts the run with the history of another run, up to a step.
     Fork(Box<Fork>),
-    /// A slot is free for the visit that waits longest. It is the one that is given with the input.
+    /// A slot is free, for the visit that has waited longest. The slot is passed with the input.
     SlotFree,
-    /// An attempt is over: how it ended and what it left.
+    /// An attempt has ended, with its result.
     Settled(Box<AttemptResult>),
-    /// An attempt was announced and is not running, and its end is not known.
+    /// An announced attempt is not running, and its end is not known.
     InDoubt {
-        /// Which.
+        /// The attempt.
         attempt: AttemptId,
-        /// What is known: `output_tail`, `ran_ms`, `files_changed`.
+        /// The known facts: `output_tail`, `ran_ms`, `files_changed`.
         evidence: Value,
     },
-    /// A model is to be called on the run's account.
+    /// A model is to be called, charged to the run.
     ModelCall(Box<ModelCall>),
-    /// A call of a model is over. Also taken when its attempt, or the run, is over meanwhile.
+    /// A model call has ended. Accepted even if its attempt or the run has ended meanwhile.
     ModelCalled(Box<ModelCalled>),
-    /// A person decides a question.
+    /// A person answers a question.
     Answer(Box<Answer>),
-    /// What a question showed is not what is there any more: it is put again.
+    /// The subject of a question has changed; the question is raised again.
     Changed {
         /// The question.
         interrupt: InterruptId,
-        /// The artifacts that differ, as they are now.
+        /// The artifacts that differ, in their present state.
         found: Vec<FoundFile>,
     },
-    /// The time of a question is over.
+    /// A question has expired.
     Expire {
         /// The question.
         interrupt: InterruptId,
     },
-    /// The time of a timer has come.
+    /// A timer is due.
     TimerDue {
-        /// Which.
+        /// The timer.
         timer: TimerId,
     },
-    /// Let the run use more than its flow says; one that a bound ended goes on.
+    /// Raises bounds of the run. A run that ended at a bound continues.
     Raise {
-        /// What is added to each bound.
+        /// The amount added to each bound.
         more: Ledger,
-        /// Who wants it.
+        /// Who requested it.
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
-        /// The id of the request, if it may be made twice.
+        /// The id of the request, if it may be sent twice.
         request: Option<String>,
-        /// What others of its family have used and been given beyond what it knows of.
+        /// Usage and raised bounds of the family that the run does not know yet.
         elsewhere: Share,
     },
-    /// Go on under a corrected flow, which the run has to know ([`crate::Run::learn`]); one that is over is reopened.
+    /// Continues under a corrected flow, which must be known to the run ([`crate::Run::learn`]). An ended run
+    /// is reopened.
     Correct(Box<Correct>),
-    /// Try what waits for a closed account now, before its time, or asks whether to wait for it. A run that is over is reopened, and
-    /// no account that its flow names is closed for it.
+    /// Tries visits now that wait for a closed account, or whose question is whether to wait. An ended run is
+    /// reopened, with all accounts of its flow counted as open.
     TryNow {
-        /// Who wants it.
+        /// Who requested it.
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
-        /// The id of the request, if it may be made twice.
+        /// The id of the request, if it may be sent twice.
         request: Option<String>,
-        /// What others of its family have used and been given beyond what it knows of, if it is reopened.
+        /// Usage and raised bounds of the family that the run does not know yet, if it is reopened.
         elsewhere: Share,
     },
-    /// The files of the workspace are to be set back to a snapshot; what stands there is kept already.
+    /// Restores the files of the workspace to a snapshot. The present files are stored already.
     RestoreFiles(Box<FilesRestoring>),
-    /// They are set back.
+    /// The files were restored.
     FilesRestored(Box<FilesRestored>),
-    /// They could not be set back, and nothing of them was touched.
+    /// The restore failed before it changed any file.
     FilesKept {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// End the run; live attempts are ended first.
+    /// Cancels the run; live attempts are ended first.
     Cancel {
-        /// Who wants it.
+        /// Who requested it.
         by: Principal,
     },
-    /// Let an ended run go on.
+    /// Continues an ended run.
     Reopen {
-        /// Who wants it.
+        /// Who requested it.
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
-        /// The id of the request, if it may be made twice.
+        /// The id of the request, if it may be sent twice.
         request: Option<String>,
-        /// What others of its family have used and been given beyond what it knows of.
+        /// Usage and raised bounds of the family that the run does not know yet.
         elsewhere: Share,
     },
 }
 
-/// A place in which one attempt may run.
+/// Permission to run one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slot {
     /// Identity of the machine's present boot.
     pub boot_id: String,
-    /// How the accounts of the store stand that have refused an attempt.
+    /// The state of the store's accounts that have refused an attempt.
     pub accounts: Arc<Standings>,
 }
 
 impl Slot {
-    /// One in this boot, in a store in which no account is closed.
+    /// A slot in this boot, with all accounts open.
     #[must_use]
     pub fn new(boot_id: impl Into<String>) -> Self {
         Self { boot_id: boot_id.into(), accounts: Arc::default() }
@@ -149,36 +151,37 @@ impl Slot {
 pub struct ModelCall {
     /// A new id.
     pub call: CallId,
-    /// The attempt whose command asks for it; it must be live. `None`: the caller is not an attempt of the run.
+    /// The attempt whose command requests it; it must be live. `None`: the caller is not an attempt of the
+    /// run.
     pub attempt: Option<AttemptId>,
-    /// Which model.
+    /// The model.
     pub model: String,
-    /// Who offers it.
+    /// The provider.
     pub provider: String,
 }
 
-/// See [`Input::ModelCalled`]. What is not known is `None`.
+/// See [`Input::ModelCalled`]. `None` means not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelCalled {
-    /// Which call.
+    /// The call.
     pub call: CallId,
     /// How it ended.
     pub outcome: CallOutcome,
-    /// Tokens that the model was given.
+    /// Input tokens.
     pub tokens_in: Option<u64>,
-    /// Tokens that the model gave.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// What it cost.
+    /// The cost.
     pub cost: Option<Cost>,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// When the limit of the provider's account is over that refused it, if it was one and that is stated.
+    /// When the limit of the provider's account ends, if the provider refused the call and states a time.
     pub refused_until: Option<Timestamp>,
 }
 
 impl ModelCalled {
-    /// The end of the call is not known.
+    /// A call whose end is not known.
     #[must_use]
     pub fn lost(call: CallId) -> Self {
         let outcome = CallOutcome::BrokenOff;
@@ -199,29 +202,30 @@ impl ModelCalled {
 pub struct Answer {
     /// The question.
     pub interrupt: InterruptId,
-    /// The decision.
+    /// The choice.
     pub choice: Choice,
-    /// In words, as they were given. A clarification needs some, unless it asks for a form.
+    /// The answer in words, as given. A clarification requires some, unless it asks for a form.
     pub text: Option<String>,
-    /// The form, checked against the question's schema.
+    /// The completed form, checked against the question's schema.
     pub data: Option<Value>,
-    /// Files, at most 20.
+    /// Files that come with it; at most 20.
     pub attachments: Vec<AttachmentRef>,
-    /// With [`Choice::Raise`]: what is added to the bound.
+    /// With [`Choice::Raise`]: the amount added to the bound.
     pub raise: Option<Ledger>,
-    /// What the person saw; refused if it is not what the question is about. `None`: they answer the question as it is.
+    /// Digest of the subject that the person saw; the answer is refused if the subject has changed. `None`:
+    /// the present subject is accepted.
     pub seen: Option<Digest>,
-    /// Who decides.
+    /// Who answers.
     pub by: Principal,
-    /// Through which channel, such as `cli`.
+    /// The channel, such as `cli`.
     pub channel: String,
-    /// The id of the request, if it may be made twice.
+    /// The id of the request, if it may be sent twice.
     #[serde(default)]
     pub request: Option<String>,
 }
 
 impl Answer {
-    /// A decision without words, form or files.
+    /// An answer without words, form or files.
     #[must_use]
     pub fn new(interrupt: InterruptId, choice: Choice, by: Principal) -> Self {
         Self {
@@ -245,7 +249,7 @@ impl Answer {
 pub struct Start {
     /// A new id.
     pub run: RunId,
-    /// Checked inputs with defaults filled in.
+    /// Checked inputs, with defaults filled in.
     pub inputs: Object,
     /// Absolute path of the flow file.
     pub source: String,
@@ -255,10 +259,10 @@ pub struct Start {
     pub shared: bool,
     /// Whether the files of the workspace are kept before and after each attempt.
     pub keep_files: bool,
-    /// Whether no result comes from the cache of steps.
+    /// Whether the cache of steps is not used.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub no_cache: bool,
-    /// The tree of its own in which the workspace lies, if it has one.
+    /// The tree of its own that contains the workspace, if it has one.
     pub isolated: Option<Box<Isolated>>,
     /// Absolute path of the run's own folder.
     pub run_base: String,
@@ -266,89 +270,89 @@ pub struct Start {
     pub language: u32,
     /// Who starts it.
     pub by: Principal,
-    /// Steps whose questions are approved as soon as they are put.
+    /// Steps whose questions are approved as soon as they are raised.
     pub yes_to: Vec<StepId>,
     /// The `traceparent` of the caller that starts it.
     pub trace: Option<String>,
-    /// The variables that the flow's expressions name, as the caller has them. What is not set is absent.
+    /// The caller's values of the variables that the flow's expressions name. Unset variables are absent.
     pub env: Object,
-    /// On whose behalf, as the caller states it; checked.
+    /// The requester, as the caller states it; already checked.
     pub requester: Requester,
-    /// The part of the flow that it does; `None`: the whole flow.
+    /// The part of the flow that the run executes; `None`: the whole flow.
     pub part: Option<Box<Part>>,
 }
 
-/// What an attempt left behind, as its supervisor recorded it.
+/// The result of an attempt, as its supervisor recorded it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttemptResult {
-    /// Which.
+    /// The attempt.
     pub attempt: AttemptId,
     /// How it ended; never [`Outcome::InDoubt`].
     pub outcome: Outcome,
     /// When the command was started.
     pub started_at: Timestamp,
-    /// How long it ran.
+    /// How long it ran, in milliseconds.
     pub duration_ms: u64,
     /// The step's text, at most 1 MiB.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Whether the text is only a part of what the command wrote. Then no status, no route and no data is read from it.
+    /// Whether the text was truncated. If so, no status, route or data is read from it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub text_cut: bool,
-    /// Why the bytes that the text was made of are no text, if they are none.
+    /// Why the bytes of the text are not valid text, if they are not.
     pub text_unreadable: Option<String>,
-    /// The same in the store.
+    /// The text in the store.
     pub text_blob: Option<Blob>,
     /// The end of stderr, for the error message.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr_tail: String,
-    /// The bytes of a fresh report.
+    /// The bytes of a report that this attempt wrote.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "bytes_as_text")]
     pub report: Option<Vec<u8>>,
-    /// The same in the store.
+    /// The report in the store.
     pub report_blob: Option<Blob>,
-    /// The bytes of what the command wrote at `$ENVOI_DATA`.
+    /// The bytes that the command wrote to `$ENVOI_DATA`.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "bytes_as_text")]
     pub data: Option<Vec<u8>>,
-    /// The same in the store.
+    /// The data in the store.
     pub data_blob: Option<Blob>,
-    /// What stood there and is no file that can be read, in words.
+    /// The object at that path, in words, if it is not a readable file.
     pub data_unreadable: Option<String>,
-    /// The session that an agent program has named, also if it left no report.
+    /// The session that an agent program has named, even if it left no report.
     pub session: Option<String>,
-    /// Where the report stood.
+    /// The place of the report.
     pub report_place: ReportPlace,
-    /// Files that match `artifacts` and are handed over, and those that were deleted: listed only as far as
-    /// [`crate::model::files::are_listed`] says.
+    /// Files that match `artifacts` and are handed over, and files that were deleted. Listed only up to the
+    /// limits of [`crate::model::files::are_listed`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileChange>,
-    /// Where they are more; `files` is empty then.
+    /// The manifest, if there are more files; `files` is then empty.
     pub manifest: Option<Many>,
-    /// Things a person should know.
+    /// Warnings for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Why the data of the report is not what the step's `outputs` say, if it is not.
+    /// Why the data of the report do not match the step's `outputs`, if they do not.
     pub misfit: Option<String>,
-    /// Why what it left cannot be handed over: it is past a bound.
+    /// The limit that its result exceeds, so that it cannot be handed over.
     pub excess: Option<String>,
-    /// Which files it was to leave and did not, if its step fails for that.
+    /// The files that it failed to write, if its step fails because of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
     /// The snapshot of the workspace before its command, if snapshots are kept.
     pub workspace_before: Option<Snapshot>,
-    /// The one after it.
+    /// The snapshot of the workspace after its command, if snapshots are kept.
     pub workspace_after: Option<Snapshot>,
-    /// The files were set back before its command, or were to be.
+    /// The restore of the workspace before its command, if one was requested.
     pub set_back: Option<Box<FilesSetBack>>,
-    /// What came of the cache of its step, if that has one.
+    /// The outcome of the cache, if its step has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Box<CacheUse>>,
 }
 
 impl AttemptResult {
-    /// The result of an attempt that left nothing: no text, no report and no files, after no time. An attempt that could not be
-    /// started has this one.
+    /// The result of an attempt without text, report or files, and with a duration of 0. Used for an attempt
+    /// that could not be started.
     #[must_use]
     pub const fn empty(attempt: AttemptId, outcome: Outcome, started_at: Timestamp) -> Self {
         Self {
@@ -382,13 +386,14 @@ impl AttemptResult {
     }
 }
 
-/// Where a report stood, and what stood there in its place.
+/// The place of a report, and the object found there instead of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportPlace {
-    /// At the path in `ENVOI_REPORT`: whatever stands there is a report or a failure. Else behind `--output`.
+    /// True: at the path in `ENVOI_REPORT`; everything at that path is a report or a failure. False: at the
+    /// path that follows `--output`.
     pub assigned: bool,
-    /// What stood there and is no file that can be read, such as `a folder`; there is no report then.
+    /// The object at that path if it is not a readable file, such as `a folder`; there is no report then.
     pub unreadable: Option<String>,
 }
 
@@ -398,22 +403,22 @@ pub struct ReportPlace {
 pub struct Correct {
     /// The corrected flow.
     pub flow: Digest,
-    /// The version of the language that it is written in.
+    /// The version of the flow language of the corrected flow.
     pub language: u32,
     /// Absolute path of its file.
     pub source: String,
-    /// The step from which on finished steps run again.
+    /// The step from which finished steps run again.
     pub from: Option<StepId>,
-    /// Who wants it.
+    /// Who corrects it.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
-    /// The id of the request that it comes with, if it has one.
+    /// The id of the request, if it has one.
     pub request: Option<String>,
-    /// What others of its family have used and been given beyond what it knows of.
+    /// Usage and raised bounds of the family that the run does not know yet.
     #[serde(default, skip_serializing_if = "Share::is_nothing")]
     pub elsewhere: Share,
-    /// The [`crate::Outlook::digest`] that was agreed to. `None`: whatever it means by now is agreed to.
+    /// The [`crate::Outlook::digest`] that the person agreed to. `None`: agrees to any outlook.
     pub seen: Option<Digest>,
 }
 
@@ -429,16 +434,16 @@ pub struct Fork {
     pub workspace: String,
     /// Whether other runs may have live attempts there at the same time.
     pub shared: bool,
-    /// Steps whose questions are approved at once. The list of the old run does not count.
+    /// Steps whose questions are approved at once. The old run's list does not apply.
     pub yes_to: Vec<StepId>,
-    /// Who wants it.
+    /// Who forks it.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
-    /// Where it begins: the step, of the run's own flow, as it was entered last. `None`: the step that stopped the run.
+    /// The step of the run's own flow at which the new run begins, at its latest entry. `None`: the step that
+    /// stopped the run.
     pub from: Option<StepId>,
-    /// All records of the old run, as it was replayed from them. They are written by their digest alone: see
-    /// [`crate::wire::Message`].
+    /// All records of the old run. They are written only by digest: see [`crate::wire::Message`].
     #[serde(
         default,
         skip_deserializing,
@@ -446,14 +451,14 @@ pub struct Fork {
         serialize_with = "by_digest_only"
     )]
     pub lived: Vec<crate::model::event::Record>,
-    /// What all runs of the family have used and been given, the old one among them.
+    /// Usage and raised bounds of all runs of the family, including the old one.
     pub family: Share,
-    /// The corrected flow under which the new run goes on from there; its `from`, `elsewhere` and `seen` do not count. `None`: the one that
-    /// held there.
+    /// The corrected flow under which the new run continues; its `from`, `elsewhere` and `seen` are ignored.
+    /// `None`: the flow that applied at that point.
     pub correct: Option<Box<Correct>>,
-    /// The tree of its own in which the workspace lies, if it has one.
+    /// The tree of its own that contains the workspace, if it has one.
     pub isolated: Option<Box<Isolated>>,
-    /// The files of the workspace are set back before anything of the new run starts.
+    /// The restore of the workspace before anything of the new run starts.
     pub files: Option<Box<FilesRestoring>>,
 }
 

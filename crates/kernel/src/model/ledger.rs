@@ -1,12 +1,12 @@
-//! What a run has used of what it may use.
+//! Usage counters of a run.
 //!
-//! Owns the counters and the arithmetic of cost. Which bound ends a run is decided in [`crate::Run::decide`].
+//! Owns the counters and the arithmetic of cost. [`crate::Run::decide`] decides which bound ends a run.
 
 use core::fmt;
 use envoi_contract::json::{Object, Value};
 use serde::{Deserialize, Serialize};
 
-/// Money in billionths of a US dollar: exact for the prices that models have, without floats.
+/// Money in billionths of a US dollar: exact for the prices of models, without floats.
 ///
 /// Range 0 … 18 billion dollars; sums saturate.
 ///
@@ -22,35 +22,35 @@ pub struct Cost {
     nano_usd: u64,
 }
 
-/// What a model costs: for a million tokens of each kind.
+/// The price of a model, per million tokens of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenPrice {
-    /// Of tokens that the model is given.
+    /// Input tokens.
     pub given: Cost,
-    /// Of those of them that come from the provider's prompt cache.
+    /// Input tokens that are read from the provider's prompt cache.
     pub cache_read: Cost,
-    /// Of those of them that are written to it.
+    /// Input tokens that are written to the provider's prompt cache.
     pub cache_write: Cost,
-    /// Of tokens that the model gives.
+    /// Output tokens.
     pub gotten: Cost,
 }
 
-/// Tokens of one call.
+/// Numbers of tokens of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// All that the model was given.
+    /// All input tokens.
     pub given: u64,
-    /// Those of them that came from the provider's prompt cache.
+    /// Input tokens that were read from the provider's prompt cache.
     pub cache_read: u64,
-    /// Those of them that were written to it.
+    /// Input tokens that were written to the provider's prompt cache.
     pub cache_write: u64,
-    /// Those that the model gave.
+    /// Output tokens.
     pub gotten: u64,
 }
 
 impl TokenPrice {
-    /// What a call has cost, rounded up to a billionth of a dollar; sums saturate. Of the tokens that were given no more can have
-    /// come from the cache, or gone to it, than there were.
+    /// The cost of a call, rounded up to a billionth of a dollar; sums saturate. Cache reads and writes are
+    /// limited to the number of input tokens.
     ///
     /// ```
     /// use envoi_kernel::ledger::{Cost, TokenPrice, Tokens};
@@ -82,16 +82,17 @@ impl TokenPrice {
     }
 }
 
-/// Digits after the point that a [`Cost`] holds.
+/// Number of decimal places of a [`Cost`].
 const DECIMALS: usize = 9;
 const DECIMALS_U32: u32 = 9;
 
-/// Longest whole part worth reading: leading zeros aside, more dollars than there are.
+/// Maximum number of digits of the integer part, leading zeros included; every larger number is out of range
+/// anyway.
 const MAX_WHOLE_DIGITS: usize = 40;
 
 impl Cost {
-    /// Reads a plain decimal such as `5`, `5.00` or `0.000125`; digits past the ninth round up, so that a bound is never
-    /// undercounted. `None` for signs, exponents, or anything else.
+    /// Parses a plain decimal such as `5`, `5.00` or `0.000125`. Digits after the ninth round up, so that a
+    /// bound is never undercounted. `None` for signs, exponents, or anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -106,7 +107,8 @@ impl Cost {
         Some(Self { nano_usd })
     }
 
-    /// What a report's `metrics` state as their cost: a decimal string or a number. `None` if they state none, or no cost.
+    /// The cost in the `metrics` of a report: a decimal string or a number. `None` if there is none, or it is
+    /// not a valid cost.
     #[must_use]
     pub fn of_metrics(metrics: &Object) -> Option<Self> {
         match metrics.get("cost_usd")? {
@@ -116,8 +118,8 @@ impl Cost {
         }
     }
 
-    /// Reads a JSON number: like [`Cost::parse`], and also with an exponent, as many writers put small ones (`3.5e-05`).
-    /// `None` for what is negative, or more than there is.
+    /// Parses a JSON number: like [`Cost::parse`], but also with an exponent, which many writers use for
+    /// small numbers (`3.5e-05`). `None` for negative or too large numbers.
     #[must_use]
     pub fn of_number(token: &str) -> Option<Self> {
         let (digits, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
@@ -139,7 +141,7 @@ impl Cost {
                 let (whole, fraction) = all.split_at_checked(point)?;
                 Self::parse(&format!("{whole}.{fraction}"))
             }
-            // Smaller than what is counted is counted as the smallest there is.
+            // A number below the smallest unit counts as one unit.
             Err(_) if point.unsigned_abs() > DECIMALS_U32 => Some(Self { nano_usd: 1 }),
             Err(_) => {
                 let zeros = "0".repeat(usize::try_from(point.unsigned_abs()).ok()?);
@@ -148,25 +150,25 @@ impl Cost {
         }
     }
 
-    /// In billionths of a US dollar.
+    /// The cost in billionths of a US dollar.
     #[must_use]
     pub fn nano_usd(self) -> u64 {
         self.nano_usd
     }
 
-    /// From billionths of a US dollar.
+    /// A cost from billionths of a US dollar.
     #[must_use]
     pub fn from_nano_usd(nano_usd: u64) -> Self {
         Self { nano_usd }
     }
 
-    /// The sum, at most the largest cost there is.
+    /// The sum, limited to the largest representable cost.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self { nano_usd: self.nano_usd.saturating_add(other.nano_usd) }
     }
 
-    /// How much more this is than `other`; nothing, if it is not more.
+    /// The difference; 0 if `other` is larger.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self { nano_usd: self.nano_usd.saturating_sub(other.nano_usd) }
@@ -181,41 +183,43 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Used so far; never goes down, not by a resume either. Only the hop of an attempt that a limit of its account refused is given
-/// back, and what was unknown of an attempt is taken away when its result comes late.
+/// Usage so far. The counters never decrease, not even on resume, with two exceptions: the hop of an attempt
+/// that was refused by a limit of its account is given back, and unknown usage of an attempt is removed when
+/// its result arrives late.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
-    /// Attempts started.
+    /// Number of attempts started.
     pub agent_hops: u64,
-    /// Loop-backs.
+    /// Number of loop-backs.
     pub iterations: u64,
-    /// Model calls: those in reports, and those that the bridge metered.
+    /// Number of model calls, from reports or metered by the bridge.
     pub llm_calls: u64,
-    /// Milliseconds in which an attempt was live.
+    /// Milliseconds during which an attempt was live.
     pub wall_time_ms: u64,
-    /// Cost: that in reports, and that which the bridge metered.
+    /// Cost, from reports or metered by the bridge.
     pub cost: Cost,
-    /// Rounds begun, in a run with goals.
+    /// Number of rounds begun, in a run with goals.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rounds: u64,
-    /// Input tokens, from reports or providers. No bound counts them.
+    /// Input tokens, from reports or providers. No bound applies to them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_in: u64,
     /// Output tokens, from reports or providers.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_out: u64,
-    /// Milliseconds of waiting for accounts, where a bound is raised. What a run has waited is not shared with its forks:
-    /// [`Run::waited_ms`](crate::Run::waited_ms) has it.
+    /// Milliseconds of waiting for accounts; used only to raise that bound. The time that a run has waited is
+    /// not shared with its forks: see [`Run::waited_ms`](crate::Run::waited_ms).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting_ms: u64,
-    /// Attempts and calls of models of which it is not known how many calls they made: `llm_calls` is the least.
+    /// Attempts and model calls with an unknown number of calls: `llm_calls` is a lower bound.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_calls: u64,
-    /// Those of which it is not known how many tokens they used: `tokens_in` and `tokens_out` are the least.
+    /// Attempts and model calls with an unknown number of tokens: `tokens_in` and `tokens_out` are lower
+    /// bounds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_tokens: u64,
-    /// Those of which it is not known what they cost: `cost` is the least.
+    /// Attempts and model calls with an unknown cost: `cost` is a lower bound.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_costs: u64,
 }
@@ -226,7 +230,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Ledger {
-    /// Adds each counter; none goes past the largest number there is.
+    /// Adds each counter; sums saturate.
     pub fn add(&mut self, more: &Self) {
         self.agent_hops = self.agent_hops.saturating_add(more.agent_hops);
         self.iterations = self.iterations.saturating_add(more.iterations);
@@ -250,7 +254,7 @@ impl Ledger {
         larger
     }
 
-    /// How much more this is than `other`, counter by counter; nothing where it is not more.
+    /// The excess over `other`, counter by counter; 0 if there is none.
     #[must_use]
     pub fn beyond(&self, other: &Self) -> Self {
         Self {
@@ -270,7 +274,7 @@ impl Ledger {
     }
 }
 
-/// `budget`: what one attempt may use. `None`: nothing is reserved.
+/// `budget`: the amount that one attempt may use. `None`: nothing is reserved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Model calls.

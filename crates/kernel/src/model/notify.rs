@@ -1,7 +1,7 @@
-//! Recipients of notices: the targets that a flow and a configuration declare.
+//! Targets of notices, as a flow or a configuration declares them.
 //!
-//! Owns their shape, and which events cause a notice. Decides nothing about a run, and no run waits for a notice. How one is
-//! sent is `notify`'s, that none is lost is the engine's and the journal's.
+//! Owns their shape, and which events cause a notice. Decides nothing about a run, and no run waits for a
+//! notice. The crate `notify` sends notices; the engine and the journal ensure that none is lost.
 
 use crate::model::{command::Command, event::Event, secret::SecretSource};
 use serde::{Deserialize, Serialize};
@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 /// One target of `notify:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// How it is reached.
+    /// The address.
     pub to: Address,
     /// The moments that cause a notice to it, at least one.
     pub on: Vec<Moment>,
 }
 
-/// How a target is reached. Holds no secret, only where one is to be read.
+/// The address of a target. Contains no secret, only the source of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Address {
     /// A command in the folder of the file that declares it.
     Command(Command),
-    /// A CloudEvent is posted there.
+    /// A URL that receives a CloudEvent by POST.
     Webhook(Webhook),
 }
 
-/// How a target is reached, as it is kept with a notice: a later engine may send it.
+/// An address as stored with a notice. A later engine can send it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posting {
-    /// Of the file that declares it: where a command runs, and what the path of a token is relative to.
+    /// The folder of the declaring file: commands run there, and token paths are relative to it.
     pub folder: String,
-    /// How it is reached.
+    /// The address.
     pub to: Address,
 }
 
@@ -39,26 +39,26 @@ pub struct Posting {
 pub struct Webhook {
     /// `http:` or `https:`, without a user and a password.
     pub url: String,
-    /// Read at each try, for `Authorization: Bearer`.
+    /// Read at each try and sent as `Authorization: Bearer`.
     pub token: Option<SecretSource>,
-    /// Longest duration of a try.
+    /// Maximum duration of a try.
     pub timeout_ms: u64,
 }
 
-/// A moment that may cause a notice.
+/// A moment that can cause a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
-    /// A question was put to a person.
+    /// A question to a person was raised.
     Question,
     /// A question was not answered in time.
     Expiry,
-    /// A run is over.
+    /// A run has ended.
     End,
 }
 
 impl Moment {
-    /// All of them.
+    /// All moments.
     pub const ALL: [Self; 3] = [Self::Question, Self::Expiry, Self::End];
 
     /// The word for it, as in `on:`.
@@ -71,7 +71,7 @@ impl Moment {
         }
     }
 
-    /// The moment of this event, if it causes a notice.
+    /// The moment of this event, or `None` if it causes no notice.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
         match event {

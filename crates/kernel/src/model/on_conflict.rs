@@ -1,22 +1,23 @@
-//! What follows where items of a step have changed the same lines.
+//! The resolution of conflicts: several items of a step have changed the same lines.
 
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 
-/// `on_conflict`: what decides where items of a step with `isolate` have changed the same lines, or an item and the run.
+/// `on_conflict`: how to resolve lines that several items of a step with `isolate`, or an item and the run,
+/// have changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
-    /// Nothing: the step fails, and nothing is merged.
+    /// No resolution: the step fails, and nothing is merged.
     #[default]
     Fail,
-    /// A person. The other items are merged first.
+    /// A person decides. The other items are merged first.
     Ask,
-    /// Nothing: the items are done again, from what the others have left.
+    /// No resolution: the conflicting items run again, starting from the merged result of the others.
     Again,
-    /// What is there already: of the run, or of an item before it.
+    /// The existing version wins: that of the run, or of an earlier item.
     Ours,
-    /// The item that is merged.
+    /// The version of the item that is merged wins.
     Theirs,
 }
 
@@ -25,26 +26,26 @@ impl OnConflict {
         *self == Self::Fail
     }
 
-    /// Whether items in conflict are put off, and the others merged.
+    /// Whether conflicting items are postponed until the others are merged.
     #[must_use]
     pub fn puts_off(self) -> bool {
         matches!(self, Self::Ask | Self::Again)
     }
 }
 
-/// What a person has decided about items in conflict.
+/// The decision of a person about conflicting items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeDecision {
-    /// For the lines in conflict: what is there already.
+    /// Conflicting lines keep the existing version.
     Ours,
-    /// For the lines in conflict: what the items have.
+    /// Conflicting lines take the items' version.
     Theirs,
-    /// These files become what the person has made of them. Any other conflict leads to a new question.
+    /// These files get the contents that the person wrote. Any other conflict leads to a new question.
     Edited(Vec<EditedFile>),
 }
 
-/// What becomes of one file in conflict.
+/// The resolution of one conflicting file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditedFile {
     /// Its path in the tree.
@@ -52,7 +53,8 @@ pub struct EditedFile {
     /// Its content. `None`: it is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Digest>,
-    /// What the run's tree had there when the question was asked. If it has something else by now, that is a conflict.
+    /// The content in the run's tree when the question was raised. If it differs by now, that is a new
+    /// conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<Digest>,
 }

@@ -1,6 +1,6 @@
-//! A part of a flow: which steps a run does, and what stands for those that it leaves out.
+//! A part of a flow: the steps that a run executes, and substitutes for the results of the others.
 //!
-//! Owns the types, as they stand in the first event of a run. What they mean for a flow is in [`crate::state::part`].
+//! Owns the types, as stored in the first event of a run. [`crate::state::part`] applies them to a flow.
 
 use crate::model::{
     files::{Blob, FileChange, Manifest},
@@ -9,36 +9,38 @@ use crate::model::{
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
 
-/// Which steps of its own flow a run does, as they were named. Nothing is named: all of them.
+/// The steps of its own flow that a run executes, as they were named. Empty: all steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
-    /// These and no others. It stands alone.
+    /// Only these steps. Not combined with the other members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<StepId>,
-    /// This one and what follows it: in listed order all later ones, in a graph those that need it, directly or not.
+    /// This step and those after it. In a list: all later steps. In a graph: those that need it, directly or
+    /// indirectly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<StepId>,
-    /// This one and what comes before it: in listed order all earlier ones, in a graph those that it needs, directly or not.
+    /// This step and those before it. In a list: all earlier steps. In a graph: those that it needs, directly
+    /// or indirectly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<StepId>,
-    /// Not these.
+    /// Steps to leave out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skip: Vec<StepId>,
 }
 
 impl Selection {
-    /// Whether nothing is named, so that the run does the whole flow.
+    /// Whether nothing is named, so that the run executes the whole flow.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.only.is_empty() && self.from.is_none() && self.until.is_none() && self.skip.is_empty()
     }
 
-    /// Every step that is named.
+    /// All named steps.
     pub fn named(&self) -> impl Iterator<Item = &StepId> {
         self.only.iter().chain(&self.from).chain(&self.until).chain(&self.skip)
     }
 
-    /// As it is given to a command: `--from build --skip lint`.
+    /// The selection as command-line options: `--from build --skip lint`.
     #[must_use]
     pub fn options(&self) -> String {
         let only = self.only.iter().map(|step| format!("--only {step}"));
@@ -49,38 +51,38 @@ impl Selection {
     }
 }
 
-/// The part of its flow that a run does.
+/// The part of its flow that a run executes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// Which steps.
+    /// The selected steps.
     pub selection: Selection,
-    /// The run whose hand-offs stand for those of steps that are left out.
+    /// The run whose hand-offs replace those of omitted steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<RunId>,
-    /// These hand-offs, at most one a step.
+    /// These hand-offs, at most one per step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken: Vec<TakenHandOff>,
 }
 
 impl Part {
-    /// What stands for the hand-off of this step.
+    /// The hand-off that replaces that of this step.
     #[must_use]
     pub fn taken_of(&self, step: &StepId) -> Option<&TakenHandOff> {
         self.taken.iter().find(|taken| taken.visit.step == *step)
     }
 }
 
-/// What a visit of another run handed over.
+/// The hand-over of a visit of another run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TakenHandOff {
-    /// That visit. It succeeded.
+    /// That visit, which succeeded.
     pub visit: VisitId,
     /// The summary of its hand-off.
     pub summary: String,
-    /// Its data, as an event has it.
+    /// Its data, in the form of an event.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub data: Value,
-    /// The content that holds the data where an event has only a reference to it.
+    /// The content that holds the data, if the event has only a reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_kept: Option<Blob>,
     /// Its text in the store.
@@ -92,12 +94,12 @@ pub struct TakenHandOff {
     /// The files that it handed over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileChange>,
-    /// The list of them, where it is too long for an event.
+    /// The list of its files, if it is too long for an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Manifest>,
 }
 
-/// Where the result of an attempt that was never made comes from.
+/// The source of a result for which no attempt was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenFrom {
     /// The run.
@@ -106,17 +108,17 @@ pub struct TakenFrom {
     pub visit: VisitId,
 }
 
-/// What a part lacks: one of its steps reads it, and nothing stands for it.
+/// A missing result: a step of the part reads it, and no substitute exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// The step that reads.
+    /// The step that reads it.
     pub reader: StepId,
-    /// What it reads, as it is written: `steps.build.data.version`.
+    /// The path as written: `steps.build.data.version`.
     pub path: String,
     /// The line of the flow file, from 1.
     pub line: u32,
-    /// The step that is left out. `None`: the goals of the run, because their rounds are left out.
+    /// The omitted step. `None`: the goals of the run, because their rounds are omitted.
     pub step: Option<StepId>,
-    /// Why the run that was named has nothing for it.
+    /// Why the run that was named as the source has no result for it.
     pub why: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! Paths relative to the workspace.
 
-/// Why a path leads out of the workspace, as it is written: a link on the way is not known here.
+/// Why a path leads out of the workspace; `None` if it does not. Checks only the text: links are not
+/// resolved.
 #[must_use]
 pub fn outside(path: &str) -> Option<&'static str> {
     if path.starts_with('/') {

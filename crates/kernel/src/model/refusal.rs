@@ -1,4 +1,4 @@
-//! Why an input is refused.
+//! Reasons for refusing an input.
 
 use crate::model::{
     ids::{AttemptId, CallId, InterruptId, StepId, TimerId},
@@ -6,7 +6,7 @@ use crate::model::{
 };
 use envoi_contract::time::Timestamp;
 
-/// Why an input is not acceptable now. The run is as it was.
+/// Why an input is not acceptable now. The run is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// [`Input::Start`](crate::model::input::Input::Start) for a run that has begun.
@@ -15,43 +15,44 @@ pub enum Refusal {
     /// Any other input before the start.
     #[error("the run has not started")]
     NotStarted,
-    /// The run is over, and this input is for one that is not.
+    /// The run has ended, and this input requires one that has not.
     #[error("the run is over ({status})")]
     Over {
         /// How it ended.
         status: &'static str,
     },
-    /// A reopening of a run that is still going, or that has succeeded.
+    /// A request to reopen a run that has not ended or has succeeded.
     #[error("only a failed, exhausted or cancelled run can be reopened; this one is {status}")]
     NotReopenable {
-        /// How it stands.
+        /// Its status.
         status: &'static str,
     },
-    /// The run cannot go on under the corrected flow. Nothing has changed.
+    /// The run cannot continue under the corrected flow. Nothing has changed.
     #[error("the corrected flow cannot take over: {}", reasons.join("; "))]
     NotCorrectable {
-        /// Why, each in a sentence.
+        /// The reasons, one sentence each.
         reasons: Vec<String>,
     },
-    /// What the corrected flow means for the run is not what was agreed to. Nothing has changed.
+    /// The effect of the corrected flow on the run differs from what the person agreed to. Nothing has
+    /// changed.
     #[error("the run, or its flow, is not as it was when the corrected flow was agreed to")]
     ComparisonChanged,
-    /// The run cannot be forked there.
+    /// The run cannot be forked at this step.
     #[error("the run cannot be forked: {reason}")]
     NotForkable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The attempt is not live: unknown, already settled, or replaced by a later one and already recorded as late.
     #[error("attempt `{attempt}` is not live")]
     NotLive {
-        /// Which.
+        /// The attempt.
         attempt: AttemptId,
     },
-    /// No such question is open.
+    /// This question is not open.
     #[error("question `{interrupt}` is not open")]
     NotOpen {
-        /// Which.
+        /// The question.
         interrupt: InterruptId,
     },
     /// The question cannot be answered that way.
@@ -59,144 +60,146 @@ pub enum Refusal {
     WrongChoice {
         /// The choice that was refused.
         choice: &'static str,
-        /// What it takes.
+        /// The accepted choices.
         accepted: String,
     },
-    /// Its time is over; what follows from that is applied next.
+    /// The question has expired; the expiry is applied next.
     #[error("question `{interrupt}` has expired, at {at}")]
     Expired {
-        /// Which.
+        /// The question.
         interrupt: InterruptId,
         /// When.
         at: Timestamp,
     },
-    /// Its time has not come.
+    /// The question has not expired yet.
     #[error("question `{interrupt}` has not expired")]
     NotExpired {
-        /// Which.
+        /// The question.
         interrupt: InterruptId,
     },
-    /// What the person saw is not what the question is about.
+    /// The subject of the question differs from what the person saw.
     #[error("what was shown is not what question `{interrupt}` is about any more")]
     Changed {
-        /// Which.
+        /// The question.
         interrupt: InterruptId,
     },
     /// The starter of the run may not answer this question.
     #[error("`{actor}` started the run and may not answer this question; another person must answer it")]
     NotByStarter {
-        /// Who.
+        /// The starter.
         actor: String,
     },
-    /// One person counts once.
+    /// This person has voted already; each person counts once.
     #[error("`{actor}` has approved already; {missing} more have to")]
     AlreadyVoted {
-        /// Who.
+        /// The person.
         actor: String,
-        /// How many others are waited for.
+        /// How many other people are still needed.
         missing: u32,
     },
-    /// The answer has nothing in it.
+    /// The answer is empty.
     #[error("the answer is blank")]
     Blank,
-    /// The answer has something that this question does not take, or lacks something.
+    /// The answer has a member that this question does not take, or lacks one.
     #[error("the answer does not fit: {reason}")]
     Misfit {
-        /// What.
+        /// The mismatch.
         reason: String,
     },
-    /// A bound cannot be raised, or nothing is.
+    /// The bound cannot be raised, or the amount is 0.
     #[error("nothing is raised: {reason}")]
     NotRaised {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A try before its time, of a run that waits for no account.
+    /// A request to try accounts now, but the run waits for none.
     #[error("no step of the run waits for an account")]
     NoAccountAwaited,
-    /// Another round would pass a bound.
+    /// Another round would exceed a bound.
     #[error("another round would pass a bound: {bound}")]
     PastBound {
-        /// Which one, such as `max_iterations 3 of step critic`.
+        /// The bound, such as `max_iterations 3 of step critic`.
         bound: String,
     },
-    /// A model may not be called: what the run or the attempt may use is used up, or set aside for others.
+    /// No model may be called: the bound of the run or the budget of the attempt is used up, or reserved for
+    /// others.
     #[error("no further model call may begin: {bound}")]
     NoCallsLeft {
-        /// Which bound, and how it stands.
+        /// The bound, and its state.
         bound: String,
     },
-    /// A call of this id has begun.
+    /// A call with this id has begun already.
     #[error("call `{call}` has begun already")]
     CallBegun {
-        /// Which.
+        /// The call.
         call: CallId,
     },
-    /// No such call is under way: it never began, or is known to be over.
+    /// This call is not in progress: it never began, or it has ended.
     #[error("call `{call}` is not under way")]
     NoCall {
-        /// Which.
+        /// The call.
         call: CallId,
     },
-    /// No such timer is armed.
+    /// This timer is not set.
     #[error("timer `{timer}` is not armed")]
     NoTimer {
-        /// Which.
+        /// The timer.
         timer: TimerId,
     },
-    /// The timer's time has not come.
+    /// The timer is not due yet.
     #[error("timer `{timer}` is not due")]
     NotDue {
-        /// Which.
+        /// The timer.
         timer: TimerId,
     },
     /// [`Input::SlotFree`](crate::model::input::Input::SlotFree) without a slot.
     #[error("no slot is free")]
     NoSlot,
-    /// Nothing waits for a slot.
+    /// No visit waits for a slot.
     #[error("no visit waits for a slot")]
     NothingReady,
-    /// The steps that were named make no part of the flow.
+    /// The named steps are not a valid part of the flow.
     #[error("{reason}")]
     PartInvalid {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// Steps of the part read what nothing stands for.
+    /// Steps of the part read results that have no substitute.
     #[error("steps of this part read results of steps that are left out:{}", listed(missing))]
     PartIncomplete {
-        /// Each of them, in the order of the file.
+        /// The missing results, in the order of the file.
         missing: Vec<Missing>,
     },
-    /// Its files are being set back, and something of that is not done yet.
+    /// A restore of its files is not finished.
     #[error("the files of the run are being set back")]
     Restoring,
-    /// A step changes files by itself, and the run works in a folder of the user.
+    /// A step changes files by itself, but the run works in a folder of the user.
     #[error("step `{step}` has `{key}`, and the run has no tree of its own")]
     NotIsolated {
-        /// Which.
+        /// The step.
         step: StepId,
-        /// By which key.
+        /// The key in the flow that makes it change files.
         key: &'static str,
     },
-    /// Nothing is being set back, or something else is.
+    /// No restore is in progress, or a different one.
     #[error("no such restore is under way")]
     NotRestoring,
-    /// Attempts of it work in the folder.
+    /// Attempts of the run are working in the folder.
     #[error("attempts of the run are at work")]
     StillAtWork,
     /// The run is being cancelled.
     #[error("the run is being cancelled")]
     Cancelling,
-    /// The flow cannot carry this on: the journal belongs to another flow or version. A bug of ours, or a damaged store.
+    /// The journal does not fit the flow: it belongs to another flow or version. A defect of this program, or
+    /// a damaged store.
     #[error("the run's state does not fit its flow: {reason}")]
     Inconsistent {
-        /// What does not fit.
+        /// The mismatch.
         reason: String,
     },
 }
 
-/// A line for each.
+/// One line per missing result.
 fn listed(missing: &[Missing]) -> String {
     let line = |Missing { reader, path, line, why, .. }: &Missing| {
         let why = why.as_ref().map(|why| format!("; {why}")).unwrap_or_default();

@@ -1,25 +1,26 @@
-//! On whose behalf a run was started, as the caller states it (contract 3: `user_id`, `session_id`, `metadata`, `raw_input`).
+//! The requester of a run, as the caller states it (contract 3: `user_id`, `session_id`, `metadata`,
+//! `raw_input`).
 //!
-//! Owns the four members, their bounds and what stands in an envelope when one of them is missing. Nothing is decided by
-//! them: who started a run, and whose it is, is its [`Principal`](crate::model::ids::Principal).
+//! Owns the four members, their bounds and their defaults in an envelope. They affect no decision: the
+//! [`Principal`](crate::model::ids::Principal) identifies the starter and the tenant of a run.
 
 use envoi_contract::json::{MAX_PART_DEPTH, Object, Value};
 use serde::{Deserialize, Serialize};
 
-/// Longest `user_id` and `session_id`. A2A clients choose context ids of up to this size.
+/// Maximum length of `user_id` and `session_id`. A2A clients choose context ids of up to this size.
 const MAX_ID_BYTES: usize = 256;
 
-/// Largest `metadata`, in JSON on one line. It stands in the journal and in every envelope.
+/// Maximum size of `metadata`, as JSON on one line. It is stored in the journal and in every envelope.
 const MAX_METADATA_BYTES: usize = 64 * 1024;
 
-/// Largest `raw_input`. It stands in the journal beside the inputs that were made of it.
+/// Maximum size of `raw_input`. It is stored in the journal beside the inputs that were derived from it.
 pub const MAX_RAW_INPUT_BYTES: usize = 1024 * 1024;
 
 /// Members of an envelope's `metadata` that the engine writes itself.
 const RESERVED: [&str; 8] =
     ["run_id", "flow", "flow_digest", "workspace", "tenant", "envoi", "forked_from", "forked_at_step"];
 
-/// See the module. Every member is optional.
+/// The requester of a run. Every member is optional.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Requester {
     /// The user.
@@ -28,15 +29,15 @@ pub struct Requester {
     /// The conversation that the run belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Whatever else the caller wants to find in the envelope.
+    /// Further data that the caller wants to find in the envelope.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub metadata: Object,
-    /// The request as it came, before inputs were made of it.
+    /// The request as received, before inputs were derived from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<String>,
 }
 
-/// What of a requester is not within its bounds.
+/// Which member of a requester exceeds its bounds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequesterError {
     /// An id is empty or too long.
@@ -44,7 +45,7 @@ pub enum RequesterError {
     Id {
         /// Its member.
         name: &'static str,
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
     },
     /// The engine writes this member itself.
@@ -56,34 +57,35 @@ pub enum RequesterError {
     /// The metadata is too large.
     #[error("`metadata` has {bytes} bytes; at most {} are kept", MAX_METADATA_BYTES)]
     Metadata {
-        /// Its length as compact JSON.
+        /// Its size as compact JSON, in bytes.
         bytes: usize,
     },
     /// The metadata is nested too deeply.
     #[error("`metadata` has {depth} levels of nesting; at most {MAX_PART_DEPTH} are kept")]
     Nested {
-        /// Its levels.
+        /// Its number of levels.
         depth: usize,
     },
     /// The raw input is too large.
     #[error("`raw_input` has {bytes} bytes; at most {} are kept", MAX_RAW_INPUT_BYTES)]
     RawInput {
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
     },
 }
 
 impl Requester {
-    /// Whether the caller has stated nothing.
+    /// Whether no member is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it is within its bounds.
+    /// Checks that all members are within their bounds.
     ///
     /// # Errors
-    /// An empty or overlong id, metadata or a raw input past their bounds, or metadata under a name that the engine uses.
+    /// An id is empty or too long; the metadata or the raw input is too large; or the metadata use a name
+    /// that is reserved for the engine.
     pub fn check(&self) -> Result<(), RequesterError> {
         for (name, id) in [("user_id", &self.user_id), ("session_id", &self.session_id)] {
             if let Some(id) = id.as_ref().filter(|id| id.is_empty() || id.len() > MAX_ID_BYTES) {
@@ -108,7 +110,7 @@ impl Requester {
         }
     }
 
-    /// `metadata` without the names that the engine uses: for callers that cannot know them.
+    /// `metadata` without the names that are reserved for the engine, for callers that cannot know them.
     #[must_use]
     pub fn without_reserved(metadata: &Object) -> Object {
         let kept = metadata.iter().filter(|(name, _)| !RESERVED.contains(name));

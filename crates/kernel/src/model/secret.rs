@@ -1,4 +1,4 @@
-//! Where a secret is read. The value itself is never part of a flow or of an event.
+//! The source of a secret. The value itself is never part of a flow or of an event.
 
 /// See [`Secret`].
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -1,7 +1,7 @@
-//! How large what a step says may be where it stands in an event (docs/limits.md).
+//! Size limits of a step's output within events (docs/limits.md).
 //!
-//! Whatever a step, an agent or a report says, the events, hand-offs and envelopes that are made of it can be read again:
-//! what is longer is shortened here, and says so, or is a reference to the content of the store that has it whole.
+//! Events, hand-offs and envelopes must stay readable whatever a step, an agent or a report contains. So this
+//! module either shortens longer parts, with a mark, or replaces them by a reference to the stored content.
 
 use crate::model::files::Blob;
 use envoi_contract::{
@@ -9,32 +9,33 @@ use envoi_contract::{
     skill_report::SkillError,
 };
 
-/// The largest `data` and `metrics` that stand in an event (contract 3).
+/// Maximum size of `data` and `metrics` in an event (contract 3).
 pub(crate) const MAX_DATA_BYTES: usize = 64 * 1024;
 
-/// The longest message of an error. The attempt's report and streams have all of it.
+/// Maximum size of an error message. The attempt's report and streams have the whole text.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
-/// The longest code of an error.
+/// Maximum size of an error code.
 const MAX_CODE_BYTES: usize = 200;
 
-/// The longest question: a person reads it, and each list of questions carries it.
+/// Maximum size of a question: a person reads it, and each list of questions contains it.
 pub(crate) const MAX_QUESTION_BYTES: usize = 64 * 1024;
 
-/// The values of a `for_each` together: they stand in one event, and each reaches a command as a variable.
+/// Maximum size of all values of a `for_each` together: they are in one event, and each reaches a command as
+/// a variable.
 pub(crate) const MAX_ITEMS_BYTES: usize = 4 * 1024 * 1024;
 
-/// Longest value handed over as one argument or variable (Linux refuses single ones over 128 KiB).
+/// Maximum size of a value passed as one argument or variable (Linux refuses single ones over 128 KiB).
 pub(crate) const MAX_VALUE_BYTES: usize = 100 * 1024;
 
-/// What a command is given together, its arguments and the variables of the flow: Linux refuses more than 2 MiB with the rest
-/// of the environment.
+/// Maximum size of a command's arguments and the flow's variables together. Linux refuses more than 2 MiB,
+/// including the rest of the environment.
 pub(crate) const MAX_COMMAND_BYTES: usize = 2 * 1024 * 1024;
 
-/// The members of `metrics` that the engine counts with, and the one that says that these are the least.
+/// The members of `metrics` that the engine uses, and the one that marks them as lower bounds.
 const COUNTED: [&str; 5] = ["llm_calls", "tokens_in", "tokens_out", "cost_usd", "at_least"];
 
-/// The beginning of a text, and how much is missing, if it is over `max` bytes.
+/// Shortens a text of more than `max` bytes to its beginning and a note of how much is missing.
 pub(crate) fn shortened(text: String, max: usize) -> String {
     if text.len() <= max {
         return text;
@@ -44,24 +45,27 @@ pub(crate) fn shortened(text: String, max: usize) -> String {
     format!("{kept} … [{} bytes omitted]", omitted.len())
 }
 
-/// What stands at the place of a report or of data that has more than the contracts allow: of it so much and one byte more is kept.
+/// Description of a report or of data that exceed the limit of the contracts. Of such a file, the limit plus
+/// one byte is kept.
 pub(crate) const CUT_DOCUMENT: &str = "a file of more than 16 MiB";
 
-/// Whether this is the beginning of such a file.
+/// Whether these bytes are the beginning of such a file.
 pub(crate) fn is_cut_document(bytes: &[u8]) -> bool {
     bytes.len() > envoi_contract::json::MAX_BYTES
 }
 
-/// The line before a text of which only a part is there. Such a text is a part for [`is_shortened`], too: no expression sees it as the whole one.
+/// The first line of a text whose beginning was cut. [`is_shortened`] recognizes such a text too, so no
+/// expression takes it for the whole one.
 pub(crate) const CUT_BEGINNING: &str =
     "… [beginning of the text: an unknown number of characters omitted] …\n";
 
-/// Whether this summary of a hand-off (contract 2) is probably a part of a text: it has the line that stands for what was left out.
+/// Whether this summary of a hand-off (contract 2) is probably shortened: it contains the line that marks an
+/// omission.
 pub(crate) fn is_shortened(summary: &str) -> bool {
     summary.lines().any(|line| line.starts_with("… [") && line.ends_with(" characters omitted] …"))
 }
 
-/// An error that fits into an event.
+/// Shortens an error so that it fits into an event.
 pub(crate) fn of_error(error: SkillError) -> SkillError {
     SkillError {
         code: shortened(error.code, MAX_CODE_BYTES),
@@ -69,13 +73,14 @@ pub(crate) fn of_error(error: SkillError) -> SkillError {
     }
 }
 
-/// Whether this may stand in an event, and in the documents that are made of it.
+/// Whether these data fit into an event and into the documents made from it.
 pub(crate) fn fits(data: &Value) -> bool {
     data.compact().len() <= MAX_DATA_BYTES && data.depth() <= MAX_PART_DEPTH
 }
 
-/// Data over the limit is a reference to the content that holds it. Its `status` stays beside the reference: the routing reads it, and a
-/// critic that denies in its report must not pass because its report is long.
+/// Replaces data over the limit by a reference to the content that holds them. Keeps the `status` beside the
+/// reference, because routing reads it: a critic that denies in its report must not pass only because its
+/// report is long.
 pub(crate) fn of_data(data: Value, holds: Option<&Blob>) -> Value {
     match holds {
         Some(blob) if !fits(&data) => {
@@ -88,7 +93,8 @@ pub(crate) fn of_data(data: Value, holds: Option<&Blob>) -> Value {
     }
 }
 
-/// Metrics over the limit are those that the engine counts with, and a reference to the report that holds them all.
+/// Reduces metrics over the limit to the members that the engine uses, with a reference to the report that
+/// holds all of them.
 pub(crate) fn of_metrics(metrics: Object, report: Option<&Blob>) -> Object {
     let Some(blob) = report else { return metrics };
     if fits(&Value::Object(metrics.clone())) {
@@ -101,13 +107,13 @@ pub(crate) fn of_metrics(metrics: Object, report: Option<&Blob>) -> Object {
     counted.chain(reference(blob)).collect()
 }
 
-/// Whether this is what the engine puts in the place of data that is too large. No step may hand over such data of its own: no reader could
-/// tell it from ours.
+/// Whether these data are the engine's replacement for data that are too large. A step may not hand over such
+/// data itself, because a reader could not tell them apart.
 pub(crate) fn is_reference(data: &Value) -> bool {
     RESERVED.iter().any(|name| data.get(name).is_some())
 }
 
-/// The members that make data a reference, or say that it was left out.
+/// The members that mark data as a reference or as omitted.
 pub(crate) const RESERVED: [&str; 2] = ["$artifact", "$omitted"];
 
 fn reference(blob: &Blob) -> Object {

@@ -1,22 +1,22 @@
-//! The line in which a test runner states its result: those of pytest, unittest, cargo, Go, Jest, Vitest, Mocha, PHPUnit, RSpec and
-//! their likes.
+//! The line in which a test runner states its result: those of pytest, unittest, cargo, Go, Jest, Vitest,
+//! Mocha, PHPUnit, RSpec and similar tools.
 //!
-//! It is for people alone: nothing is decided by it.
+//! It is only for display; no decision depends on it.
 
-/// A test runner states its result this near to the end of its output, in lines that are not empty.
+/// How many non-empty lines from the end of its output are searched for a test runner's result.
 const RESULT_WITHIN: usize = 10;
-/// A longer line is prose.
+/// A longer line is taken for prose.
 const MAX_RESULT_CHARS: usize = 100;
 
-/// The result of a test runner: the counts of TAP, else [`result_line`].
+/// The result of a test runner: the counts of TAP, otherwise [`result_line`].
 #[must_use]
 pub fn result_of(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     counts_of_tap(&lines).or_else(|| result_line(text).map(str::to_owned))
 }
 
-/// The line in which a test runner states its result, near to the end of the text. Of several packages the last that failed counts; a
-/// bare word counts only where no other line says more.
+/// The line near the end of the text in which a test runner states its result. With several packages, the
+/// last failed one counts. A bare word counts only if no other line says more.
 #[must_use]
 pub fn result_line(text: &str) -> Option<&str> {
     let lines = || {
@@ -27,7 +27,8 @@ pub fn result_line(text: &str) -> Option<&str> {
     failed.or_else(|| lines().find(|line| is_result(line))).or_else(|| lines().find(|line| is_verdict(line)))
 }
 
-/// `FAIL  example.com/shop  0.01s`: what `go test` writes of a package. `ok 1 - adds` is a line of TAP.
+/// `FAIL  example.com/shop  0.01s`: a line of `go test` for a package. `ok 1 - adds` is a line of TAP
+/// instead.
 fn is_package(line: &str, verdict: &str) -> bool {
     let rest = line.strip_prefix(verdict).filter(|rest| rest.starts_with(['\t', ' ']));
     rest.is_some_and(|rest| {
@@ -35,17 +36,17 @@ fn is_package(line: &str, verdict: &str) -> bool {
     })
 }
 
-/// Whether the line is nothing but the word for a result.
+/// Whether the line consists only of the word for a result.
 fn is_verdict(line: &str) -> bool {
     matches!(line, "OK" | "PASS" | "FAIL" | "FAILED")
 }
 
-/// `=== 3 passed in 0.1s ===` without its rule.
+/// `=== 3 passed in 0.1s ===` without the `===` rules.
 fn without_rule(line: &str) -> &str {
     line.trim_matches(['=', ' '])
 }
 
-/// Whether a test runner says its result in this line, and how much.
+/// Whether this line states the result of a test runner, with counts.
 fn is_result(line: &str) -> bool {
     if line.chars().count() > MAX_RESULT_CHARS || line.ends_with('.') {
         return false;
@@ -65,7 +66,8 @@ fn is_result(line: &str) -> bool {
     is_sentence || words.windows(2).any(counts)
 }
 
-/// What a test runner that writes TAP has counted, such as Node's: `pass 2, fail 1`; without counts, what stands in the lines.
+/// The counts of a test runner that writes TAP, such as Node's: `pass 2, fail 1`. If there are no counts,
+/// they are computed from the lines.
 fn counts_of_tap(lines: &[&str]) -> Option<String> {
     let counted = |word: &str| {
         let of = |line: &&str| {
@@ -83,7 +85,7 @@ fn counts_of_tap(lines: &[&str]) -> Option<String> {
         line.strip_prefix("1..")
             .is_some_and(|last| !last.is_empty() && last.chars().all(|c| c.is_ascii_digit()))
     };
-    // Of a text that was cut, not all lines are here.
+    // If the text was cut, some lines are missing.
     let is_whole = !lines.iter().any(|line| line.ends_with("characters omitted] …"));
     if !is_whole || !lines.iter().any(is_plan) {
         return None;

@@ -1,26 +1,27 @@
-//! What a run wants to be true: what an engine compares with the world.
+//! The state of the world that a run requires. The engine compares it with the real state.
 
 use crate::model::ids::{AttemptId, InterruptId, TimerId, VisitId};
 use envoi_contract::time::Timestamp;
 
-/// What a run wants to be true. The engine compares it with what is, and closes the gap.
+/// The state of the world that a run requires. The engine compares it with the real state, and closes the
+/// gap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// Attempts that are to be running, or to be found settled.
+    /// Attempts that must be running, or be found settled.
     pub attempts: Vec<AttemptId>,
     /// Visits that wait for a slot, the longest waiting first.
     pub ready: Vec<VisitId>,
-    /// Timers that are to be armed.
+    /// Timers that must be set.
     pub timers: Vec<(TimerId, Timestamp)>,
-    /// Questions that are to be shown.
+    /// Questions that must be shown.
     pub interrupts: Vec<InterruptId>,
-    /// When those of them that lapse do.
+    /// The expiry times of those questions that have one.
     pub expiries: Vec<(InterruptId, Timestamp)>,
-    /// Attempts that were given up. They must be ended, and their end must be reported.
+    /// Abandoned attempts. They must be ended, and their end must be reported.
     pub ending: Vec<AttemptId>,
-    /// Live attempts are to be ended.
+    /// Whether live attempts must be ended.
     pub cancelling: bool,
-    /// A restore of the files is to be done, before anything starts.
+    /// Whether a restore of the files must be done before anything starts.
     pub restoring: bool,
 }
 

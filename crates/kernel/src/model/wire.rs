@@ -1,11 +1,12 @@
-//! What is sent to a run on another machine: an input, the slot that it comes with, and when it was sent.
+//! Messages to a run on another machine: an input, its slot, and the time of sending.
 //!
-//! The form is JSON on one line, with a version. It is made as events are ([`envoi_contract::stored::kept`]), so that a value of the
-//! contracts comes out as it went in. A reader takes what a writer of its version writes and nothing else: a member that it does not
-//! know, at whatever depth, would be lost in silence, so the whole message is refused.
+//! The form is JSON on one line, with a version. It is made as events are ([`envoi_contract::stored::kept`]),
+//! so that values of the contracts are preserved exactly. A reader accepts only what a writer of its version
+//! writes. An unknown member, at any depth, would be lost silently, so the whole message is refused.
 //!
-//! A message is small. What can be large is content of the store, which the message names by its digest, and its reader fetches:
-//! a text, a report or data of more than [`INLINE_BYTES`] that the store has, and all records of the history of a fork.
+//! A message is small. Large parts are content of the store; the message refers to them by digest, and the
+//! reader fetches them. These are a text, a report or data of more than [`INLINE_BYTES`] that the store has,
+//! and all records of the history of a fork.
 
 use crate::model::{
     event::Record,
@@ -15,91 +16,93 @@ use crate::model::{
 use envoi_contract::{digest::Digest, stored, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The version of the form. It grows with each change of a member, also a new one: a reader refuses a member that it does not know.
+/// Version of the form. It grows with each change of a member and with each new member, because a reader
+/// refuses unknown members.
 const VERSION: u32 = 1;
 
-/// The largest message. A reader refuses more before it looks at it.
+/// Maximum size of a message. A reader refuses a larger one without parsing it.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Larger texts, reports and data travel by their digest, if the store has them.
+/// Larger texts, reports and data are sent by digest, if the store has them.
 pub const INLINE_BYTES: usize = 64 * 1024;
 
-/// See the module.
+/// A message to a run on another machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// What happens to the run.
+    /// The input of the run.
     pub input: Input,
-    /// The slot for what follows from it.
+    /// The slot for the decision.
     pub slot: Option<Slot>,
-    /// When it was sent, by the clock of its sender: the `now` of the decision.
+    /// When it was sent, by the sender's clock: the `now` of the decision.
     pub at: Timestamp,
 }
 
-/// A message as it travels.
+/// A message in its written form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// JSON on one line.
     pub text: String,
-    /// The content that the text names and that nothing else has put into the store. It has to be there before the text is sent.
+    /// Content that the text refers to and that is not in the store yet. It must be stored before the text is
+    /// sent.
     pub content: Option<Vec<u8>>,
 }
 
-/// Why a message cannot be sent, or is not understood.
+/// Why a message cannot be sent or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// Its text is too large.
     #[error("the message has {bytes} bytes; at most {MAX_BYTES} are taken")]
     TooLarge {
-        /// How many it has.
+        /// Its size.
         bytes: usize,
     },
-    /// It holds what no reader would take.
+    /// It contains something that every reader would refuse.
     #[error("the message cannot be written: {reason}")]
     Unwritable {
         /// The error of the writer.
         reason: String,
     },
-    /// It is no message.
+    /// It is not a valid message.
     #[error("the message cannot be read: {reason}")]
     Unreadable {
-        /// The error of the reader, with its place.
+        /// The error of the reader, with its position.
         reason: String,
     },
-    /// It is of a version that came later.
+    /// It has a later version.
     #[error(
         "the message is of version {version}; version {VERSION} is read: upgrade its reader before its sender"
     )]
     Version {
-        /// Which.
+        /// The version.
         version: u32,
     },
-    /// It is not what this version writes.
+    /// It differs from what this version writes.
     #[error("byte {at} of the message is not what version {VERSION} writes there: {found}")]
     Foreign {
-        /// Where, from 0.
+        /// Offset of the first difference, from 0.
         at: usize,
-        /// What stands there, shortened.
+        /// The text at that offset, shortened.
         found: String,
     },
-    /// The store does not have what it names, or not yet.
+    /// The store does not have content that it refers to, or not yet.
     #[error(
         "the content `{digest}` that the message names is not in the store: send the message again when it is"
     )]
     Missing {
-        /// Which content.
+        /// Digest of the content.
         digest: Digest,
     },
-    /// What is in the store is not what the message means.
+    /// The content in the store does not have the expected form.
     #[error("the content `{digest}` that the message names is not {expected}")]
     Content {
-        /// Which content.
+        /// Digest of the content.
         digest: Digest,
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
 }
 
-/// The message as it stands in its text.
+/// The JSON form of a message.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -112,7 +115,7 @@ struct Text {
     by_digest: ByDigest,
 }
 
-/// The contents that stand for what the input leaves out.
+/// Digests of the contents that the input omits.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ByDigest {
@@ -132,17 +135,17 @@ impl ByDigest {
     }
 }
 
-/// Only the version is read of a text that may be of another one.
+/// Used to read only the version of a text that may have another one.
 #[derive(Deserialize)]
 struct OfVersion {
     version: u32,
 }
 
 impl Message {
-    /// The message as it travels.
+    /// Writes the message.
     ///
     /// # Errors
-    /// [`Unfit::TooLarge`] and [`Unfit::Unwritable`]: no reader would take it.
+    /// [`Unfit::TooLarge`] and [`Unfit::Unwritable`]: every reader would refuse it.
     pub fn written(mut self) -> Result<Written, Unfit> {
         let mut by_digest = ByDigest::default();
         let mut content = None;
@@ -159,10 +162,11 @@ impl Message {
         text.written().map(|text| Written { text, content })
     }
 
-    /// The message of a text. `content` gives what the store has under a digest.
+    /// Reads a message from its text. `content` returns the content of the store with a digest.
     ///
     /// # Errors
-    /// [`Unfit`] says what of the text, or of the store, is not as it must be. [`Unfit::Missing`] may pass.
+    /// [`Unfit`] describes the fault in the text or the store. After [`Unfit::Missing`], a later try may
+    /// succeed.
     pub fn read(text: &str, mut content: impl FnMut(&Digest) -> Option<Vec<u8>>) -> Result<Self, Unfit> {
         if text.len() > MAX_BYTES {
             return Err(Unfit::TooLarge { bytes: text.len() });
@@ -170,7 +174,7 @@ impl Message {
         let unreadable = |error: serde_json::Error| Unfit::Unreadable { reason: error.to_string() };
         let read: Text = match serde_json::from_str(text) {
             Ok(read) => read,
-            // A later version says so, not which of its members is not known here.
+            // A later version is reported as such, not as an unknown member.
             Err(error) => match serde_json::from_str::<OfVersion>(text) {
                 Ok(of) if of.version != VERSION => return Err(Unfit::Version { version: of.version }),
                 _ => return Err(unreadable(error)),
@@ -225,7 +229,7 @@ fn misplaced(reason: &str) -> Unfit {
     Unfit::Unreadable { reason: format!("`by_digest`: {reason}") }
 }
 
-/// Where a text differs from what this version writes for the same message.
+/// Reports the first difference between a text and what this version writes for the same message.
 fn check_same(text: &str, ours: &str) -> Result<(), Unfit> {
     if text == ours {
         return Ok(());
@@ -237,7 +241,7 @@ fn check_same(text: &str, ours: &str) -> Result<(), Unfit> {
     Err(Unfit::Foreign { at, found })
 }
 
-/// What is large and in the store is left out of the result.
+/// Omits large parts that are in the store from the result.
 fn leave_out(result: &mut AttemptResult, by_digest: &mut ByDigest) {
     if let Some(digest) = is_kept(result.text.as_bytes(), result.text_blob.as_ref()) {
         by_digest.text = Some(digest);
@@ -254,14 +258,14 @@ fn leave_out(result: &mut AttemptResult, by_digest: &mut ByDigest) {
     }
 }
 
-/// The digest of these bytes, if they are large and are exactly that content of the store. A text may differ from its content: it is
-/// what the bytes could be read as.
+/// The digest of these bytes, if they are large and equal to the stored content. A text can differ from its
+/// content if bytes were replaced when it was decoded.
 fn is_kept(bytes: &[u8], blob: Option<&Blob>) -> Option<Digest> {
     let blob = blob.filter(|_| bytes.len() > INLINE_BYTES)?;
     (Digest::of(bytes) == blob.digest).then_some(blob.digest)
 }
 
-/// Records as content of the store: a line for each.
+/// Records as content of the store: one line per record.
 fn records_text(records: &[Record]) -> Result<Vec<u8>, Unfit> {
     let mut text = String::new();
     for record in records {

@@ -1,7 +1,8 @@
-//! What a person decides about items in conflict, as their answer says it.
+//! The decision of a person about conflicting items, read from the answer.
 //!
-//! Owns the form of the answer `edit`: its data has `files`, which says by path what becomes of each file in conflict. It is the digest of a
-//! file that came with the answer, or `null` where the file is deleted. What is in conflict stands in the evidence of the question.
+//! Owns the form of the answer `edit`: its data has `files`, which maps the path of each conflicting file to
+//! its resolution: the digest of a file that came with the answer, or `null` to delete the file. The evidence
+//! of the question lists the conflicts.
 
 use crate::model::{
     event::{Choice, InterruptAnswered},
@@ -14,7 +15,7 @@ use envoi_contract::{
 };
 use std::collections::BTreeMap;
 
-/// The decision of this answer. `None`: the items are done again, left out, or the run stops.
+/// The decision in this answer. `None`: the items are executed again or left out, or the run stops.
 pub(crate) fn decision(evidence: &Value, answered: &InterruptAnswered) -> Option<MergeDecision> {
     match answered.choice {
         Choice::Ours => Some(MergeDecision::Ours),
@@ -26,12 +27,12 @@ pub(crate) fn decision(evidence: &Value, answered: &InterruptAnswered) -> Option
     }
 }
 
-/// Whether all files in conflict are named, so that a person can say what becomes of each.
+/// Whether the evidence names all conflicting files, so that a person can resolve each of them.
 pub(crate) fn may_be_edited(evidence: &Value) -> bool {
     evidence.get("edit").and_then(Value::as_str).is_some()
 }
 
-/// Why an answer does not say what becomes of each file in conflict.
+/// Why an answer does not resolve every conflicting file.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum NotEdited {
     #[error("`{path}` in `files` is not in conflict")]
@@ -42,10 +43,10 @@ pub(crate) enum NotEdited {
     NotAttached { path: String },
 }
 
-/// What becomes of each file in conflict.
+/// Returns the resolution of each conflicting file.
 ///
 /// # Errors
-/// [`NotEdited`]: what of the answer is missing or wrong.
+/// [`NotEdited`]: a part of the answer is missing or wrong.
 pub(crate) fn edited(
     evidence: &Value,
     data: &Value,
@@ -77,7 +78,7 @@ fn attached(digest: &Value, attachments: &[AttachmentRef]) -> Option<Digest> {
     attachments.iter().any(|file| file.digest == text).then(|| Digest::parse(text))?
 }
 
-/// The files in conflict, and what the run's tree had there when the question was put.
+/// The conflicting files, with their content in the run's tree when the question was raised.
 fn in_conflict(evidence: &Value) -> BTreeMap<&str, Option<Digest>> {
     let items = evidence.get("conflicts").and_then(Value::as_array).unwrap_or_default();
     let files = items.iter().filter_map(|item| item.get("files").and_then(Value::as_array)).flatten();

@@ -52,74 +52,75 @@ use std::{
     sync::Arc,
 };
 
-/// An event cannot follow the state of its run. The journal is not this run's, or it was changed.
+/// An event contradicts the state of its run. The journal does not belong to this run, or it was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("event {seq} (`{event}`) cannot follow: {reason}")]
 pub struct ApplyError {
-    /// Place of the event.
+    /// Sequence number of the event.
     pub seq: Seq,
     /// Its type.
     pub event: &'static str,
-    /// What contradicts it.
+    /// The contradiction.
     pub reason: IllegalEvent,
 }
 
-/// See the module. A snapshot holds it as [`stored::StoredControl`].
+/// The part of a run's state that decisions depend on. Snapshots store it as [`stored::StoredControl`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Control {
     pub(crate) phase: Phase,
     pub(crate) started_at: Timestamp,
     pub(crate) next_seq: Seq,
     pub(crate) last_at: Timestamp,
-    /// Visits that have no hand-off yet.
+    /// Visits without a hand-off.
     pub(crate) open: OpenVisits,
     /// The run's own flow.
     pub(crate) top: FlowState,
     /// Flows that steps run, by their scope.
     pub(crate) subflows: BTreeMap<String, FlowState>,
-    /// Flows that are done with, by their scope, while results of attempts in them may still come.
+    /// Finished flows, by scope, as long as results of their attempts may still arrive.
     pub(crate) left: BTreeMap<String, FlowId>,
     pub(crate) ledger: Ledger,
     pub(crate) accounts: Accounts,
-    /// What the run is for, once its first round has begun.
+    /// The goals of the run, once its first round has begun.
     pub(crate) goals: Option<Goals>,
     /// Questions that are open, oldest first (their ids sort by time).
     pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
-    /// Approvals of open questions that need more than one.
+    /// Approvals of open questions that need several.
     pub(crate) votes: BTreeMap<InterruptId, Vec<Arc<InterruptAnswered>>>,
     /// The last answer that was given.
     pub(crate) last_answer: Option<InterruptId>,
-    /// The newest version of every artifact, by its path; `None` when it was deleted.
+    /// The newest version of every artifact, by path; `None` if it was deleted.
     pub(crate) files: Arc<BTreeMap<String, Option<Digest>>>,
     /// Lists of artifacts that are not among `files`, in the order in which they were handed over.
     pub(crate) manifests: Arc<Vec<HandedOver>>,
-    /// What has been added to the bounds.
+    /// The amounts added to the bounds.
     pub(crate) raised: Ledger,
     pub(crate) timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
-    /// Attempts given up as in doubt, whose result may still arrive.
+    /// Attempts that were abandoned in doubt and may still report a result.
     pub(crate) abandoned: BTreeSet<AttemptId>,
-    /// Attempts that were given up and are being ended, and whose end is not reported yet.
+    /// Abandoned attempts that are being ended and have not reported their end.
     pub(crate) ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
     /// The last hand-off that was not skipped.
     pub(crate) last_handoff: Option<VisitId>,
     /// How it was forked, if it was.
     pub(crate) forked: Option<Arc<RunForked>>,
-    /// What of `ledger` and `raised` is that of others of its family.
+    /// The part of `ledger` and `raised` that belongs to the rest of its family.
     pub(crate) inherited: Share,
     /// Sessions of agent programs.
     pub(crate) sessions: ProgramSessions,
     /// How long it has waited for accounts.
     pub(crate) waiting: WaitingTime,
-    /// A correction of its flow that takes effect when nothing is live.
+    /// A requested correction of its flow. It takes effect when nothing is live.
     pub(crate) correction: Option<Arc<Correction>>,
-    /// The restore of the workspace's files that is under way.
+    /// The restore of the workspace's files that is in progress.
     pub(crate) restoring: Option<Arc<FilesRestoring>>,
 }
 
 impl Control {
-    /// The one way in which an event changes the state, live and in recovery.
+    /// Applies an event to the state. Live operation and recovery both use this function.
     ///
-    /// `flow` is the one that holds before the event, `next` the one that holds after it: another one, if it corrects the flow.
+    /// `flow` is the flow before the event, `next` the one after it. They differ only if the event corrects
+    /// the flow.
     pub(crate) fn apply(&mut self, flow: &Flow, next: &Flow, record: &Record) -> Result<(), ApplyError> {
         let illegal =
             |reason: IllegalEvent| ApplyError { seq: record.seq, event: record.event.name(), reason };
@@ -149,7 +150,7 @@ impl Control {
             Event::StepsGivenUp(event) => {
                 let flow_state = self.flow_state_mut(&event.scope);
                 flow_state.passed_by.extend(event.steps.iter().cloned());
-                // What a person was to say of one of them is not awaited any more.
+                // Questions about where these steps lead are void now.
                 event.steps.iter().for_each(|step| flow_state.step(step).held = false);
                 Ok(())
             }
@@ -203,7 +204,7 @@ impl Control {
                 Ok(())
             }
             Event::TimerFired(event) => self.timer_fired(&event.timer),
-            // The timers of what waits for them fire in the same commit.
+            // No change here: the timers of the waiting visits fire in the same commit.
             Event::AccountsTried(_) => Ok(()),
             Event::LimitsRaised(event) => {
                 self.raised.add(&event.more);
@@ -238,7 +239,7 @@ impl Control {
         }
     }
 
-    /// An account may be waited for from now on, or no longer.
+    /// Records whether any visit waits for an account after this event.
     fn note_waiting(&mut self, record: &Record) {
         let begins = matches!(&record.event, Event::TimerSet(set) if set.account.is_some());
         if begins || self.waiting.is_under_way() {
@@ -266,7 +267,7 @@ impl Control {
         Ok(())
     }
 
-    /// A run that one of these bounds was about to end goes on.
+    /// Lets a run continue that one of the raised bounds was about to end.
     fn go_on_after(&mut self, more: &Ledger) {
         if !self.phase.go_on_if(|end| {
             Bound::that_ended(end.terminal_reason).is_some_and(|bound| bound.is_raised_by(more))
@@ -334,7 +335,7 @@ impl Control {
         Ok(())
     }
 
-    /// What another run handed over stands for an attempt that is not made.
+    /// Records the hand-over of another run in place of an attempt.
     fn result_taken(&mut self, event: &AttemptSettled) -> Result<(), IllegalEvent> {
         let mut visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Ready || (visit.attempts, event.attempt.attempt) != (0, 1) {
@@ -392,7 +393,8 @@ impl Control {
         }
         match &event.course {
             Course::Enter(next) => {
-                // Who leaves the way of a denial by its `next` is on an ordinary way again.
+                // When a step leaves the path of a denial by its `next`, the flow is on its ordinary path
+                // again.
                 let on_its_way = flow_state.diverted.last().is_none_or(|diverted| diverted.step == *step);
                 if !on_its_way && flow_state.failing.is_none() {
                     flow_state.diverted.clear();
@@ -401,7 +403,7 @@ impl Control {
                 self.open_anew(&scope, next);
             }
             Course::LoopBack(target) => {
-                // To merge as a person has decided is no round of a loop.
+                // A merge according to a person's decision does not count as a round of a loop.
                 let is_a_round = !(is_as_decided && step == target);
                 if is_a_round {
                     loops::go_back(of, &mut flow_state.loops, step, target, feedback);
@@ -409,7 +411,8 @@ impl Control {
                         state.sent_back_by.clone_from(&event.answer);
                     }
                 }
-                // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
+                // A step on the path of a denial may repeat itself. Only going back to the question undoes
+                // the denial.
                 let stays = |at: &StepId| !graph::is_back(of, at, target);
                 flow_state.diverted.retain(|diverted| stays(&diverted.step));
                 let failed = flow_state.failing.as_ref().and_then(|end| end.stopped_by.as_ref());
@@ -431,7 +434,7 @@ impl Control {
                 if is_a_round {
                     self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 }
-                // A step that was given up before its needs were over is entered when they are.
+                // In a graph, a step whose needs are not done yet is entered later, when they are.
                 if !of.graph || graph::may_enter(of, self.flow_state(&scope), target) {
                     self.go_back(&scope, target, step);
                 }
@@ -458,17 +461,17 @@ impl Control {
         Ok(())
     }
 
-    /// Whether this step of a scope is left out of the part of its flow that the run does.
+    /// Whether this step of a scope is not in the part of the flow that the run executes.
     pub(crate) fn leaves_out(&self, flow: &Flow, scope: &str, step: &StepId) -> bool {
         self.part().is_some_and(|part| scope.is_empty() && !part.selection.includes(flow, step))
     }
 
-    /// The part of its flow that the run does, if it does not do all of it.
+    /// The part of the flow that the run executes, if it is not the whole flow.
     pub(crate) fn part(&self) -> Option<&Part> {
         self.phase.started()?.part.as_deref()
     }
 
-    /// The attempt that a visit ended with, whether its hand-off stands already or not.
+    /// The last attempt of a visit, whether or not its hand-off was written already.
     fn last_attempt(&self, visit: &VisitId) -> Option<AttemptId> {
         match self.open.get(visit) {
             Some(open) if open.attempts > 0 => Some(visit.attempt(open.attempts)),
@@ -498,7 +501,7 @@ impl Control {
             Some(flow_state) if status == HandoffStatus::Failed => flow_state.over = true,
             _ => self.drop_flow(&id.inside()),
         }
-        // Items are side by side: none goes on from another.
+        // Items run in parallel, so an item's hand-off is not the input of another item.
         if status != HandoffStatus::Skipped && id.item().is_none() {
             self.last_handoff = Some(id.clone());
             self.flow_state_mut(id.flow_scope()).hand_over(id);
@@ -506,7 +509,8 @@ impl Control {
         if let Some(item) = id.item() {
             let whole = id.whole();
             let isolated = self.flow(flow, id.flow_scope()).step(&id.step).is_some_and(|step| step.isolate);
-            // The flow of an item begins anew with the item: what is in doubt in it is in doubt of the item.
+            // The flow of an item starts from the beginning with the item. So an attempt in doubt within that
+            // flow becomes a doubt of the item.
             let within = || self.doubt_within(flow, &id.inside());
             let in_doubt = in_doubt.or_else(|| within().filter(|_| status == HandoffStatus::Failed));
             if let Some(mut all) = self.open.get_mut(&whole)
@@ -524,7 +528,7 @@ impl Control {
                 }
             }
             self.drop_flow(&id.inside());
-            // An item is skipped only with all the others, when the step is given up.
+            // An item is skipped only together with all the others, when the step is abandoned.
             if status != HandoffStatus::Skipped {
                 self.admit_items(&whole);
                 self.merge_when_over(&whole);
@@ -557,7 +561,7 @@ impl Control {
         Ok(())
     }
 
-    /// The visit, in the flow of `scope`, that is this one or holds it, at whatever depth.
+    /// The visit in the flow of `scope` that is this visit or contains it, at any depth.
     pub(crate) fn holder(&self, visit: &VisitId, scope: &str) -> Option<VisitId> {
         let mut visit = visit.whole();
         while visit.scope != scope {
@@ -566,24 +570,25 @@ impl Control {
         Some(visit)
     }
 
-    /// Whether nothing further starts, because the run is being cancelled or is stopped.
+    /// Whether nothing further starts, because the run is being cancelled or stopped.
     pub(crate) fn winds_down(&self) -> bool {
         matches!(self.phase, Phase::Cancelling { .. } | Phase::Stopping { .. })
     }
 
-    /// Visits that wait for a free slot, or to be looked at, in the order of their turns. Some of them may have to wait for what live attempts have set
-    /// aside; [`crate::state::bounds::ready`] leaves these out.
+    /// Visits that wait for a free slot or for another look, in their order. Some of them may have to wait
+    /// for reservations of live attempts; [`crate::state::bounds::ready`] excludes these.
     pub(crate) fn movable(&self) -> impl Iterator<Item = &VisitId> {
         let none_moves = self.none_moves();
         self.open.ready().take_while(move |_| !none_moves)
     }
 
-    /// The next of them after this one, or the first.
+    /// The next of these visits after `last`, or the first.
     pub(crate) fn movable_after(&self, last: Option<&InTurn>) -> Option<&InTurn> {
         if self.none_moves() { None } else { self.open.ready_after(last) }
     }
 
-    /// Whether something holds up every visit. What was given up may still write into the workspace.
+    /// Whether something blocks every visit. Abandoned attempts do, because they may still write into the
+    /// workspace.
     fn none_moves(&self) -> bool {
         self.winds_down()
             || self.waits_for_a_bound()
@@ -592,12 +597,12 @@ impl Control {
             || self.restoring.is_some()
     }
 
-    /// Whether nothing starts before a person has decided about a bound that is reached.
+    /// Whether nothing starts before a person has decided about a used-up bound.
     fn waits_for_a_bound(&self) -> bool {
         self.interrupts.values().any(|raised| raised.about == About::Limit)
     }
 
-    /// Whether this attempt is to be running.
+    /// Whether this attempt must be running.
     pub(crate) fn is_live(&self, attempt: &AttemptId) -> bool {
         let open = self.open.get(&attempt.visit);
         open.is_some_and(|open| open.state == VisitState::Running && open.attempts == attempt.attempt)
@@ -608,13 +613,13 @@ impl Control {
         self.live().next().is_some() || !self.ending.is_empty()
     }
 
-    /// Attempts that are to be running.
+    /// Attempts that must be running.
     pub(crate) fn live(&self) -> impl Iterator<Item = (&VisitId, &OpenVisit)> {
         self.open.iter().filter(|(_, visit)| visit.state == VisitState::Running)
     }
 }
 
-/// The result of an item, as its step's summary is made of it: one that failed without a text has its error in place of it.
+/// The result of an item for its step's summary. A failed item without a text gets its error as text.
 fn telling(result: Arc<StepResult>, handoff: &Handoff) -> Arc<StepResult> {
     match &handoff.error {
         Some(error) if result.summary.trim().is_empty() => {

@@ -1,4 +1,4 @@
-//! What a corrected flow means for the state of a run.
+//! The effect of a corrected flow on the state of a run.
 
 pub(crate) mod carry_over;
 pub(crate) mod corrected_inputs;

@@ -1,7 +1,8 @@
-//! A pipeline envelope (contract 3) that stays a document, however long its run lives.
+//! Keeps a pipeline envelope (contract 3) within the size of a document, however long its run takes.
 //!
-//! A document has at most 16 MiB. So the envelope keeps the newest 10,000 records of its history, 8 MiB of outputs, and the
-//! newest of what else grows with each failure or round. The journal has everything.
+//! A document has at most 16 MiB. So the envelope keeps only the newest 10,000 records of its history, 8 MiB
+//! of outputs, and the newest entries of other lists that grow with failures or rounds. The journal has
+//! everything.
 
 use crate::model::{files::Blob, size::is_reference};
 use envoi_contract::{
@@ -9,25 +10,26 @@ use envoi_contract::{
     json::{Object, Value},
 };
 
-/// The most records of `processing_history`, as contract 3 says.
+/// Maximum number of records of `processing_history`, according to contract 3.
 const MOST_RECORDS: usize = 10_000;
 
-/// The most bytes of `outputs` together, as contract 3 says. Past it the largest data become references.
+/// Maximum size of all `outputs` together, according to contract 3. Above it, the largest data become
+/// references.
 const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
 
-/// The longest error in a record of the history: there are many of them.
+/// Maximum size of an error in a record of the history, which can have many.
 pub(crate) const MAX_RECORD_ERROR_BYTES: usize = 100;
 
-/// The longest error elsewhere in the envelope.
+/// Maximum size of an error elsewhere in the envelope.
 pub(crate) const MAX_ERROR_BYTES: usize = 500;
 
-/// The most of `errors`, `loop_feedback`, `prior_plans` and `completed_stages`.
+/// Maximum number of entries of `errors`, `loop_feedback`, `prior_plans` and `completed_stages`.
 const MOST_ERRORS: usize = 500;
 const MOST_FEEDBACK: usize = 100;
 const MOST_PLANS: usize = 20;
 const MOST_STAGES: usize = 500;
 
-/// Keeps the newest of what grows with the attempts, failures and rounds of a run.
+/// Keeps only the newest entries of lists that grow with attempts, failures and rounds.
 pub(crate) fn history(envelope: &mut Envelope) {
     let gone = keep_newest(&mut envelope.processing_history, MOST_RECORDS);
     if gone > 0 {
@@ -39,7 +41,7 @@ pub(crate) fn history(envelope: &mut Envelope) {
     keep_newest(&mut envelope.completed_stages, MOST_STAGES);
 }
 
-/// How many of the oldest are gone.
+/// Removes the oldest entries; returns how many.
 fn keep_newest<T>(all: &mut Vec<T>, most: usize) -> usize {
     let gone = all.len().saturating_sub(most);
     if gone > 0 {
@@ -48,7 +50,7 @@ fn keep_newest<T>(all: &mut Vec<T>, most: usize) -> usize {
     gone
 }
 
-/// `metadata.envoi.history` says how many attempts there were, and how many of them are left out.
+/// Sets `metadata.envoi.history`: the number of attempts, and how many of them are omitted.
 fn count(envelope: &mut Envelope, gone: usize) {
     let known = envelope.metadata.get("envoi").and_then(Value::as_object).cloned().unwrap_or_default();
     let before = known.get("history").and_then(|history| history.get("omitted")).and_then(Value::as_u53);
@@ -63,8 +65,8 @@ fn count(envelope: &mut Envelope, gone: usize) {
     envelope.metadata.insert("envoi".to_owned(), Value::Object(own));
 }
 
-/// Puts the output of a stage in the place of an earlier one. `bytes` is about what all outputs have together, so that they are not
-/// weighed again for each of them.
+/// Replaces an earlier output of a stage. `bytes` is the approximate size of all outputs; passing it on saves
+/// measuring all of them for each output.
 pub(crate) fn put_output(
     envelope: &mut Envelope,
     bytes: &mut usize,
@@ -81,8 +83,8 @@ pub(crate) fn put_output(
     }
 }
 
-/// Makes references of the largest `data`, then of the largest `artifacts`, until the outputs fit. `report` is the report of a
-/// step, by its name in the envelope.
+/// Replaces the largest `data`, then the largest `artifacts`, by references until the outputs fit. `report`
+/// returns the report of a step, by its name in the envelope.
 fn outputs(envelope: &mut Envelope, report: impl Fn(&str) -> Option<Blob>) {
     for member in ["data", "artifacts"] {
         while total(envelope) > MAX_OUTPUT_BYTES {
@@ -106,12 +108,12 @@ fn outputs(envelope: &mut Envelope, report: impl Fn(&str) -> Option<Blob>) {
     }
 }
 
-/// About the bytes of the outputs together.
+/// Approximate size of all outputs in bytes.
 pub(crate) fn total(envelope: &Envelope) -> usize {
     envelope.outputs.values().map(weight).fold(0, usize::saturating_add)
 }
 
-/// The stage with the largest member of this name that is no reference yet.
+/// The stage with the largest member of this name that is not a reference yet.
 fn largest(envelope: &Envelope, member: &str) -> Option<(String, usize)> {
     let of_stage = |(stage, output): (&str, &Value)| {
         let value = output.get(member)?;
@@ -121,10 +123,11 @@ fn largest(envelope: &Envelope, member: &str) -> Option<(String, usize)> {
     all.max_by_key(|(_, weight)| *weight).filter(|(_, weight)| *weight > REFERENCE_BYTES)
 }
 
-/// What a reference takes: less than that is not worth one.
+/// Size of a reference. Smaller members are not replaced.
 const REFERENCE_BYTES: usize = 200;
 
-/// At least the bytes of a value as compact JSON, without writing it: every control character takes six.
+/// An upper estimate of the size of a value as compact JSON, without writing it: counts every control
+/// character as six bytes.
 fn weight(value: &Value) -> usize {
     let text = |text: &str| {
         let escaped = text.bytes().filter(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f)).count();

@@ -1,7 +1,7 @@
-//! Which files a visit began with, so that it can begin with them again.
+//! The files that a visit began with, so that it can begin with them again.
 //!
-//! Owns which snapshot that is and whether the next attempt gets it. Whether the step wants that stands in the flow, and what it means that
-//! there is no snapshot is decided elsewhere.
+//! Owns the snapshot and whether the next attempt gets it. The flow says whether the step wants that; another
+//! module handles a missing snapshot.
 
 use crate::model::{
     event::{AgentOutcome, AttemptSettled, Outcome},
@@ -9,16 +9,16 @@ use crate::model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// See the module.
+/// The files that a visit began with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FilesAtEntry {
-    /// What its step began with when it was entered.
+    /// The state of the workspace when its step was entered.
     pub(crate) state: Began,
-    /// What its last attempt has left.
+    /// The snapshot after its last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) left: Option<Snapshot>,
-    /// What has happened since may have changed them: the next attempt does the work anew.
+    /// Whether events since then may have changed the files, so that the next attempt repeats the work.
     pub(crate) is_done_again: bool,
 }
 
@@ -35,14 +35,14 @@ pub(crate) enum Began {
 }
 
 impl FilesAtEntry {
-    /// Those of a visit to which a loop goes back; `self` is of the visit before it.
+    /// For a visit that a loop goes back to; `self` belongs to the previous visit.
     pub(crate) fn gone_back_to(self) -> Self {
         Self { is_done_again: true, ..self }
     }
 
-    /// An attempt that does the work of the step has settled.
+    /// Records the end of an attempt that did the work of the step.
     pub(crate) fn settle(&mut self, event: &AttemptSettled) {
-        // What was never started has changed nothing.
+        // An attempt that never started has changed nothing.
         let is_begun = event.set_back.is_some() || !matches!(event.outcome, Outcome::CannotStart { .. });
         self.state = match (self.state, event.workspace_before) {
             (Began::NotYet, Some(before)) => Began::With(before),
@@ -51,7 +51,7 @@ impl FilesAtEntry {
         };
         let after = event.workspace_digest.map(|digest| Snapshot { digest, moving: event.workspace_moving });
         self.left = if is_begun { after } else { self.left };
-        // An agent that asks, or that its provider has put off, goes on with what it has done so far.
+        // An agent that asks, or that its provider has postponed, continues with its work so far.
         let goes_on = matches!(event.agent, Some(AgentOutcome::Asks { .. })) || event.throttled.is_some();
         self.is_done_again = !goes_on;
     }

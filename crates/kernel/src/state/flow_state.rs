@@ -1,6 +1,7 @@
 //! The state of one flow within a run: the run's own, or one that a step runs.
 //!
-//! Owns what is known of that flow's steps and loops. Visits, questions and the ledger belong to the run as a whole.
+//! Owns the state of that flow's steps and loops. Visits, questions and the ledger belong to the run as a
+//! whole.
 
 use crate::state::step_result::StepResult;
 use crate::{
@@ -18,38 +19,40 @@ use std::{
     sync::Arc,
 };
 
-/// See the module.
+/// The state of one flow within a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlowState {
-    /// Which flow; `None`: the run's own.
+    /// The id of the flow; `None`: the run's own.
     pub(crate) flow: Option<FlowId>,
     /// The visit that runs it.
     pub(crate) caller: Option<VisitId>,
-    /// The caller's hand-off stands already: a hint in its text led here, and the run returns to what follows it.
+    /// Whether the caller's hand-off exists already: a hint in its text led here, and the run returns to the
+    /// step after it.
     pub(crate) by_hint: bool,
-    /// It has ended, and stays only for a visit that takes it up again.
+    /// Whether it has ended and is kept only for a visit that resumes it.
     pub(crate) over: bool,
     /// Its inputs, defaults filled in.
     pub(crate) inputs: Object,
     pub(crate) steps: BTreeMap<StepId, StepState>,
-    /// By the step that closes the loop.
+    /// The loops, by the step that closes each.
     pub(crate) loops: BTreeMap<StepId, LoopState>,
     /// The last hand-off that was not skipped.
     pub(crate) last_handoff: Option<VisitId>,
-    /// Hand-offs that were not skipped.
+    /// Number of hand-offs that were not skipped.
     pub(crate) handed: u64,
-    /// The denials and expiries that the flow is on the way of, the first one first: what a denial leads to may ask too.
+    /// The denials and expiries whose path the flow is on, the oldest first: a step on such a path may ask
+    /// again.
     pub(crate) diverted: Vec<Diverted>,
-    /// In listed order: how the flow will end, once the steps that are done all the same are done.
+    /// In listed order: how the flow will end, after the steps that run in spite of the failure.
     pub(crate) failing: Option<RunEnded>,
     /// The last step that failed, or that the end of the run stopped.
     pub(crate) stopped_at: Option<StepId>,
-    /// In a graph: steps that are skipped because another branch was taken, or was first.
+    /// In a graph: steps that are skipped because another branch was taken or finished first.
     pub(crate) passed_by: BTreeSet<StepId>,
 }
 
-/// What is known of a step.
+/// The state of a step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepState {
@@ -60,13 +63,14 @@ pub(crate) struct StepState {
     /// The visit of its last hand-off, and which hand-off of its flow that was.
     #[serde(default)]
     pub(crate) handed: Option<(u64, VisitId)>,
-    /// In a graph: how it stands for those that need it; `None` while it is not over.
+    /// In a graph: its result for the steps that need it; `None` until it has ended.
     #[serde(default)]
     pub(crate) standing: Option<Standing>,
-    /// Its visit is closed and a person decides where it leads, or a flow that it led into is under way.
+    /// Whether its visit is closed and the run waits: for a person to decide where it leads, or for a flow
+    /// that it led into.
     #[serde(default)]
     pub(crate) held: bool,
-    /// What its last, failed visit had come to, for a visit that takes it up again.
+    /// Results of its last, failed visit, for a visit that resumes it.
     #[serde(default)]
     pub(crate) kept: Option<Kept>,
     /// The files that its last visit began with.
@@ -74,31 +78,31 @@ pub(crate) struct StepState {
     pub(crate) files: FilesAtEntry,
 }
 
-/// How a step of a graph stands for those that need it.
+/// The result of a step of a graph for the steps that need it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Standing {
     Passed,
     Skipped,
-    /// It is left out of the run's part, and the hand-off of another run stands for its own. A step that waits for the first of
-    /// several does not count it: it waits for those that are done.
+    /// It is not in the run's part, and the hand-off of another run replaces its own. A step that waits for
+    /// the first of several does not count it: it waits for executed steps.
     Taken,
-    /// With how the flow ends if nothing has the failure in hand.
+    /// With the end of the flow, which applies if no step handles the failure.
     Failed(Box<RunEnded>),
 }
 
-/// What a visit that failed had finished; a reopened run does not do it again.
+/// Finished work of a failed visit; a reopened run does not repeat it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Kept {
     /// The items of a `for_each`.
     Items(Box<ForEachItems>),
     /// The scope of the flow that it ran.
     Flow(String),
-    /// Its last attempt is in doubt. It does not run again before that is decided.
+    /// Its last attempt is in doubt. It does not run again before a decision.
     Doubt(Arc<Doubt>),
 }
 
 impl Kept {
-    /// Its attempts that are in doubt; those of the flow that it ran are in that flow's state.
+    /// Its attempts in doubt. Those of the flow that it ran are in that flow's state.
     pub(crate) fn doubts(&self) -> impl Iterator<Item = &Arc<Doubt>> {
         let (own, items) = match self {
             Self::Doubt(doubt) => (Some(doubt), None),
@@ -113,7 +117,7 @@ impl Kept {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LoopState {
-    /// Times it has gone back since it was entered from outside.
+    /// Number of times it has gone back since it was entered from outside.
     pub(crate) iteration: u64,
     /// The attempt whose text is the feedback of this round.
     pub(crate) feedback: Option<AttemptId>,
@@ -122,13 +126,13 @@ pub(crate) struct LoopState {
     pub(crate) sent_back_by: Option<InterruptId>,
 }
 
-/// Why the run left its ordinary way.
+/// Why the run left its ordinary path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Diverted {
-    /// The step whose question it was.
+    /// The step that asked.
     pub(crate) step: StepId,
-    /// Who denied; `None`: its time was over.
+    /// The person who denied; `None`: the question expired.
     pub(crate) by: Option<String>,
     /// Whether it counts as a denial.
     pub(crate) denied: bool,
@@ -139,7 +143,7 @@ impl FlowState {
         self.steps.entry(step.clone()).or_default()
     }
 
-    /// A visit has left a hand-off that was not skipped.
+    /// Records a hand-off that was not skipped.
     pub(crate) fn hand_over(&mut self, visit: &VisitId) {
         self.handed = self.handed.saturating_add(1);
         let handed = Some((self.handed, visit.clone()));
@@ -147,13 +151,13 @@ impl FlowState {
         self.last_handoff = Some(visit.clone());
     }
 
-    /// What the last hand-off says that was not skipped: it stands for the flow.
+    /// The result of the last hand-off that was not skipped. It is the result of the flow.
     pub(crate) fn last_result(&self) -> Option<&StepResult> {
         let visit = self.last_handoff.as_ref()?;
         self.steps.get(&visit.step)?.last.as_deref()
     }
 
-    /// The last hand-off of any of these steps of a graph that was not skipped.
+    /// The last hand-off, not skipped, of any of these steps of a graph.
     pub(crate) fn last_of(&self, flow: &Flow, steps: &[StepId]) -> Option<VisitId> {
         let mut seen = BTreeSet::new();
         let mut left: Vec<&StepId> = steps.iter().collect();
@@ -163,7 +167,7 @@ impl FlowState {
                 continue;
             }
             let state = self.steps.get(step);
-            // One that was skipped leaves what it would have gone on from.
+            // A skipped step passes on the hand-off that it would have started from.
             match state.and_then(|state| state.standing.as_ref()) {
                 Some(Standing::Skipped) => {
                     left.extend(flow.step(step).into_iter().flat_map(|step| &step.needs))
@@ -174,12 +178,12 @@ impl FlowState {
         last.map(|(_, visit)| visit.clone())
     }
 
-    /// How a step of a graph stands.
+    /// The result of a step of a graph for the steps that need it.
     pub(crate) fn standing(&self, step: &StepId) -> Option<&Standing> {
         self.steps.get(step)?.standing.as_ref()
     }
 
-    /// The steps are to be done, maybe again.
+    /// Makes the steps pending, possibly again.
     pub(crate) fn reset(&mut self, steps: &BTreeSet<&StepId>) {
         for step in steps {
             if let Some(state) = self.steps.get_mut(*step) {

@@ -1,7 +1,7 @@
-//! The items of a step that is done once for each value of a list.
+//! The items of a step that is executed once for each value of a list.
 //!
-//! Owns their values, which of them are under way, and what they have come to. An item is a visit within the visit; the whole is
-//! over when all its items are. A step that works in a tree of its own without being a list is one item.
+//! Owns their values, their progress and their results. An item is a visit within the visit; the whole visit
+//! has ended when all its items have.
 
 use crate::{
     model::size::MAX_DATA_BYTES,
@@ -14,27 +14,27 @@ use envoi_contract::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The most items of one step.
+/// Maximum number of items of one step.
 pub(crate) const MAX_ITEMS: usize = 1000;
 
-/// See the module.
+/// The items of a visit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ForEachItems {
-    /// As the expression gave them; never computed again.
+    /// The values of the expression; never computed again.
     pub(crate) items: Arc<Vec<Value>>,
-    /// The most under way at once.
+    /// Maximum number of items in progress at once.
     pub(crate) width: usize,
-    /// Items under way.
+    /// Number of items in progress.
     pub(crate) open: usize,
-    /// The next one that may have to be done.
+    /// Index of the next item that may have to be executed.
     pub(crate) next: usize,
-    /// By item.
+    /// Results by item.
     pub(crate) results: BTreeMap<usize, Arc<StepResult>>,
-    /// Items that are over, or to be done again, and whose last attempt is in doubt.
+    /// Items that have ended, or are to be executed again, and whose last attempt is in doubt.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) doubts: BTreeMap<usize, Arc<Doubt>>,
-    /// What they have left in trees of their own.
+    /// The results of items in trees of their own.
     #[serde(default, skip_serializing_if = "ItemTrees::is_nothing")]
     pub(crate) trees: ItemTrees,
     /// The step is no list: the only item is what it does itself, in a tree of its own.
@@ -46,8 +46,8 @@ pub(crate) struct ForEachItems {
 }
 
 impl ForEachItems {
-    /// All of `items` are to be done, but those that succeeded as the same item of `before`. What is in doubt of the same item is
-    /// still in doubt.
+    /// Starts all `items`, except those that succeeded as the same item of `before`. Doubts of `before`
+    /// remain for the same item.
     pub(crate) fn of(items: Vec<Value>, width: usize, before: Option<&ForEachItems>) -> Self {
         let is_same = |item: &usize| {
             items.len() > *item && before.and_then(|before| before.items.get(*item)) == items.get(*item)
@@ -84,7 +84,7 @@ impl ForEachItems {
         self.results.get(&0).filter(|_| self.alone)
     }
 
-    /// The next item to be entered, if there is room for one, and what is in doubt of it.
+    /// The next item to enter, if the width allows one, and its attempt in doubt.
     pub(crate) fn admit(&mut self) -> Option<(usize, Option<Arc<Doubt>>)> {
         if self.open >= self.width {
             return None;
@@ -100,25 +100,25 @@ impl ForEachItems {
         None
     }
 
-    /// One item is over; maybe its last attempt is in doubt.
+    /// Records the end of an item, and the doubt if its last attempt is in doubt.
     pub(crate) fn settle(&mut self, item: usize, result: Arc<StepResult>, doubt: Option<Arc<Doubt>>) {
         self.doubts.extend(doubt.map(|doubt| (item, doubt)));
         self.open = self.open.saturating_sub(1);
         self.results.insert(item, result);
     }
 
-    /// Whether all items are over, and what some have left in trees of their own is to be merged.
+    /// Whether all items have ended and results in their own trees must be merged.
     pub(crate) fn is_to_be_merged(&self) -> bool {
         self.is_over() && self.trees.waiting().next().is_some()
     }
 
-    /// Whether all items are over.
+    /// Whether all items have ended.
     pub(crate) fn is_over(&self) -> bool {
         self.open == 0 && self.results.len() >= self.items.len()
     }
 
-    /// The data of the items, in their order; `null` for those that left none. Over 64 KiB it is left out, and how much it
-    /// is stands in its place: each item's own has it. A step that is no list has its own data.
+    /// The data of the items, in order; `null` for items without data. Data over 64 KiB in total are replaced
+    /// by a note of their size: each item's own result has them.
     pub(crate) fn data(&self) -> Value {
         if let Some(own) = self.own() {
             return own.data.clone();
@@ -134,7 +134,7 @@ impl ForEachItems {
         Value::Object(Object::from([("$omitted", Value::from(reason)), ("size", Value::from(size))]))
     }
 
-    /// Every artifact of the items, by name; a later item's stands for an earlier one's of the same name.
+    /// All artifacts of the items, by name. On equal names, the later item wins.
     pub(crate) fn artifacts(&self) -> impl Iterator<Item = (String, String)> {
         let all = self.results.values().filter_map(|result| match &result.artifacts {
             Value::Object(members) => Some(members),
@@ -144,7 +144,7 @@ impl ForEachItems {
             .filter_map(|(name, path)| Some((name.to_string(), path.as_str()?.to_owned())))
     }
 
-    /// A line for each item, in their order.
+    /// One line per item, in order.
     pub(crate) fn summary(&self) -> String {
         let line = |(item, result): (&usize, &Arc<StepResult>)| {
             let word = if result.status == Status::Succeeded { "" } else { " failed" };
@@ -153,12 +153,12 @@ impl ForEachItems {
         self.results.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether the text of an item is cut.
+    /// Whether the text of an item was truncated.
     pub(crate) fn is_text_cut(&self) -> bool {
         self.results.values().any(|result| result.text_cut)
     }
 
-    /// Whether a longer text stands behind the summary of an item.
+    /// Whether the summary of some item is shorter than its text.
     pub(crate) fn has_summary(&self) -> bool {
         let is_all = |result: &StepResult| result.is_text_whole() && result.known_text() == result.summary;
         self.results.values().any(|result| !is_all(result))

@@ -3,14 +3,14 @@
 use envoi_contract::json::{Object, Value};
 use serde::{Deserialize, Serialize};
 
-/// The goals of a run, from when its first round began.
+/// The goals of a run, from the start of its first round.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Goals {
     pub(crate) all: Vec<String>,
-    /// In the order in which they were reached.
+    /// The reached goals, in the order in which they were reached.
     pub(crate) reached: Vec<String>,
-    /// From 1.
+    /// Number of the current round, from 1.
     pub(crate) round: u64,
 }
 
@@ -27,7 +27,7 @@ impl Goals {
         self.round = self.round.saturating_add(1);
     }
 
-    /// As expressions see them.
+    /// The value that expressions see.
     pub(crate) fn value(&self) -> Value {
         let texts = |texts: &[String]| Value::from(texts.to_vec());
         let remaining: Vec<String> = self.remaining().into_iter().map(str::to_owned).collect();

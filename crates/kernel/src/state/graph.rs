@@ -1,7 +1,7 @@
-//! What follows what in a graph: a flow whose steps say what they need.
+//! The order of steps in a graph: a flow whose steps list their needs.
 //!
-//! Owns when a step is due, what a failure means for others, and who loses when not all of a step's needs are awaited. Says
-//! nothing about flows in listed order. A checked graph has no cycles.
+//! Owns when a step is due, the effect of a failure on other steps, and which steps are abandoned when a step
+//! does not wait for all of its needs. Does not handle flows in listed order. A checked graph has no cycles.
 
 use crate::{
     model::{
@@ -20,17 +20,17 @@ pub(crate) fn dependents<'f>(flow: &'f Flow, step: &StepId) -> impl Iterator<Ite
     of_step.into_iter().flatten().filter_map(|place| flow.steps.get(*place))
 }
 
-/// The step and all that hangs on it.
+/// The step and all that depend on it, directly or indirectly.
 pub(crate) fn descendants<'f>(flow: &'f Flow, step: &StepId) -> BTreeSet<&'f StepId> {
     ids(flow, &reached(flow.structure().dependents(), flow.position(step)))
 }
 
-/// The step and all that it hangs on.
+/// The step and all that it depends on, directly or indirectly.
 pub(crate) fn ancestors<'f>(flow: &'f Flow, step: &StepId) -> BTreeSet<&'f StepId> {
     ids(flow, &reached(flow.structure().needs(), flow.position(step)))
 }
 
-/// Whether going from one step to another is going back.
+/// Whether a move from one step to another goes back.
 pub(crate) fn is_back(flow: &Flow, from: &StepId, to: &StepId) -> bool {
     if flow.graph { ancestors(flow, from).contains(to) } else { flow.position(to) <= flow.position(from) }
 }
@@ -39,18 +39,18 @@ fn ids<'f>(flow: &'f Flow, places: &Places) -> BTreeSet<&'f StepId> {
     places.iter().filter_map(|place| flow.steps.get(place)).map(|step| &step.id).collect()
 }
 
-/// How the needs of a step stand for its `join`.
+/// The state of a step's needs with respect to its `join`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Joined {
-    /// Not yet.
+    /// Not decided yet.
     Waits,
     /// The step may be entered.
     Met,
-    /// It never can be.
+    /// The step can never be entered.
     Missed,
 }
 
-/// See [`Joined`].
+/// Computes the state of a step's needs.
 pub(crate) fn joined(flow_state: &FlowState, step: &Step) -> Joined {
     let count = |test: fn(&Standing) -> bool| {
         let standings = step.needs.iter().filter_map(|need| flow_state.standing(need));
@@ -71,17 +71,17 @@ pub(crate) fn joined(flow_state: &FlowState, step: &Step) -> Joined {
     if !over {
         return Joined::Waits;
     }
-    // Steps that were left out count only when nothing more can pass.
+    // Steps that were skipped count only when no further step can pass.
     if content >= wanted { Joined::Met } else { Joined::Missed }
 }
 
-/// Whether what the step needs is there.
+/// Whether the needs of the step are met.
 pub(crate) fn may_enter(flow: &Flow, flow_state: &FlowState, step: &StepId) -> bool {
     flow.step(step).is_some_and(|step| joined(flow_state, step) == Joined::Met)
 }
 
-/// Steps to be entered, in listed order: not over, not under way, and their needs have been decided.
-/// `is_open` says whether a step has an open visit.
+/// Steps to enter, in listed order: not ended, not in progress, and their needs have been decided. `is_open`
+/// returns whether a step has an open visit.
 pub(crate) fn due<'f>(
     flow: &'f Flow,
     flow_state: &FlowState,
@@ -94,11 +94,11 @@ pub(crate) fn due<'f>(
     flow.steps.iter().filter(idle).find(|step| joined(flow_state, step) != Joined::Waits)
 }
 
-/// Whether some ancestor of the step has failed and nothing has that in hand.
+/// Whether some ancestor of the step has failed and no step handles the failure.
 pub(crate) fn has_failed_before(flow: &Flow, flow_state: &FlowState, step: &StepId) -> bool {
     let has_failed =
         |state: &crate::state::flow_state::StepState| matches!(state.standing, Some(Standing::Failed(_)));
-    // Most runs go well, and this runs for every step that waits.
+    // Shortcut for the usual case without failures: this runs for every step that waits.
     if !flow_state.steps.values().any(has_failed) {
         return false;
     }
@@ -106,11 +106,11 @@ pub(crate) fn has_failed_before(flow: &Flow, flow_state: &FlowState, step: &Step
     before.into_iter().any(|ancestor| ancestor != step && failure(flow, flow_state, ancestor).is_some())
 }
 
-/// How the flow ends because of this step, if it has failed and nothing has that in hand.
+/// How the flow ends because of this step, if it has failed and no step handles the failure.
 fn failure<'a>(flow: &Flow, flow_state: &'a FlowState, step: &StepId) -> Option<&'a RunEnded> {
     let Some(Standing::Failed(end)) = flow_state.standing(step) else { return None };
     let mut needed = dependents(flow, step).peekable();
-    // One that was itself not done has nothing in hand.
+    // A step that was not executed itself handles no failure.
     let takes_it = |step: &Step| {
         step.join != Join::All
             && !matches!(flow_state.standing(&step.id), Some(Standing::Skipped | Standing::Taken))
@@ -119,13 +119,14 @@ fn failure<'a>(flow: &Flow, flow_state: &'a FlowState, step: &StepId) -> Option<
     (!in_hand).then_some(end)
 }
 
-/// How the flow ends, when all of its steps are over: as its first failure in listed order says.
+/// How the flow ends when all of its steps have ended: by its first unhandled failure in listed order.
 pub(crate) fn end(flow: &Flow, flow_state: &FlowState) -> Option<RunEnded> {
     flow.steps.iter().find_map(|step| failure(flow, flow_state, &step.id)).cloned()
 }
 
-/// The steps that nothing waits for once `step` is entered without them, in listed order. What has been entered waits no
-/// more, whether it had all that it needs or not; `is_open` says whether a step has an open visit.
+/// The steps that nothing waits for once `step` is entered without them, in listed order. A step that has
+/// been entered no longer waits, whether or not all its needs are met. `is_open` returns whether a step has
+/// an open visit.
 pub(crate) fn losers<'f>(
     flow: &'f Flow,
     flow_state: &FlowState,
@@ -153,7 +154,8 @@ pub(crate) fn losers<'f>(
     candidates.into_iter().map(|step| &step.id).filter(|id| lost.contains(id)).collect()
 }
 
-/// The failed steps, and what hangs on them, are to be done again; but not what went on without them, and succeeded.
+/// Makes the failed steps, and those that depend on them, pending again; except steps that ran in spite of
+/// the failure and succeeded.
 pub(crate) fn take_up_failed(flow: &Flow, flow_state: &mut FlowState) {
     let failed =
         flow.steps.iter().filter(|step| matches!(flow_state.standing(&step.id), Some(Standing::Failed(_))));
@@ -168,6 +170,6 @@ pub(crate) fn take_up_failed(flow: &Flow, flow_state: &mut FlowState) {
         }
     }
     flow_state.reset(&again);
-    // The question where a step leads is not put any more.
+    // Questions about where a step leads are not raised any more.
     flow_state.steps.values_mut().for_each(|state| state.held = false);
 }

@@ -1,24 +1,24 @@
-//! Why an event cannot follow the state of its run.
+//! Reasons why an event contradicts the state of its run.
 //!
-//! Each of these means that the journal is not this run's, or that it was changed: a decision tries its events on a copy of
-//! the state before they are committed.
+//! Each of them means that the journal belongs to another run or was changed, because a decision tries its
+//! events on a copy of the state before they are committed.
 
 use crate::model::ids::{AttemptId, FlowId, InterruptId, Seq, TimerId, VisitId};
 use envoi_contract::digest::Digest;
 
-/// See the module.
+/// Why an event contradicts the state of its run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IllegalEvent {
     /// The sequence has a gap or a repetition.
     #[error("event {expected} was expected")]
     WrongSeq {
-        /// The next place.
+        /// The next sequence number.
         expected: Seq,
     },
-    /// Time goes back.
+    /// The time of the event is earlier than that of the last one.
     #[error("its time is before that of the event before it")]
     EarlierThanLast,
-    /// The first event is another one, or a run starts twice.
+    /// The first event is not a start, or a run starts twice.
     #[error("a run starts once, with its first event")]
     NotTheStart,
     /// The run pins another flow.
@@ -26,10 +26,10 @@ pub enum IllegalEvent {
     OtherFlow {
         /// The digest in the event.
         pinned: Digest,
-        /// The digest of the flow at hand.
+        /// The digest of the given flow.
         found: Digest,
     },
-    /// A flow that is checked has steps.
+    /// The flow has no steps; a checked flow always has some.
     #[error("the flow has no steps")]
     NoSteps,
     /// The flow has no inner flow of this id.
@@ -38,7 +38,7 @@ pub enum IllegalEvent {
         /// The inner flow.
         flow: FlowId,
     },
-    /// An inner flow that is to continue is not there.
+    /// An inner flow that is to continue does not exist.
     #[error("scope `{scope}` is not there")]
     NoScope {
         /// Its scope.
@@ -77,13 +77,13 @@ pub enum IllegalEvent {
         /// The timer.
         timer: TimerId,
     },
-    /// A failed step of a graph without the end of its flow.
+    /// A step of a graph failed, but the event lacks the end of its flow.
     #[error("a failure does not say how the flow ends")]
     FailureWithoutEnd,
-    /// The run goes on although it has not ended.
+    /// The run is continued although it has not ended.
     #[error("the run is not over")]
     NotOver,
-    /// The run is stopped, cancelled or ended although it is over.
+    /// The run is stopped, cancelled or ended although it has ended.
     #[error("the run is over")]
     Over,
     /// The run is stopped or cancelled although it is being cancelled.
@@ -98,7 +98,7 @@ pub enum IllegalEvent {
         /// The call.
         call: String,
     },
-    /// The model call has not begun, or is over.
+    /// The model call has not begun, or has ended.
     #[error("call `{call}` is not under way")]
     CallNotUnderWay {
         /// The call.

@@ -1,6 +1,7 @@
-//! What the items of a step have come to in trees of their own, and which of that is in the run's tree.
+//! The results of a step's items in trees of their own, and which of them are in the run's tree.
 //!
-//! Owns the snapshots of each item. How they become one is decided elsewhere, and done outside the kernel.
+//! Owns the snapshots of each item. Other modules decide about the merge, which is executed outside the
+//! kernel.
 
 use crate::{
     model::{command::MergeCall, files::Snapshot, on_conflict::MergeDecision},
@@ -10,27 +11,28 @@ use envoi_contract::{digest::Digest, json::Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// See the module.
+/// The results of a step's items in trees of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ItemTrees {
-    /// Of each item that has succeeded: what it began with and what it has left.
+    /// For each successful item: the snapshots of its start and its result.
     pub(crate) left: BTreeMap<usize, ItemTree>,
-    /// Those that are in the run's tree.
+    /// Items that are merged into the run's tree.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) merged: BTreeSet<usize>,
-    /// Those that the last merge has put off: they are done again, if the step is.
+    /// Items that the last merge postponed. They are executed again if the step is.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) in_conflict: BTreeSet<usize>,
-    /// What items had left that were put off.
+    /// Earlier results of postponed items.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) earlier: BTreeMap<usize, Vec<Digest>>,
-    /// What a person has decided about those in conflict. They are not done again then, but merged in this way.
+    /// The decision of a person about the conflicting items. With it, they are merged accordingly and not
+    /// executed again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) decided: Option<MergeDecision>,
 }
 
-/// The snapshots of one item. `None`: it was not taken.
+/// The snapshots of one item. `None`: not taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ItemTree {
     pub(crate) base: Option<Snapshot>,
@@ -38,7 +40,7 @@ pub(crate) struct ItemTree {
 }
 
 impl ItemTrees {
-    /// An item has succeeded.
+    /// Records a successful item.
     pub(crate) fn settle(&mut self, item: usize, files: &FilesAtEntry) {
         let base = match files.state {
             Began::With(base) => Some(base),
@@ -48,7 +50,8 @@ impl ItemTrees {
         self.merged.remove(&item);
     }
 
-    /// Forgets the items that were put off, so that they are done again. If a person has decided how to merge them, their results are kept.
+    /// Forgets the postponed items, so that they are executed again. If a person has decided how to merge
+    /// them, their results are kept.
     pub(crate) fn do_again(&mut self) {
         if self.decided.is_some() {
             self.in_conflict.clear();
@@ -59,19 +62,19 @@ impl ItemTrees {
         }
     }
 
-    /// A merge is done, and has left this.
+    /// Records a finished merge with these data.
     pub(crate) fn merge(&mut self, call: &MergeCall, data: &Value) {
         (self.in_conflict, self.decided) = (in_conflict(data), None);
         let items = call.items.iter().filter_map(|item| usize::try_from(item.item).ok());
         self.merged.extend(items.filter(|item| !self.in_conflict.contains(item)));
     }
 
-    /// Whether this item is to be done again, because it was in conflict.
+    /// Whether this item must be executed again because of a conflict.
     pub(crate) fn is_put_off(&self, item: usize) -> bool {
         self.decided.is_none() && self.in_conflict.contains(&item)
     }
 
-    /// Items whose files are not in the run's tree yet, in their order.
+    /// Items that are not in the run's tree yet, in order.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (usize, ItemTree)> {
         self.left.iter().filter(|(item, _)| !self.merged.contains(item)).map(|(item, tree)| (*item, *tree))
     }
@@ -81,7 +84,7 @@ impl ItemTrees {
     }
 }
 
-/// The items that a merge has put off, as its data say it.
+/// The items that a merge has postponed, according to its data.
 pub(crate) fn in_conflict(data: &Value) -> BTreeSet<usize> {
     let named = data.get("in_conflict").and_then(Value::as_array).unwrap_or_default();
     named.iter().filter_map(Value::as_u53).filter_map(|item| usize::try_from(item).ok()).collect()

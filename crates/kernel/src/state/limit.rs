@@ -1,4 +1,4 @@
-//! The bounds of a run, and what counts towards them.
+//! The bounds of a run, and the usage that counts towards them.
 
 pub(crate) mod accounts;
 pub(crate) mod bounds;

@@ -1,7 +1,8 @@
 //! How often each loop of a run has gone back, and when it starts over.
 //!
-//! What a loop spans is [`crate::model::flow::Structure`]'s. Coming from outside, its count starts at 0; a loop inside a loop
-//! therefore starts over in each round of the outer one. Loops that merely cross do not start each other over, so that every run ends.
+//! [`crate::model::flow::Structure`] owns the span of a loop. When a loop is entered from outside, its count
+//! starts at 0; so an inner loop starts over in each round of the outer one. Loops that only overlap do not
+//! reset each other, so that every run ends.
 
 use crate::{
     model::{
@@ -12,37 +13,38 @@ use crate::{
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// What the step at this place repeats: just itself where a person asks for another round of what is no loop.
+/// The steps that the step with this index repeats. Only itself, if a person asks for another round of a step
+/// that closes no loop.
 fn span(flow: &Flow, place: usize) -> Cow<'_, Span> {
     let structure = flow.structure();
     let known = structure.closed_by(place).map(|found| Cow::Borrowed(&found.span));
     known.unwrap_or_else(|| Cow::Owned(structure.span(place, &[])))
 }
 
-/// Whether `closing` closes a loop of the flow in which `step` stands.
+/// Whether `closing` closes a loop that contains `step`.
 pub(crate) fn encloses(flow: &Flow, closing: &StepId, step: &StepId) -> bool {
     let closed = flow.position(closing).and_then(|place| flow.structure().closed_by(place));
     closed.zip(flow.position(step)).is_some_and(|(closed, place)| closed.span.contains(place))
 }
 
-/// The step that the loop which `closing` closes goes back to first; `None`: it closes none.
+/// The first step that the loop closed by `closing` goes back to; `None`: it closes no loop.
 pub(crate) fn ends<'f>(flow: &'f Flow, closing: &StepId) -> Option<&'f StepId> {
     let closed = flow.structure().closed_by(flow.position(closing)?)?;
     flow.steps.get(*closed.targets.first()?).map(|step| &step.id)
 }
 
-/// Where `step` goes back to.
+/// The step that `step` goes back to.
 pub(crate) fn back_target(step: &Step) -> &StepId {
     step.routing.loop_to.as_ref().unwrap_or(&step.id)
 }
 
-/// The run goes from one step to another on its ordinary way.
+/// Updates the loops when the run moves from one step to another on its ordinary path.
 pub(crate) fn enter(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, from: &StepId, to: &StepId) {
     let (Some(from), Some(to)) = (flow.position(from), flow.position(to)) else { return };
     start_over(flow, loops, |span| !span.contains(from) && span.contains(to));
 }
 
-/// The loop that `from` closes goes back to `to`.
+/// Updates the loops when the loop that `from` closes goes back to `to`.
 pub(crate) fn go_back(
     flow: &Flow,
     loops: &mut BTreeMap<StepId, LoopState>,
@@ -52,8 +54,8 @@ pub(crate) fn go_back(
 ) {
     if let (Some(from), Some(to)) = (flow.position(from), flow.position(to)) {
         let outer = span(flow, from);
-        // Loops that cross this one keep their count: two that started each other over would never end.
-        // In a graph the ways into them are not known one by one.
+        // Overlapping loops keep their counts: two loops that reset each other would never end. In a graph,
+        // the paths into a loop are not known individually.
         let entered = |span: &Span| flow.graph || span.contains(to);
         start_over(flow, loops, |span| outer.has_within(span) && !span.contains(from) && entered(span));
     }
@@ -62,7 +64,7 @@ pub(crate) fn go_back(
     state.feedback = feedback;
 }
 
-/// A round ends at `from`, and the next one begins at `to`: every loop within starts over.
+/// A round ends at `from`, and the next one begins at `to`: every loop within is reset.
 pub(crate) fn start_round(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, from: &StepId, to: &StepId) {
     let (Some(last), Some(first)) = (flow.position(from), flow.position(to)) else { return };
     start_over(flow, loops, |span| (first..=last).any(|place| span.contains(place)));
@@ -72,7 +74,7 @@ fn start_over(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, is_entered: 
     loops.retain(|id, _| !flow.position(id).is_some_and(|place| is_entered(&span(flow, place))));
 }
 
-/// The round that `step` is in: how often its innermost loop has gone back, 0 outside a loop.
+/// How many times the innermost loop around `step` has gone back; 0 outside a loop.
 pub(crate) fn iteration(flow: &Flow, loops: &BTreeMap<StepId, LoopState>, step: &StepId) -> u64 {
     let innermost = around(flow, loops, step).min_by_key(|(size, _)| *size);
     innermost.and_then(|(_, closing)| loops.get(&closing.id)).map_or(0, |state| state.iteration)
@@ -100,8 +102,9 @@ pub(crate) fn sent_back_by<'a>(
     gone_back.min_by_key(|(size, _)| *size).and_then(|(_, state)| state.sent_back_by.as_ref())
 }
 
-/// The loops around `step`: their length and the step that closes them. A step that is no loop counts once it was repeated.
-/// While no loop has gone back there is nothing to know of any, and none is looked for: a long flow asks at each start.
+/// The loops around `step`: length and closing step of each. A step that closes no loop counts once it was
+/// repeated. If no loop has gone back, the search is skipped, because it runs at each start and is slow for a
+/// long flow.
 fn around<'a>(
     flow: &'a Flow,
     loops: &'a BTreeMap<StepId, LoopState>,

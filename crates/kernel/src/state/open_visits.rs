@@ -1,7 +1,8 @@
-//! The visits of a run that are open, which of them are ready, in the order of their turns, and which merge.
+//! The open visits of a run, and an index of the ready ones in their order.
 //!
-//! Owns that the indexes follow from the states: a visit changes only through [`Changing`], which brings them up to
-//! date. Without it each decision would look at all visits that are open, and there may be thousands of items.
+//! Ensures that the index matches the states: a visit changes only through [`Changing`], which updates the
+//! index. Without the index, each decision would examine all open visits, and there may be thousands of
+//! items.
 
 use super::visit::{OpenVisit, VisitState};
 use crate::model::ids::VisitId;
@@ -11,7 +12,7 @@ use std::{
     ops::{Bound, Deref, DerefMut},
 };
 
-/// See the module. It reads as a map.
+/// The open visits of a run. Reads as a map.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OpenVisits {
     all: BTreeMap<VisitId, OpenVisit>,
@@ -20,11 +21,11 @@ pub(crate) struct OpenVisits {
     merging: BTreeSet<VisitId>,
 }
 
-/// A visit, ordered by its turn: items by their numbers, which stand in their scope.
+/// A visit as a sort key: items are ordered by their numbers, which are part of their scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InTurn(VisitId);
 
-/// A visit that may be changed. The indexes follow when it is dropped.
+/// A visit being changed. The index is updated on drop.
 pub(crate) struct Changing<'o> {
     id: &'o VisitId,
     visit: &'o mut OpenVisit,
@@ -73,7 +74,7 @@ impl OpenVisits {
         }
     }
 
-    /// All of them; none is open afterwards.
+    /// Takes all open visits; none is open afterwards.
     pub(crate) fn take(&mut self) -> BTreeMap<VisitId, OpenVisit> {
         core::mem::take(self).all
     }
@@ -83,7 +84,7 @@ impl OpenVisits {
         self.merging.iter()
     }
 
-    /// The first that is ready, or the first after this one.
+    /// The first ready visit after `last`, or the first one.
     pub(crate) fn ready_after(&self, last: Option<&InTurn>) -> Option<&InTurn> {
         match last {
             None => self.ready.first(),
@@ -91,7 +92,7 @@ impl OpenVisits {
         }
     }
 
-    /// Those that are ready, in the order of their turns.
+    /// The ready visits in their order.
     pub(crate) fn ready(&self) -> impl Iterator<Item = &VisitId> {
         self.ready.iter().map(InTurn::visit)
     }
@@ -184,11 +185,11 @@ impl Ord for InTurn {
     }
 }
 
-/// The order of two scopes in which `2` is before `10`.
+/// Compares two scopes so that `2` comes before `10`.
 fn by_number(a: &str, b: &str) -> Ordering {
     let segment = |(a, b): (&str, &str)| {
         let numbers = [a, b].iter().all(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        // Numbers have no zeros before them.
+        // Numbers have no leading zeros, so the shorter one is smaller.
         let length = if numbers { a.len().cmp(&b.len()) } else { Ordering::Equal };
         length.then_with(|| a.cmp(b))
     };
@@ -203,7 +204,7 @@ mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// Comparisons of turns in this thread.
+        /// Number of comparisons in this thread, for tests.
         pub(super) static COMPARISONS: Cell<u64> = const { Cell::new(0) };
     }
 
@@ -267,7 +268,7 @@ mod tests {
         assert_eq!(turns(&open), [""; 0]);
     }
 
-    /// Comparisons while so many items begin, one after the other.
+    /// Number of comparisons while this many items begin, one after the other.
     fn comparisons(items: u64) -> u64 {
         let whole = visit("", "work");
         let mut open: OpenVisits = (0..items).map(|item| (whole.nth(item), ready())).collect();

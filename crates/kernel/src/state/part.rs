@@ -1,7 +1,8 @@
-//! What a part of a flow is: which steps are in it, whether it can be run, and what it lacks.
+//! Parts of a flow: their steps, their validity, and missing results.
 //!
-//! Pure functions of the flow and of what was named. They are called again for a corrected flow. A part is made of steps of the
-//! run's own flow: a step that runs another flow is in it with all of that flow, or not at all.
+//! Pure functions of the flow and the selection. They are called again for a corrected flow. A part consists
+//! of steps of the run's own flow: a step that runs another flow is included with all of that flow, or not at
+//! all.
 
 use crate::{
     model::{
@@ -16,10 +17,10 @@ use envoi_contract::suggestion;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Selection {
-    /// Whether a run that does this part of the flow does this step of it.
+    /// Whether a run of this part of the flow executes this step.
     #[must_use]
     pub fn includes(&self, flow: &Flow, step: &StepId) -> bool {
-        // Nothing works in a tree that is not ready.
+        // The setup step is always included, because no step can work in a tree that is not ready.
         if flow.isolation.as_ref().is_some_and(|isolation| isolation.setup.as_ref() == Some(step)) {
             return !self.skip.contains(step);
         }
@@ -31,14 +32,14 @@ impl Selection {
         after && before && !self.skip.contains(step)
     }
 
-    /// The steps that are left out, in listed order.
+    /// The omitted steps, in listed order.
     #[must_use]
     pub fn left_out(&self, flow: &Flow) -> Vec<StepId> {
         let ids = flow.steps.iter().map(|step| &step.id);
         ids.filter(|step| !self.includes(flow, step)).cloned().collect()
     }
 
-    /// The steps that were left out of the old flow, and are in the part of the new one.
+    /// The steps that were omitted in the old flow and are in the part of the new one.
     pub(crate) fn taken_in<'f>(&self, old: &Flow, new: &'f Flow) -> BTreeSet<&'f StepId> {
         let was_left_out = |step: &StepId| old.step(step).is_some() && !self.includes(old, step);
         let ids = new.steps.iter().map(|step| &step.id);
@@ -48,7 +49,7 @@ impl Selection {
     /// Checks that these steps can be run without the others.
     ///
     /// # Errors
-    /// [`Refusal::PartInvalid`] names what cannot be.
+    /// [`Refusal::PartInvalid`] with the reason.
     pub fn check(&self, flow: &Flow) -> Result<(), Refusal> {
         self.fault(flow).map_or(Ok(()), |reason| Err(Refusal::PartInvalid { reason }))
     }
@@ -71,7 +72,8 @@ impl Selection {
         self.fault_of_goals(flow)
     }
 
-    /// Rounds that lack their first or last step are not repeated. So nothing may follow them: it would go past open goals.
+    /// Rounds without their first or last step are not repeated. So no step may follow them: the run would go
+    /// past open goals.
     fn fault_of_goals(&self, flow: &Flow) -> Option<String> {
         let plan = flow.goals.as_ref()?;
         let last = flow.position(&plan.to)?;
@@ -94,7 +96,7 @@ impl Selection {
             .is_some_and(|plan| self.includes(flow, &plan.from) && self.includes(flow, &plan.to))
     }
 
-    /// Whether some step of the rounds is in the part: then the run has goals.
+    /// Whether some step of the rounds is in the part. If so, the run has goals.
     fn touches_goals(&self, flow: &Flow) -> bool {
         let Some(plan) = &flow.goals else { return false };
         let first = flow.position(&plan.from);
@@ -112,7 +114,7 @@ impl Selection {
         flow.steps.iter().filter(later).any(|later| self.includes(flow, &later.id))
     }
 
-    /// The steps that ask, or whose flow does, that are left out and that the run goes past without a question.
+    /// Omitted steps that ask (or whose flow does) and that the run passes without a question.
     #[must_use]
     pub fn questions_passed(&self, flow: &Flow) -> Vec<StepId> {
         let passed = |step: &&Step| {
@@ -123,8 +125,8 @@ impl Selection {
 }
 
 impl Part {
-    /// Checks that the part can be run, and that something stands for all that its steps read of others. `reasons`: why
-    /// nothing was taken for a step.
+    /// Checks that the part can be run, and that every result that its steps read of omitted steps has a
+    /// substitute. `reasons`: for each step, why it has none.
     ///
     /// # Errors
     /// [`Refusal::PartInvalid`], or [`Refusal::PartIncomplete`] with all that is missing.
@@ -161,7 +163,8 @@ impl Part {
     }
 }
 
-/// Whether `later` is this step or comes after it: stands later in listed order, or needs it, directly or not.
+/// Whether `later` is this step or comes after it: in the listed order, or because it needs the step,
+/// directly or indirectly.
 fn follows(flow: &Flow, step: &StepId, later: &StepId) -> bool {
     match flow.graph {
         true => graph::ancestors(flow, later).contains(step),

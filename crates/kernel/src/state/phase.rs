@@ -1,7 +1,7 @@
-//! How far a run has come: not started, going on, being stopped or cancelled, or over.
+//! The phase of a run: not started, going on, being stopped or cancelled, or ended.
 //!
-//! Each phase has what it needs and nothing else, so that a run which is over is not being cancelled, and only one that has
-//! started can end. Which phase follows from which is decided here.
+//! Each phase has only its own data, so that an ended run cannot be in cancellation and only a started run
+//! can end. This module owns the transitions.
 
 use crate::{
     model::{
@@ -12,7 +12,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// See the module.
+/// The phase of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Phase {
     /// Before the first event.
@@ -23,21 +23,22 @@ pub(crate) enum Phase {
         /// The first event.
         started: Arc<RunStarted>,
     },
-    /// Nothing further starts. The run ends like this when nothing is live.
+    /// Nothing further starts. The run ends in this way when nothing is live.
     Stopping {
         /// The first event.
         started: Arc<RunStarted>,
         /// How it will end.
         end: RunEnded,
     },
-    /// Nothing further starts. The run ends as cancelled when nothing is live, also if it was being stopped before.
+    /// Nothing further starts. The run ends as cancelled when nothing is live, even if it was being stopped
+    /// before.
     Cancelling {
         /// The first event.
         started: Arc<RunStarted>,
         /// Who cancels it.
         by: Principal,
     },
-    /// The run is over.
+    /// The run has ended.
     Ended {
         /// The first event.
         started: Arc<RunStarted>,
@@ -58,7 +59,7 @@ impl Phase {
         }
     }
 
-    /// The first event, for a run whose files have moved.
+    /// The first event, mutable: for a run whose files were moved.
     pub(crate) fn started_mut(&mut self) -> Option<&mut RunStarted> {
         match self {
             Self::NotStarted => None,
@@ -69,7 +70,7 @@ impl Phase {
         }
     }
 
-    /// How the run ended, if it is over.
+    /// How the run ended, if it has.
     pub(crate) fn ended(&self) -> Option<&RunEnded> {
         match self {
             Self::Ended { end, .. } => Some(end),
@@ -77,7 +78,7 @@ impl Phase {
         }
     }
 
-    /// Who cancels the run, until it is over.
+    /// Who cancels the run, until it has ended.
     pub(crate) fn cancelled_by(&self) -> Option<&Principal> {
         match self {
             Self::Cancelling { by, .. } => Some(by),
@@ -85,7 +86,7 @@ impl Phase {
         }
     }
 
-    /// The first event has happened.
+    /// Starts the run with its first event.
     pub(crate) fn start(&mut self, started: Arc<RunStarted>) -> Result<(), IllegalEvent> {
         match self {
             Self::NotStarted => *self = Self::GoingOn { started },
@@ -94,13 +95,14 @@ impl Phase {
         Ok(())
     }
 
-    /// Nothing further starts; the run will end like this.
+    /// Stops the run: nothing further starts, and it will end in this way.
     pub(crate) fn stop(&mut self, end: RunEnded) -> Result<(), IllegalEvent> {
         *self = Self::Stopping { started: self.open()?, end };
         Ok(())
     }
 
-    /// What stopped the run does not stop it any more: true if that was so.
+    /// Continues a run that is being stopped, if `is_undone` returns true for its end. Returns whether it
+    /// did.
     pub(crate) fn go_on_if(&mut self, is_undone: impl FnOnce(&RunEnded) -> bool) -> bool {
         let Self::Stopping { started, end } = self else { return false };
         let undone = is_undone(end);
@@ -110,13 +112,13 @@ impl Phase {
         undone
     }
 
-    /// Nothing further starts; the run will be cancelled.
+    /// Cancels the run: nothing further starts.
     pub(crate) fn cancel(&mut self, by: Principal) -> Result<(), IllegalEvent> {
         *self = Self::Cancelling { started: self.open()?, by };
         Ok(())
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub(crate) fn end(&mut self, end: RunEnded) -> Result<(), IllegalEvent> {
         let started = match self {
             Self::Cancelling { started, .. } => Arc::clone(started),
@@ -126,21 +128,21 @@ impl Phase {
         Ok(())
     }
 
-    /// A run that was over goes on.
+    /// Continues an ended run.
     pub(crate) fn reopen(&mut self) -> Result<(), IllegalEvent> {
         let Self::Ended { started, .. } = self else { return Err(IllegalEvent::NotOver) };
         *self = Self::GoingOn { started: Arc::clone(started) };
         Ok(())
     }
 
-    /// A run that was forked goes on, in whatever phase the other one was.
+    /// Continues a forked run, whatever the phase of the original was.
     pub(crate) fn fork(&mut self) -> Result<(), IllegalEvent> {
         let started = self.started().ok_or(IllegalEvent::NotTheStart)?;
         *self = Self::GoingOn { started: Arc::clone(started) };
         Ok(())
     }
 
-    /// The first event of a run that is neither over nor being cancelled.
+    /// The first event of a run that has neither ended nor is being cancelled.
     fn open(&self) -> Result<Arc<RunStarted>, IllegalEvent> {
         match self {
             Self::GoingOn { started } | Self::Stopping { started, .. } => Ok(Arc::clone(started)),

@@ -1,8 +1,8 @@
 //! The audit view of a run: its pipeline envelope (contract 3).
 //!
-//! Follows the events and the state that they made; no decision reads it. What events add to it is kept. What mirrors the state (see
-//! [`mirror`]) is made when the envelope is asked for: a run can have thousands of open visits and questions, and at most events
-//! nobody asks.
+//! Derived from the events and the resulting state; no decision reads it. Parts that come from events are
+//! stored. Parts that mirror the state (see [`mirror`]) are computed when the envelope is read: a run can
+//! have thousands of open visits and questions, and the envelope is not read after most events.
 
 use crate::{
     model::{
@@ -25,18 +25,19 @@ use envoi_contract::{
     time::Timestamp,
 };
 
-/// A counter without a bound, as the envelope writes it: the largest integer that every language holds.
+/// An unlimited counter in the envelope: the largest integer that every language represents exactly.
 const UNLIMITED: u64 = (1 << 53) - 1;
 
-/// What `current_stage` is before the first step.
+/// The value of `current_stage` before the first step.
 const BEFORE_THE_FIRST: &str = "start";
 
-/// The largest count that contract 3 allows. A sum of what reports state may be above it, and stays there.
+/// Limits a sum to the largest count that contract 3 allows. A sum of reported figures may exceed it.
 fn counted(sum: u64) -> u64 {
     sum.min(UNLIMITED)
 }
 
-/// Brings `envelope` up to `record`, which `control` has already taken. `outputs_bytes` is about what its outputs have together.
+/// Applies `record`, which `control` has applied already. `outputs_bytes` is the approximate size of all
+/// outputs.
 pub(crate) fn apply(
     envelope: &mut Envelope,
     outputs_bytes: &mut usize,
@@ -96,9 +97,10 @@ pub(crate) fn apply(
     forget_stage(envelope, control);
 }
 
-/// What the envelope says of the state before `event`, where this event may leave no visit open: then no later state says it.
+/// Saves the parts of the envelope that mirror the state before `event`, if this event may close all visits:
+/// no later state has them.
 pub(crate) fn before(envelope: &mut Envelope, control: &Control, event: &Event) {
-    // A visit ends by an event of its own, but for these.
+    // All visits end by events of their own, except in these cases.
     let may_end_all =
         control.open.len() == 1 || matches!(event, Event::FlowCorrected(_) | Event::RunEnded(_));
     if !may_end_all {
@@ -109,7 +111,7 @@ pub(crate) fn before(envelope: &mut Envelope, control: &Control, event: &Event) 
     }
 }
 
-/// A restored run keeps of its envelope what a run has kept that lived through the events.
+/// Reduces the envelope of a restored run to the parts that a live run stores.
 pub(crate) fn forget_mirrored(envelope: &mut Envelope, control: &Control) {
     let fresh = Envelope::default();
     envelope.iteration = fresh.iteration;
@@ -122,14 +124,15 @@ pub(crate) fn forget_mirrored(envelope: &mut Envelope, control: &Control) {
     forget_stage(envelope, control);
 }
 
-/// While a visit is open, `current_stage` mirrors the state.
+/// While a visit is open, `current_stage` is computed from the state.
 fn forget_stage(envelope: &mut Envelope, control: &Control) {
     if !control.open.is_empty() && envelope.current_stage != BEFORE_THE_FIRST {
         BEFORE_THE_FIRST.clone_into(&mut envelope.current_stage);
     }
 }
 
-/// What contract 3 calls the step of a visit: its id, after those of the steps that run its flow, as in `build/compile`.
+/// The name of a visit's step in contract 3: its id, prefixed by the steps that run its flow, as in
+/// `build/compile`.
 fn stage(control: &Control, visit: &VisitId) -> String {
     let mut names = vec![visit.step.as_str()];
     let mut flow_state = control.flow_state(visit.flow_scope());
@@ -164,7 +167,7 @@ fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp)
     }
 }
 
-/// What the flow sets and people have added.
+/// The bounds of the flow plus the amounts that people added.
 fn bounds(envelope: &mut Envelope, flow: &Flow, control: &Control) {
     let limits = &flow.limits;
     let raised = &control.raised;
@@ -201,7 +204,7 @@ fn attempt_started(
     });
 }
 
-/// The record of an attempt that is under way.
+/// The record of an attempt in progress.
 fn running<'e>(envelope: &'e mut Envelope, attempt: &AttemptId) -> Option<&'e mut ProcessingRecord> {
     let attempt = attempt.to_string();
     let of_it = |record: &&mut ProcessingRecord| {
@@ -221,7 +224,7 @@ fn attempt_settled(envelope: &mut Envelope, control: &Control, event: &AttemptSe
         record.status = if event.ok { RecordStatus::Success } else { RecordStatus::Error };
         record.error = error.map(|error| shortened(error, envelope_size::MAX_RECORD_ERROR_BYTES));
         let reported = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
-        // Its report tells of the calls that were metered, too.
+        // Its report includes the metered calls.
         record.llm_calls = record.llm_calls.max(reported);
     }
     if let Some(error) = &event.error {
@@ -229,7 +232,7 @@ fn attempt_settled(envelope: &mut Envelope, control: &Control, event: &AttemptSe
     }
 }
 
-/// A visit that failed without an attempt has no other event that tells of its error.
+/// For a visit that failed without an attempt, no other event contains its error.
 fn failed_before_its_start(
     envelope: &mut Envelope,
     control: &Control,
@@ -293,7 +296,7 @@ fn routed(envelope: &mut Envelope, flow: &Flow, control: &Control, event: &Route
     }
 }
 
-/// The last step of a round leads on, or to the next one: what the round did, and what it had planned.
+/// Records the end of a round at its last step: the work of the round, and its plan.
 fn round_ended(envelope: &mut Envelope, flow: &Flow, event: &Routed, at: Timestamp) {
     let ends_one = flow.goals.as_ref().is_some_and(|plan| plan.to == event.visit.step);
     let on = matches!(event.course, Course::Round(_) | Course::Enter(_) | Course::Complete);
@@ -334,7 +337,7 @@ fn round_ended(envelope: &mut Envelope, flow: &Flow, event: &Routed, at: Timesta
     }
 }
 
-/// A step is done again: from the start, unless it takes up what its last visit had come to.
+/// Records that a step is executed again: from the start, unless it resumes its last visit.
 fn again(envelope: &mut Envelope, control: &Control, visit: &VisitId) {
     let name = stage(control, visit);
     let state = control.flow_state(visit.flow_scope()).steps.get(&visit.step);
@@ -348,7 +351,7 @@ fn again(envelope: &mut Envelope, control: &Control, visit: &VisitId) {
     }
 }
 
-/// A step that is to be done, maybe again, is neither done nor failed, nor is what it runs.
+/// Marks a step, and the steps that it runs, as neither done nor failed, because it will be executed again.
 fn revisit(envelope: &mut Envelope, stage: &str) {
     envelope.completed_stage_set.remove(stage);
     envelope.failed_stages.remove(stage);
@@ -397,7 +400,7 @@ fn handoff_written(
     }
 }
 
-/// The report of the step that contract 3 calls so, where the run still knows it.
+/// The report of the step with this name in contract 3, if the run still has it.
 fn report_of(control: &Control, name: &str) -> Option<Blob> {
     control.flow_states().find_map(|(scope, flow_state)| {
         flow_state.steps.iter().find_map(|(step, state)| {
@@ -420,7 +423,7 @@ fn is_to_be_revisited(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
     here.into_iter().any(|open| of.position(&open.step) <= position)
 }
 
-/// Attempts that were live in the run that lived them are not known to have ended.
+/// Attempts that were live in the original run have no known end.
 fn forked(envelope: &mut Envelope, event: &RunForked, at: Timestamp) {
     let running = |record: &&mut ProcessingRecord| record.status == RecordStatus::Running;
     for record in envelope.processing_history.iter_mut().filter(running) {
@@ -439,12 +442,12 @@ fn ended(envelope: &mut Envelope, event: &RunEnded, at: Timestamp) {
     envelope.completed_at = Some(at.to_string());
 }
 
-/// The visit that `current_stage` names. Of several, the first that runs; else the first that waits.
+/// The visit that `current_stage` names: the first running one, otherwise the first waiting one.
 fn current(control: &Control) -> Option<&VisitId> {
     control.live().map(|(visit, _)| visit).next().or_else(|| control.open.keys().next())
 }
 
-/// Members that mirror the state. `current_stage` keeps the last one when no visit is open any more.
+/// Computes the members that mirror the state. `current_stage` keeps its last value when no visit is open.
 pub(crate) fn mirror(envelope: &mut Envelope, flow: &Flow, control: &Control) {
     envelope.iteration = counted(control.ledger.iterations);
     envelope.llm_call_count = counted(control.ledger.llm_calls);

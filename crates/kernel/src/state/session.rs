@@ -1,4 +1,4 @@
-//! How far visits have come with agents and their programs.
+//! The progress of visits with agents and agent programs.
 
 pub(crate) mod agent_session;
 pub(crate) mod program_session;

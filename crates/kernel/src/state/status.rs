@@ -9,17 +9,17 @@ use crate::{
     state::{control::Control, visit::VisitState},
 };
 
-/// How a run stands (the table in `docs/exit-codes.md`).
+/// The status of a run (the table in `docs/exit-codes.md`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
-    /// Something is running, waits for a slot or for a timer.
+    /// Something runs, or waits for a slot or a timer.
     Running,
     /// Only a person can wake it.
     Waiting {
         /// Whether any of its open questions is about an attempt in doubt.
         in_doubt: bool,
     },
-    /// It is over.
+    /// It has ended.
     Ended(RunEnded),
 }
 
@@ -31,7 +31,7 @@ impl Status {
         let is_question_open = !control.interrupts.is_empty();
         let waits = |state: &VisitState| match state {
             VisitState::InDoubt | VisitState::AwaitsAnswer | VisitState::ForEach | VisitState::Inside => true,
-            // A bound that is reached holds up everything that has not begun.
+            // A used-up bound blocks everything that has not begun.
             VisitState::Ready => bounds::ready(flow, control).next().is_none(),
             _ => false,
         };
@@ -53,7 +53,7 @@ impl Status {
         }
     }
 
-    /// The exit code of the commands that end with the run's; `None` while it is running.
+    /// The exit code of commands that end with the run; `None` while it is running.
     #[must_use]
     pub fn exit_code(&self) -> Option<u8> {
         match self {

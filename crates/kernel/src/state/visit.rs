@@ -1,4 +1,4 @@
-//! A visit on its way to its hand-off.
+//! A visit before its hand-off.
 
 use crate::{
     model::{
@@ -21,77 +21,78 @@ use envoi_contract::{json::Value, skill_report::SkillError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A visit on its way to its hand-off.
+/// A visit that has no hand-off yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpenVisit {
     pub(crate) state: VisitState,
     /// Number of the last attempt; 0 before the first.
     pub(crate) attempts: u32,
-    /// Attempts that failed and count as tries.
+    /// Number of failed attempts that count as tries.
     pub(crate) failures: u32,
-    /// Attempts that were in doubt.
+    /// Number of attempts that were in doubt.
     #[serde(default)]
     pub(crate) doubts: u32,
-    /// The last of them, with what its verification needs to know; `None` once a person has decided about it.
+    /// The last doubt, with the data for its verification; `None` once a person has decided about it.
     #[serde(default)]
     pub(crate) doubt: Option<Arc<Doubt>>,
-    /// Why its last attempt failed, or stayed in doubt.
+    /// Why its last attempt failed or stayed in doubt.
     pub(crate) error: Option<SkillError>,
-    /// What the last attempt was started with.
+    /// The announcement of the last attempt.
     pub(crate) plan: Option<Arc<AttemptStarted>>,
-    /// Its items, if its step is done for each of several.
+    /// Its items, if its step is a `for_each`.
     #[serde(default, rename = "fan")]
     pub(crate) for_each: Option<Box<ForEachItems>>,
-    /// How far its step has come with another agent.
+    /// Its progress with another agent.
     #[serde(default, rename = "talk")]
     pub(crate) agent_session: AgentSession,
-    /// A call of a tool that its agent program has put off until a person decides.
+    /// The approval of a tool call that its agent program postponed.
     #[serde(default, rename = "asked_call", skip_serializing_if = "ToolApproval::is_none")]
     pub(crate) tool_approval: ToolApproval,
-    /// How long it has waited for the account of its agent program.
+    /// Its waiting for the account of its agent program.
     #[serde(default, skip_serializing_if = "Waited::is_nothing")]
     pub(crate) waited: Waited,
     /// The files that its step began with.
     #[serde(default, skip_serializing_if = "FilesAtEntry::is_nothing")]
     pub(crate) files: FilesAtEntry,
-    /// The flow that it ran is complete, and its last text is cut.
+    /// Whether the flow that it ran is complete and ended with a truncated text.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub(crate) text_cut: bool,
 }
 
-/// Where a visit stands.
+/// The state of a visit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum VisitState {
-    /// Waits for a free slot, or to be looked at.
+    /// Waits for a free slot, or for another look.
     Ready,
-    /// Its items are under way.
+    /// Its items are in progress.
     #[serde(rename = "Fan")]
     ForEach,
-    /// The flow that it runs is under way.
+    /// The flow that it runs is in progress.
     Inside,
-    /// The flow that it ran is complete, with this data; what follows stands in the same commit.
+    /// The flow that it ran is complete, with this data. The consequence follows in the same commit.
     Returned(Value),
     /// Its last attempt is live.
     Running,
     /// Waits for its next try.
     Backoff,
-    /// Waits for a person, who says what became of its last attempt.
+    /// Waits for a person to decide about its last attempt.
     InDoubt,
-    /// Waits for a person: its step asks, or the agent that it talks to, or a bound has to be raised.
+    /// Waits for a person: its step asks, or the agent that it talks to asks, or a bound has to be raised.
     #[serde(rename = "Asked")]
     AwaitsAnswer,
-    /// A person has answered what its step asks; what follows stands in the same commit.
+    /// A person has answered its step's question. The consequence follows in the same commit.
     Answered(Arc<InterruptAnswered>),
-    /// The question expired; what follows stands in the same commit.
+    /// The question expired. The consequence follows in the same commit.
     Expired,
-    /// Its last attempt is settled and known; what follows stands in the same commit. After doubt, and when an agent asks, a
-    /// visit is `Ready` again unless a question or its hand-off follows.
+    /// Its last attempt has settled and its result is known. The consequence follows in the same commit.
+    /// After doubt, and when an agent asks, a visit is `Ready` again unless a question or its hand-off
+    /// follows.
     Settled(Arc<AttemptSettled>),
 }
 
 impl OpenVisit {
-    /// Its live attempt is over, or in doubt.
+    /// Records that its live attempt has ended or is in doubt.
     pub(crate) fn settle(&mut self, event: &AttemptSettled) {
         if let Some(call) = merging(self).filter(|_| event.ok).cloned()
             && let Some(fan) = &mut self.for_each
@@ -116,7 +117,7 @@ impl OpenVisit {
             _ => VisitState::Settled(Arc::new(event.clone())),
         };
         match doubt {
-            // One that verifies leaves in doubt what it was to verify.
+            // A verification that fails leaves the verified attempt in doubt.
             Some(doubt) if verification.is_none() => {
                 self.doubts = self.doubts.saturating_add(1);
                 self.doubt = Some(doubt);
@@ -138,14 +139,14 @@ impl OpenVisit {
 }
 
 impl OpenVisit {
-    /// A visit of a step whose attempt of an earlier visit may be in doubt.
+    /// A visit of a step with a possible attempt in doubt from an earlier visit.
     pub(crate) fn after(doubt: Option<Arc<Doubt>>) -> Self {
         let error = doubt.as_ref().map(|doubt| doubt::error(&doubt.attempt));
         Self { doubt, error, ..Self::new() }
     }
 
-    /// Whether the text that it ends with is only a part of what its command wrote, or is made of such a text: the one of the flow
-    /// that it ran, or of one of its items.
+    /// Whether its final text was truncated, or is made of a truncated text: that of the flow that it ran, or
+    /// of one of its items.
     pub(crate) fn is_text_cut(&self) -> bool {
         match &self.state {
             VisitState::Settled(settled) => settled.text_cut,
@@ -155,8 +156,8 @@ impl OpenVisit {
         }
     }
 
-    /// What is in doubt still, as the visit is closed: its last attempt, the one that its last attempt was to verify, or that of an
-    /// earlier visit if it has had none.
+    /// The attempt that is still in doubt when the visit closes: its last attempt, or the attempt that the
+    /// last one was to verify. If it has had no attempt, that of an earlier visit.
     pub(crate) fn left_in_doubt(&self, visit: &VisitId) -> Option<Arc<Doubt>> {
         let is_last =
             |doubt: &&Arc<Doubt>| self.attempts == 0 || doubt.attempt == visit.attempt(self.attempts);
@@ -185,7 +186,7 @@ impl OpenVisit {
     }
 }
 
-/// What the live or last attempt of a visit merges, if it merges the files of its items.
+/// The merge of the live or last attempt of a visit, if it merges the files of its items.
 pub(crate) fn merging(open: &OpenVisit) -> Option<&MergeCall> {
     match &open.plan.as_ref()?.command {
         Command::Merge(call) => Some(call),
@@ -193,27 +194,28 @@ pub(crate) fn merging(open: &OpenVisit) -> Option<&MergeCall> {
     }
 }
 
-/// The command by which the next attempt of a visit is to verify the last one, and which one that is.
+/// The command with which the next attempt of a visit verifies the last one, and the attempt to verify.
 pub(crate) fn next<'a>(open: &OpenVisit, step: &'a Step) -> Option<(AttemptId, &'a CommandPlan)> {
     let InDoubtPolicy::Verify(plan) = &step.on_in_doubt else { return None };
     if open.for_each.is_some() {
         return None;
     }
-    // A verification that has been made does not make another one.
+    // Only the attempt in doubt itself is verified: a verification that has run is not followed by another
+    // one.
     let doubt = open.doubt.as_ref().filter(|doubt| doubt.attempt.attempt == open.attempts)?;
     Some((doubt.attempt.clone(), plan))
 }
 
-/// Whether a person, or a verification that is to come, has yet to say what became of its last attempt.
+/// Whether the outcome of its last attempt still has to be decided, by a person or by a verification.
 pub(crate) fn is_undecided(open: &OpenVisit, step: &Step) -> bool {
     let is_asked_anew = doubt::is_asked_about(step) && open.attempts == 0;
     let is_to_come = open.state == VisitState::Ready && open.doubt.is_some();
     open.state == VisitState::InDoubt || is_to_come && (is_asked_anew || next(open, step).is_some())
 }
 
-/// What the next attempt of `visit` sets aside.
+/// The budget that the next attempt of `visit` reserves.
 pub(crate) fn budget_of_next(open: Option<&OpenVisit>, step: &Step) -> Budget {
-    // Neither a verification nor a merge of items uses what the step's own work may use.
+    // Verifications and merges do not use the budget of the step's own work.
     let is_other = open.is_some_and(|open| next(open, step).is_some() || open.for_each.is_some());
     if is_other { Budget::default() } else { step.budget }
 }
@@ -223,12 +225,13 @@ pub(crate) fn verified(open: &OpenVisit) -> Option<&AttemptId> {
     open.plan.as_ref()?.verifies.as_ref()
 }
 
-/// What the live attempt of a visit says by this end; `None` if it is no verification.
+/// The result of the live attempt of a visit if it is a verification; otherwise `None`.
 pub(crate) fn verification(open: &OpenVisit, outcome: &Outcome) -> Option<VerificationResult> {
     verified(open).map(|_| VerificationResult::of(outcome))
 }
 
-/// Whether an attempt has left it open if the agent took its message. That is no try.
+/// Whether an attempt ended without knowing if the agent received its message. Such an attempt does not count
+/// as a try.
 pub(crate) fn is_unclear(event: &AttemptSettled) -> bool {
     event.agent == Some(AgentOutcome::Unclear)
 }

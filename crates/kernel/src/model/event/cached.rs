@@ -1,4 +1,4 @@
-//! What came of the cache of steps for an attempt.
+//! The outcome of the step cache for an attempt.
 
 use super::files::LateFile;
 use crate::model::ids::{AttemptId, RunId};
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 /// Part of an [`Event::AttemptSettled`](super::Event::AttemptSettled) whose step has a cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheUse {
-    /// The key, in hexadecimal. Empty where none could be made.
+    /// The key, in hexadecimal. Empty if none could be computed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
-    /// The attempt whose result this is. The command was not started.
+    /// The attempt that produced this result. The command was not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CachedFrom>,
-    /// The list of the result in the store, in the form of a snapshot. It is kept as long as the run is.
+    /// The list of the result in the store, in the form of a snapshot. It is kept as long as the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Digest>,
-    /// The key of the state that the command has left, for which the result is the same.
+    /// The key of the state that the command left. The result is valid for that state too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
     /// Why no result was found.
@@ -26,18 +26,19 @@ pub struct CacheUse {
     /// Why the result is not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
-    /// The snapshot of what stood in the places of files that came, if something did.
+    /// The snapshot of files that were at the paths of restored files, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stood: Option<Digest>,
-    /// What was written to displaced files meanwhile, also to those of an earlier restore. It is in the store.
+    /// Content that was written to displaced files meanwhile, including those of earlier restores. It is in
+    /// the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<LateFile>,
 }
 
-/// The attempt that has made a result.
+/// The attempt that produced a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedFrom {
-    /// Its run, which may be gone.
+    /// Its run, which may have been deleted.
     pub run: RunId,
     /// The attempt.
     pub attempt: AttemptId,

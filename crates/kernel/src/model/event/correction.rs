@@ -1,4 +1,4 @@
-//! What an event says of a corrected flow.
+//! The contents of the events about a corrected flow.
 
 use crate::model::ids::{Principal, StepId};
 use envoi_contract::digest::Digest;
@@ -11,23 +11,24 @@ pub struct Correction {
     pub before: Digest,
     /// The digest of the corrected flow.
     pub after: Digest,
-    /// The version of the language that the corrected flow is written in.
+    /// The version of the flow language of the corrected flow.
     pub language: u32,
     /// Absolute path of the corrected flow's file.
     pub source: String,
-    /// The step from which on the run runs again, finished steps too. `None`: nothing that is finished runs again.
+    /// The step from which the run is repeated, including finished steps. `None`: no finished step runs
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<StepId>,
-    /// Who.
+    /// Who corrected it.
     pub by: Principal,
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The id of the request that it came with: one that is sent again because no reply came corrects nothing.
+    /// The id of the request. A request that is sent again has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// Steps whose question was approved in advance, and that the corrected flow has otherwise: the approval is void. Only where the
-    /// corrected flow takes over.
+    /// Steps whose question was approved in advance and that the corrected flow changes: the approval is
+    /// void. Set only when the corrected flow takes effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_void: Vec<StepId>,
 }
@@ -35,8 +36,8 @@ pub struct Correction {
 /// See [`super::Event::CorrectionDropped`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorrectionDropped {
-    /// The digest of the flow that does not hold.
+    /// The digest of the flow that does not take effect.
     pub after: Digest,
-    /// Why not, in a sentence.
+    /// The reason in one sentence.
     pub reason: String,
 }

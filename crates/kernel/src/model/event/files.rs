@@ -1,4 +1,4 @@
-//! Events of a restore: the files of the workspace are set back to a snapshot.
+//! Events of a restore of the workspace's files to a snapshot.
 
 use crate::model::ids::Principal;
 use envoi_contract::digest::Digest;
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// See [`Event::FilesRestoring`](super::Event::FilesRestoring).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesRestoring {
-    /// The snapshot of what stands there now, to go back to.
+    /// The snapshot of the present files, for going back.
     pub from: Digest,
-    /// The snapshot whose files are to stand there.
+    /// The snapshot to restore.
     pub to: Digest,
     /// Which files it may touch.
     #[serde(default, rename = "folder", skip_serializing_if = "Reach::is_workspace")]
@@ -17,18 +17,19 @@ pub struct FilesRestoring {
     /// Whether it takes back what was brought into that folder before.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub undoes: bool,
-    /// Who wants it.
+    /// Who requested it.
     pub by: Principal,
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The list of the folders that it takes away, with their modes, in the store: what takes this back makes them again.
+    /// The list, in the store, of the folders that it removes, with their modes. Undoing the restore creates
+    /// them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders_gone: Option<Digest>,
-    /// The list of the folders that it makes again, because what it takes back took them away.
+    /// The list of the folders that it creates again, because the restore that it undoes removed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders_back: Option<Digest>,
-    /// Contents that an earlier restore had laid aside and that were not reported yet.
+    /// Contents that an earlier restore had put aside and that were not reported yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<LateFile>,
 }
@@ -68,12 +69,13 @@ impl Reach {
 /// See [`Event::FilesRestored`](super::Event::FilesRestored).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesRestored {
-    /// The snapshot whose files stand there.
+    /// The snapshot that was restored.
     pub to: Digest,
-    /// What was written to displaced files while the restore went on. It is in the store.
+    /// Content that was written to displaced files during the restore. It is in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<LateFile>,
-    /// Files that are as they were, because their content is not kept. Not all of many.
+    /// Files that were left unchanged, because their content is not kept. Not all of them are listed if there
+    /// are many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
 }
@@ -81,39 +83,41 @@ pub struct FilesRestored {
 /// See [`Event::FilesKeptAsTheyWere`](super::Event::FilesKeptAsTheyWere).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesKeptAsTheyWere {
-    /// Why the restore was given up before anything was touched.
+    /// Why the restore was abandoned before any change.
     pub reason: String,
 }
 
-/// The files of the workspace were set back before the command of an attempt, as [`AttemptStarted::set_back`] says.
+/// The restore of the workspace before the command of an attempt ([`AttemptStarted::set_back`]).
 ///
 /// [`AttemptStarted::set_back`]: super::AttemptStarted::set_back
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesSetBack {
-    /// The snapshot of what stood there, to go back to.
+    /// The snapshot of the files before it, for going back.
     pub from: Digest,
-    /// The snapshot whose files were to stand there.
+    /// The snapshot to restore.
     pub to: Digest,
-    /// The list of the folders that it took away, with their modes, in the store: what takes this back makes them again.
+    /// The list, in the store, of the folders that it removed, with their modes. Undoing the restore creates
+    /// them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders_gone: Option<Digest>,
-    /// What was written to displaced files meanwhile. It is in the store.
+    /// Content that was written to displaced files meanwhile. It is in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<LateFile>,
-    /// Files that are as they were, because their content is not kept. Not all of many.
+    /// Files that were left unchanged, because their content is not kept. Not all of them are listed if there
+    /// are many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
 }
 
-/// A content that was written to a file after a restore had displaced it.
+/// Content that was written to a file after a restore had displaced the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateFile {
-    /// The path that it had in the workspace. Bytes that are no UTF-8 are replaced.
+    /// Its path in the workspace. Invalid UTF-8 is replaced.
     pub path: String,
-    /// The content, in the store. `None`: it is too large, and lies where the restore has put it aside.
+    /// The content, in the store. `None`: it is too large, and lies where the restore put it aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 

@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 /// See [`Event::StepEntered`](super::Event::StepEntered).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepEntered {
-    /// Of which flow; empty at the top.
+    /// The scope of the flow; empty for the run's own flow.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scope: String,
-    /// Which.
+    /// The step.
     pub step: StepId,
 }
 
 /// See [`Event::StepsGivenUp`](super::Event::StepsGivenUp).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepsGivenUp {
-    /// Of which flow; empty at the top.
+    /// The scope of the flow; empty for the run's own flow.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scope: String,
-    /// The step that does without them.
+    /// The step that does not wait for them.
     pub by: StepId,
-    /// Which; those among them that are open are closed by a hand-off in the same commit.
+    /// The abandoned steps. Open visits of them are closed by a hand-off in the same commit.
     pub steps: Vec<StepId>,
 }
 
 /// See [`Event::FannedOut`](super::Event::FannedOut).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FannedOut {
-    /// Which.
+    /// The visit.
     pub visit: VisitId,
     /// The values, in order.
     pub items: Vec<Value>,
-    /// The most that are under way at once.
+    /// Maximum number of items in progress at once.
     pub width: usize,
     /// The step is no list: it is done once, as one item without a value, in a tree of its own.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -43,7 +43,7 @@ pub struct FannedOut {
 /// See [`Event::GoalsSet`](super::Event::GoalsSet).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoalsSet {
-    /// Each once, in order.
+    /// The goals, in order and without duplicates.
     pub goals: Vec<String>,
 }
 
@@ -52,9 +52,9 @@ pub struct GoalsSet {
 pub struct GoalsReached {
     /// The visit that reached them.
     pub visit: VisitId,
-    /// Those that were open.
+    /// Goals that were open and are reached now.
     pub goals: Vec<String>,
-    /// What a report named that is no goal of the run; nothing follows from it.
+    /// Names in the report that are not goals of the run. They have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
@@ -64,17 +64,17 @@ pub struct GoalsReached {
 pub struct FlowEntered {
     /// The visit that runs it.
     pub visit: VisitId,
-    /// Which flow.
+    /// The flow.
     pub flow: FlowId,
-    /// Its inputs, defaults filled in.
+    /// Its inputs, with defaults filled in.
     pub inputs: Object,
     /// The step at which it is entered, if a hint named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<StepId>,
-    /// Whether a hint led here; the visit's hand-off then stands already.
+    /// Whether a hint led here. If so, the visit's hand-off exists already.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_hint: bool,
-    /// Whether it goes on where the visit before this one stopped.
+    /// Whether it continues where the previous visit stopped.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub resumes: bool,
 }

@@ -1,4 +1,4 @@
-//! Events of a model call: its announcement, and what it used.
+//! Events of a model call: its announcement, and its end with its usage.
 
 use crate::model::{
     ids::{AttemptId, CallId},
@@ -12,37 +12,38 @@ use serde::{Deserialize, Serialize};
 pub struct ModelCallStarted {
     /// Its id.
     pub call: CallId,
-    /// The attempt whose command called. `None`: another caller, on the account of the run.
+    /// The attempt whose command made the call. `None`: another caller, charged to the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
-    /// Which model, as the configuration names it.
+    /// The model, by its name in the configuration.
     pub model: String,
-    /// Who offers it, as the configuration names it.
+    /// The provider, by its name in the configuration.
     pub provider: String,
 }
 
 /// See [`Event::ModelCallEnded`](super::Event::ModelCallEnded).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCallEnded {
-    /// Which.
+    /// The call.
     pub call: CallId,
     /// As in [`ModelCallStarted::attempt`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
-    /// How.
+    /// How it ended.
     pub outcome: CallOutcome,
-    /// Tokens that the model was given; `None`: not known.
+    /// Input tokens; `None`: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_in: Option<u64>,
-    /// Tokens that the model gave; `None`: not known.
+    /// Output tokens; `None`: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<u64>,
-    /// What it cost; `None`: not known, or the model has no price.
+    /// The cost; `None`: not known, or the model has no price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// How long it took; 0 where that is not known.
+    /// Duration in milliseconds; 0 if not known.
     pub duration_ms: u64,
-    /// The provider refused it because of a limit of its account, and says that the limit is over then.
+    /// Set if the provider refused the call because of a limit of its account: when that limit ends,
+    /// according to the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_until: Option<Timestamp>,
 }
@@ -53,14 +54,14 @@ pub struct ModelCallEnded {
 pub enum CallOutcome {
     /// It was answered.
     Ok,
-    /// It was not, or with an error.
+    /// It was not answered, or answered with an error.
     Failed,
-    /// The caller or the engine went away. The usage is known up to that point.
+    /// The caller or the engine disappeared. The usage is known up to that point.
     BrokenOff,
 }
 
 impl CallOutcome {
-    /// The word for it, as it is written.
+    /// The word for it in events.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -16,24 +16,25 @@ pub struct InterruptRaised {
     pub interrupt: InterruptId,
     /// Why the run stopped.
     pub about: About,
-    /// The visit that is concerned.
+    /// The visit that the question is about.
     pub visit: VisitId,
     /// The question, for people.
     pub question: String,
-    /// What one needs to know to answer.
+    /// Facts that help a person to answer.
     pub evidence: Value,
-    /// When.
+    /// When it was raised.
     pub raised_at: Timestamp,
     /// The word of contract 3; events of the first version do not have it ([`InterruptRaised::kind`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<InterruptKind>,
-    /// When it lapses; `None`: never.
+    /// When it expires; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Digest of what the question shows: the flow, the last hand-off, the newest version of every artifact.
+    /// Digest of the subject of the question: the flow, the last hand-off, the newest version of every
+    /// artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Digest>,
-    /// Artifacts that differed in the workspace when the question was put again, as they were found there.
+    /// Artifacts that differed in the workspace when the question was raised again, as found there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<FoundFile>,
 }
@@ -53,12 +54,12 @@ impl InterruptRaised {
     }
 }
 
-/// An artifact as it lies in the workspace.
+/// An artifact as found in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundFile {
     /// Relative to the workspace.
     pub path: String,
-    /// Its content; `None` when it is not there.
+    /// Its content; `None` if the file does not exist.
     pub digest: Option<Digest>,
 }
 
@@ -68,43 +69,43 @@ pub struct FoundFile {
 pub enum About {
     /// An attempt was announced, and its end is not known.
     InDoubt,
-    /// A loop has had its last round.
+    /// A loop has used its last round.
     Exhausted,
     /// Further iteration cannot help.
     Blocked,
     /// The signal says that a person is needed.
     Review,
-    /// A bound of the run leaves nothing over.
+    /// A bound of the run is used up.
     Limit,
-    /// Round after round no goal is reached.
+    /// Several rounds in a row reached no goal.
     Stuck,
-    /// A step asks.
+    /// A step of kind `ask` asks.
     Ask,
-    /// The agent asks that a step talks to.
+    /// The agent that a step talks to asks.
     Agent,
-    /// The account of an agent program is closed for a while.
+    /// The account of an agent program is closed temporarily.
     Throttled,
     /// Items of a step have changed the same lines in trees of their own.
     Conflict,
 }
 
-/// What a person may decide; [`crate::Run::accepts`] says which of it a question takes.
+/// An answer of a person. [`crate::Run::accepts`] returns the choices that a question takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     /// A new attempt of the same visit.
     Rerun,
-    /// The visit has failed.
+    /// The visit fails.
     Fail,
-    /// Go on.
+    /// The run goes on.
     Proceed,
-    /// Another round of the loop; refused past a bound.
+    /// Another round of the loop; refused if a bound is used up.
     Again,
-    /// Of items in conflict: for the lines in conflict, what is there already.
+    /// For items in conflict: conflicting lines keep the existing version.
     Ours,
-    /// Of items in conflict: for the lines in conflict, what the items have.
+    /// For items in conflict: conflicting lines take the items' version.
     Theirs,
-    /// Of items in conflict: the files become what came with the answer.
+    /// For items in conflict: the files are replaced by those that came with the answer.
     Edit,
     /// The run fails.
     Stop,
@@ -112,7 +113,7 @@ pub enum Choice {
     Approve,
     /// No.
     Deny,
-    /// Words, or a form that is filled in.
+    /// Words, or a completed form.
     Respond,
     /// A higher bound.
     Raise,
@@ -121,35 +122,35 @@ pub enum Choice {
 /// See [`Event::InterruptAnswered`](super::Event::InterruptAnswered) and [`Event::VoteCast`](super::Event::VoteCast).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InterruptAnswered {
-    /// Which question.
+    /// The question.
     pub interrupt: InterruptId,
-    /// The decision.
+    /// The choice.
     pub choice: Choice,
-    /// Who decided.
+    /// Who answered.
     pub by: Principal,
-    /// Through which channel, such as `cli`, `terminal` or `yes_to`.
+    /// The channel, such as `cli`, `terminal` or `yes_to`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub channel: String,
     /// The answer in words (contract 5).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// The response: the form that was filled in, else what of `text`, `approved` and `decision` there is.
+    /// The response: the completed form, or otherwise those of `text`, `approved` and `decision` that exist.
     #[serde(default)]
     pub data: Value,
-    /// Files that came with it; at most 20.
+    /// Files that came with the answer; at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<AttachmentRef>,
-    /// With [`Choice::Raise`]: what is added to the bound. `None` when the answer to another question about the same
-    /// bound added it.
+    /// With [`Choice::Raise`]: the amount added to the bound. `None` if the answer to another question about
+    /// the same bound added it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise: Option<Ledger>,
-    /// The id of the request that brought it. A request that is repeated, because no reply came, is answered as done.
+    /// The id of the request. A request that is repeated is acknowledged without effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
 
 impl InterruptAnswered {
-    /// The attachments with the file names that steps find them under: plain, without separators, each once.
+    /// The attachments with the file names that steps see: safe characters, no separators, unique.
     #[must_use]
     pub fn files(&self) -> Vec<(String, &AttachmentRef)> {
         crate::model::attached::named(&self.attachments)
@@ -159,16 +160,16 @@ impl InterruptAnswered {
 /// See [`Event::InterruptExpired`](super::Event::InterruptExpired).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InterruptExpired {
-    /// Which question.
+    /// The question.
     pub interrupt: InterruptId,
 }
 
 /// See [`Event::InterruptCancelled`](super::Event::InterruptCancelled).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InterruptCancelled {
-    /// Which question.
+    /// The question.
     pub interrupt: InterruptId,
-    /// Whether the question is put again, because what it showed has changed.
+    /// Whether the question is raised again because its subject has changed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changed: bool,
 }

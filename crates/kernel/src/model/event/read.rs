@@ -1,8 +1,8 @@
-//! How an event is read: by its `type`, which stands first where Envoi wrote it.
+//! Reading of an event by its `type`, which is the first member if Envoi wrote the event.
 //!
-//! The derived reader of a tagged enum first reads the whole object into a tree and then reads the event from that. Each event is
-//! read once before it is committed and at each replay, so this one reads the members where they stand. It falls back to a tree
-//! where another writer has put `type` somewhere else.
+//! The derived reader of a tagged enum first reads the whole object into a tree and then reads the event from
+//! that. Each event is read once before it is committed and at each replay, so this reader reads the members
+//! directly. It falls back to a tree if another writer has put `type` at another position.
 
 use super::Event;
 use serde::{
@@ -14,7 +14,7 @@ use std::fmt;
 
 const TYPE: &str = "type";
 
-/// Each kind of event, and its type as it is written.
+/// Each kind of event with its type as written.
 macro_rules! kinds {
     ($($kind:ident = $word:literal),+ $(,)?) => {
         #[derive(Clone, Copy, Deserialize)]
@@ -31,10 +31,10 @@ macro_rules! kinds {
         }
 
         impl Event {
-            /// The types of all kinds of events, as they are written.
+            /// The types of all kinds of events, as written.
             pub const NAMES: &'static [&'static str] = &[$($word),+];
 
-            /// Its type, as it is written.
+            /// Its type, as written.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self {

@@ -1,4 +1,4 @@
-//! Events that close a visit: where it leads, and its hand-off.
+//! Events that close a visit: its course and its hand-off.
 
 use crate::model::{
     event::run::RunEnded,
@@ -11,11 +11,11 @@ use envoi_contract::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The row of the decision table (CONTRACTS §1.4) that fires when a loop has had its last round.
+/// The rule of the decision table (CONTRACTS §1.4) that applies when a loop has used its last round.
 pub(crate) const EXHAUSTED: &str = "4";
 
-/// Whether a loop has had its last round without a value of success: its signal is still `loop`, and it does not go back. Of an event
-/// see [`Routed::goes_on_without_success`].
+/// Whether a loop has used its last round without a success value: its signal is still `loop`, and it does
+/// not go back. For an event see [`Routed::goes_on_without_success`].
 #[must_use]
 pub fn is_exhausted(signal: &Signal, audit: &Value) -> bool {
     signal.decision == Decision::Loop && audit.get("row").and_then(Value::as_str) == Some(EXHAUSTED)
@@ -24,20 +24,22 @@ pub fn is_exhausted(signal: &Signal, audit: &Value) -> bool {
 /// See [`Event::Routed`](super::Event::Routed).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Routed {
-    /// The visit that leads on.
+    /// The visit that was routed.
     pub visit: VisitId,
-    /// The signal; obeyed within bounds.
+    /// The signal. The kernel follows it within the bounds.
     pub signal: Signal,
-    /// What the kernel does with it.
+    /// The course that the kernel takes.
     pub course: Course,
-    /// Why: the row that fired and those that did not, or the answer. Null where the hand-off of the visit follows in the same commit: that has
-    /// it as `routing_audit`, and it is the longest part of both.
+    /// The reason: the rule that applied and those that did not, or the answer. Null if the hand-off of the
+    /// visit follows in the same commit: its `routing_audit` then holds the reason. The reason is the longest
+    /// part of both events, so it is stored once.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub audit: Value,
     /// The answer that decided it, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<InterruptId>,
-    /// How its flow ends because of this, unless a later step handles the failure. Other steps may still run before.
+    /// How its flow ends because of this, unless a later step handles the failure. Other steps may still run
+    /// before the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Box<RunEnded>>,
 }
@@ -46,17 +48,17 @@ pub struct Routed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Done {
-    /// What needs it may go on.
+    /// It passed; dependent steps may start.
     Passed,
-    /// It was not done, and what needs it may go on.
+    /// It was not executed; dependent steps may start.
     Skipped,
     /// It failed.
     Failed,
-    /// It was not done: the hand-off of another run stands for its own, and what needs it may go on.
+    /// It was not executed; the hand-off of another run replaces its own, and dependent steps may start.
     Taken,
 }
 
-/// What the kernel does after a visit.
+/// The next action of the kernel after a visit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Course {
@@ -64,23 +66,24 @@ pub enum Course {
     Enter(StepId),
     /// Goes back to this step; counts as an iteration of the loop that the routed step closes.
     LoopBack(StepId),
-    /// Begins the next round at this step: goals are open.
+    /// Begins the next round at this step, because goals are open.
     Round(StepId),
-    /// In a graph: the step is over, and what needs it is looked at.
+    /// In a graph: the step has ended, and its dependent steps are examined.
     Done(Done),
-    /// An item is over; the step goes on when all of its items are.
+    /// An item has ended. The step goes on when all of its items have ended.
     Gathered,
     /// The flow is complete.
     Complete,
-    /// Waits: for a person, and the interrupt follows; or for the flow that a hint leads into, which is entered.
+    /// Waits. Either a person is needed, and an interrupt follows; or a hint leads into another flow, which
+    /// is entered.
     Hold,
-    /// The flow ends; at the top `run_ended` follows.
+    /// The flow ends. In the run's own flow, `run_ended` follows.
     Stop,
 }
 
 impl Routed {
-    /// Whether it leads on although its loop has had its last round without a value of success. The rule that decided so stands in the
-    /// hand-off that follows.
+    /// Whether the run goes on although its loop has used its last round without a success value. The
+    /// hand-off that follows names the rule.
     #[must_use]
     pub fn goes_on_without_success(&self) -> bool {
         let leads_on = match self.course {
@@ -97,10 +100,10 @@ impl Routed {
 pub struct HandoffWritten {
     /// The visit that it closes.
     pub visit: VisitId,
-    /// The hand-off, as it will stand in its file.
+    /// The hand-off, exactly as its file will contain it.
     pub handoff: Handoff,
-    /// The whole text of the visit, where the summary is a part of it, expressions of the flow read it, and it is short enough to be a
-    /// value.
+    /// The whole text of the visit. Present only if the summary is a part of it, expressions of the flow read
+    /// it, and it is short enough to be a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }

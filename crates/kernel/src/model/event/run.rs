@@ -1,4 +1,4 @@
-//! Events of a run as a whole: its start, its limits, its end, and its life after that.
+//! Events of a run as a whole: its start, its limits, its end, and its continuation after the end.
 
 use crate::model::{
     family::Share,
@@ -27,7 +27,7 @@ pub struct RunStarted {
     pub language: u32,
     /// Absolute path of the flow file; secret files are relative to its folder.
     pub source: String,
-    /// Declared inputs, defaults filled in.
+    /// Declared inputs, with defaults filled in.
     pub inputs: Object,
     /// Absolute path of the folder in which commands run.
     pub workspace: String,
@@ -41,29 +41,30 @@ pub struct RunStarted {
     /// what the next one has would say, when it is restored, that all of that is to be deleted.
     #[serde(default, skip_serializing_if = "SnapshotScope::is_first")]
     pub snapshots: SnapshotScope,
-    /// Whether no result comes from the cache of steps.
+    /// Whether the cache of steps is not used.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub no_cache: bool,
-    /// The tree of its own in which it works. `None`: it works in a folder of the user.
+    /// The tree of its own in which the run works. `None`: it works in a folder of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolated: Option<Box<Isolated>>,
     /// Absolute path of the run's own folder (RUN_BASE).
     pub run_base: String,
     /// Who started it.
     pub by: Principal,
-    /// Steps whose questions are approved at once, as the request that started the run wants.
+    /// Steps whose questions are approved at once, as the start request demands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_to: Vec<StepId>,
-    /// The `traceparent` of the caller that started it. It only sets the ids of traces.
+    /// The `traceparent` of the caller that started it. It only determines the ids of traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// The variables of the caller's environment that the flow's expressions name (`env.NAME`), pinned like inputs.
+    /// The variables of the caller's environment that expressions of the flow name (`env.NAME`). They are
+    /// fixed at the start, like inputs.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub env: Object,
-    /// On whose behalf, as the caller states it; empty in runs that were started before there was such a thing.
+    /// The requester, as the caller states it. Empty in runs of versions without this member.
     #[serde(default, skip_serializing_if = "Requester::is_empty")]
     pub requester: Requester,
-    /// The part of its flow that it does. `None`: the whole flow.
+    /// The part of the flow that the run executes. `None`: the whole flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Box<Part>>,
 }
@@ -99,9 +100,9 @@ impl SnapshotScope {
 /// The tree of a run, made before it began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolated {
-    /// Absolute path of the workspace that is left alone, and that gets the result.
+    /// Absolute path of the workspace that is left unchanged and receives the result.
     pub of: String,
-    /// Absolute path of the tree's root. The workspace of the run is there or below.
+    /// Absolute path of the tree's root. The workspace of the run is this folder or below it.
     pub place: String,
     /// The branch of the worktree. `None`: it is a folder without git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,9 +110,9 @@ pub struct Isolated {
     /// The commit that the branch began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// The snapshot of what the workspace of the run began with.
+    /// The snapshot of the initial workspace of the run.
     pub base: Digest,
-    /// What a person should know of it, such as what is not in it, a sentence each; not many.
+    /// Remarks for people, such as what the tree does not contain; one sentence each, only a few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -127,19 +128,19 @@ impl RunStarted {
         }
     }
 
-    /// The user: whom the caller named, else who started the run.
+    /// The user: the one that the caller named, otherwise the one who started the run.
     #[must_use]
     pub fn user_id(&self) -> &str {
         self.requester.user_id.as_deref().unwrap_or(&self.by.actor)
     }
 
-    /// The conversation: the one that the caller named, else the run itself.
+    /// The conversation: the one that the caller named, otherwise the run itself.
     #[must_use]
     pub fn session_id(&self) -> &str {
         self.requester.session_id.as_deref().unwrap_or_else(|| self.run.as_str())
     }
 
-    /// The request as it came, else the inputs as JSON.
+    /// The request as received, otherwise the inputs as JSON.
     #[must_use]
     pub fn raw_input(&self) -> String {
         let inputs = || Value::Object(self.inputs.clone()).compact();
@@ -150,11 +151,11 @@ impl RunStarted {
 /// See [`Event::LimitsRaised`](super::Event::LimitsRaised).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitsRaised {
-    /// Who.
+    /// Who raised them.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
-    /// What is added to each bound.
+    /// The amount added to each bound.
     pub more: Ledger,
     /// As in [`InterruptAnswered::request`](super::InterruptAnswered::request).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,28 +165,28 @@ pub struct LimitsRaised {
 /// See [`Event::CancelRequested`](super::Event::CancelRequested).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CancelRequested {
-    /// Who.
+    /// Who cancelled it.
     pub by: Principal,
 }
 
 /// See [`Event::RunReopened`](super::Event::RunReopened).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReopened {
-    /// Who.
+    /// Who reopened it.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
-    /// The step that gets a new visit, or whose decision is made anew.
+    /// The step that gets a new visit, or whose last decision is repeated.
     pub step: StepId,
-    /// Its last visit, which a bound alone kept from going back: there is room now, and the run goes back without doing it again.
-    /// `None`: the step gets a new visit.
+    /// Its last visit, if only a bound kept that visit from going back: the bound now allows it, and the run
+    /// goes back without repeating the visit. `None`: the step gets a new visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decides: Option<VisitId>,
-    /// What others of its family have used and been given since it knew of it last.
+    /// Usage and raised bounds of the other runs of its family since this run last knew them.
     #[serde(default, skip_serializing_if = "Share::is_nothing")]
     pub elsewhere: Share,
-    /// As in [`InterruptAnswered::request`](super::InterruptAnswered::request). `None` also where a raise or a correction reopens the
-    /// run: their events have it.
+    /// As in [`InterruptAnswered::request`](super::InterruptAnswered::request). `None` also if a raise or a
+    /// correction reopens the run: their events hold the request id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
@@ -193,37 +194,37 @@ pub struct RunReopened {
 /// See [`Event::RunForked`](super::Event::RunForked).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunForked {
-    /// The run whose history stands before.
+    /// The run that the earlier events were copied from.
     pub from: RunId,
-    /// The run that this one goes back to by forks.
+    /// The run at the root of the chain of forks.
     pub root: RunId,
     /// The step that had just been entered.
     pub step: StepId,
-    /// The last event that was taken over from `from`.
+    /// The last event that was copied from `from`.
     pub at: Seq,
-    /// Who.
+    /// Who forked it.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
-    /// What all runs of the family have used and been given so far: it counts for this one.
+    /// Usage and raised bounds of all runs of the family so far. They count for this run.
     pub family: Share,
 }
 
 /// See [`Event::RunEnded`](super::Event::RunEnded).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunEnded {
-    /// How.
+    /// The status.
     pub status: EndStatus,
-    /// Why, for programs; stored as its word, such as `completed`.
+    /// The reason for programs; stored as its word, such as `completed`.
     pub terminal_reason: TerminalReason,
-    /// In a sentence.
+    /// The reason in one sentence.
     pub reason: String,
-    /// The step that stopped it; a reopened run gives it a new visit.
+    /// The step that stopped it. If the run is reopened, this step gets a new visit.
     pub stopped_by: Option<StepId>,
 }
 
 impl RunEnded {
-    /// An end at this step, or at none.
+    /// An end, with the step that caused it, if any.
     #[must_use]
     pub fn new(status: EndStatus, why: TerminalReason, reason: String, stopped_by: Option<StepId>) -> Self {
         Self { status, terminal_reason: why, reason, stopped_by }
@@ -234,7 +235,7 @@ impl RunEnded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndStatus {
-    /// Every step that had to be done is done.
+    /// Every step that had to be executed is done.
     Succeeded,
     /// A step, a person or a signal stopped it.
     Failed,

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 pub struct TimerSet {
     /// Its id.
     pub timer: TimerId,
-    /// When.
+    /// When it fires.
     pub due: Timestamp,
     /// The visit whose next attempt waits for it.
     pub visit: VisitId,
-    /// The account that it waits for. `None`: the next try of a failed attempt.
+    /// The account that it waits for. `None`: it waits to retry a failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<AccountWait>,
 }
@@ -24,9 +24,9 @@ pub struct TimerSet {
 /// See [`Event::AccountsTried`](super::Event::AccountsTried).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccountsTried {
-    /// Their names.
+    /// The names of the accounts.
     pub accounts: Vec<String>,
-    /// Who wants it.
+    /// Who requested it.
     pub by: Principal,
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +39,6 @@ pub struct AccountsTried {
 /// See [`Event::TimerFired`](super::Event::TimerFired).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimerFired {
-    /// Which.
+    /// The timer.
     pub timer: TimerId,
 }

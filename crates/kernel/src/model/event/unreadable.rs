@@ -1,6 +1,6 @@
-//! Why an event is not kept.
+//! Error: an event cannot be written to the journal.
 
-/// An event that the journal must not have, because no reader could understand it.
+/// An event that the journal must not store, because no reader could decode it.
 #[derive(Debug, thiserror::Error)]
 #[error("could not be read again: {reason}")]
 pub struct Unreadable {

@@ -1,4 +1,4 @@
-//! What no expression makes, whatever it asks for.
+//! Tests of the limits on the memory and work of expressions.
 
 use super::{Scope, filter_names, test_names};
 use envoi_contract::json::Value;
@@ -9,11 +9,11 @@ fn scope() -> Scope {
     Scope::new(Value::parse_str(&text).unwrap().as_object().unwrap())
 }
 
-/// A list of numbers and a text, as long as can be made and looked at one more time.
+/// A list of numbers, and below a text, of about the longest size that can be made and read once more.
 const LONG: &str = "([1] * 900000)";
 const TEXT: &str = "('a' * 20000000)";
 
-/// Each filter with arguments with which it would make or look through too much.
+/// Filters, each with arguments for which it would make or read too much.
 const FILTERS: &[(&str, &str)] = &[
     ("capitalize", "TEXT|capitalize"),
     ("count", "LONG|count"),
@@ -43,7 +43,8 @@ const FILTERS: &[(&str, &str)] = &[
     ("upper", "TEXT|upper"),
 ];
 
-/// They take one value, hand over one that is there, or make as much as a mapping has members.
+/// These filters take one value, return one that exists, or make no more than one item per member of a
+/// mapping.
 const MAKE_NOTHING: &[&str] = &["abs", "bool", "d", "default", "first", "float", "int", "items", "round"];
 
 #[test]
@@ -87,7 +88,8 @@ fn all_expressions_of_one_scope_share_one_bound() {
     assert!((3..100).contains(&done), "{done} expressions");
     let error = scope.render(one).unwrap_err();
     assert!(error.too_large && error.reason.contains("the expressions of this step"), "{error}");
-    // Nothing is left, for a small one either; and a string with many expressions is many.
+    // Nothing is left after that, not even for a small expression. A string with many expressions counts all
+    // of them.
     assert!(scope.render("${{ inputs.n }}").unwrap_err().too_large);
     assert!(self::scope().render(&one.repeat(100)).unwrap_err().too_large);
 }
@@ -122,7 +124,7 @@ fn whatever_is_looked_through_is_paid() {
 
 #[test]
 fn constants_are_not_worked_out_while_they_are_read() {
-    // Each would be 100 MB if the expression language folded them.
+    // Each product would take 100 MB if the expression language folded constants.
     let source = ["'a' * 99999999"; 60].join(" ~ ");
     assert!(super::variables(&source).unwrap().is_empty());
     assert!(scope().render(&format!("${{{{ {source} }}}}")).unwrap_err().too_large);

@@ -1,8 +1,8 @@
-//! How values are compared: one order of all of them.
+//! Comparison of values: one total order.
 //!
-//! `==`, `<`, `in`, the tests of the same names, `sort`, `dictsort`, `min`, `max` and `unique` all ask [`order`]. Two values are equal if
-//! neither comes before the other. Values of different types are never equal, and the type decides which comes first. A number counts with
-//! all its digits.
+//! `==`, `<`, `in`, the tests of the same names, `sort`, `dictsort`, `min`, `max` and `unique` all use
+//! [`order`]. Two values are equal if neither comes before the other. Values of different types are never
+//! equal, and the type decides which comes first. Numbers are compared with all their digits.
 
 use super::{meter, number, ordered::OrderedMap};
 use core::cmp::Ordering;
@@ -12,7 +12,7 @@ use minijinja::{
 };
 use std::sync::Arc;
 
-/// Which of two values comes first.
+/// The order of two values.
 pub(super) fn order(left: &Value, right: &Value) -> Ordering {
     let rank = Rank::of(left);
     rank.cmp(&Rank::of(right)).then_with(|| match rank {
@@ -60,7 +60,7 @@ fn of_lists(left: &Value, right: &Value) -> Ordering {
     first_difference(left, right, order)
 }
 
-/// The smaller one first, and then by the names and their values, wherever they stand.
+/// Compares sizes first, then the members sorted by name.
 fn of_mappings(left: &Value, right: &Value) -> Ordering {
     let by_count = left.len().cmp(&right.len());
     by_count.then_with(|| {
@@ -75,7 +75,7 @@ fn members(mapping: &Value) -> Box<dyn Iterator<Item = (Value, Value)> + '_> {
     if let Some(map) = mapping.downcast_object_ref::<OrderedMap>() {
         return Box::new(map.by_name().map(|(name, value)| (Value::from(name), value.clone())));
     }
-    // One that is written out in the expression, and so as short as that.
+    // A mapping that is written out in the expression: short, because the expression is short.
     let names = mapping.try_iter().into_iter().flatten();
     let mut found: Vec<(Value, Value)> =
         names.map(|name| (name.clone(), mapping.get_item(&name).unwrap_or_default())).collect();
@@ -101,7 +101,7 @@ fn first_difference<T>(
     }
 }
 
-/// Whether a container has a value: a list among its items, a mapping among its names, a text as a part of it.
+/// Whether a container contains a value: a list as an item, a mapping as a name, a text as a substring.
 pub(super) fn contains(container: &Value, value: &Value) -> bool {
     match (container.as_str(), value.as_str()) {
         (Some(text), Some(part)) => text.contains(part),
@@ -116,14 +116,14 @@ fn is_container(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map)
 }
 
-/// A side of a comparison. The expression language compares two of them with [`order`].
+/// Wraps an operand of a comparison, so that the expression language compares it with [`order`].
 ///
 /// # Errors
-/// It is a number that JSON cannot write.
+/// The value is a number that JSON cannot represent.
 pub(super) fn side(value: Value) -> Result<Value, Error> {
     meter::finite(&value)?;
     Ok(match value.is_undefined() {
-        // The language refuses it.
+        // The language itself refuses this value.
         true => value,
         false => Value::from_object(Side::Value(value)),
     })
@@ -132,7 +132,8 @@ pub(super) fn side(value: Value) -> Result<Value, Error> {
 #[derive(Debug)]
 enum Side {
     Value(Value),
-    /// The only item of a side. It is equal to each value that the container has: with that the language answers `in`.
+    /// The only item of an operand. It equals each value that the container contains; with that, the language
+    /// answers `in`.
     Container(Value),
 }
 

@@ -1,8 +1,11 @@
-//! From the source of an expression to instructions in which what can grow is checked first.
+//! Compiles an expression so that operators that can make large values are checked first.
 //!
-//! Owns that `+`, `*`, `~` and `[a:b]` are calls: the expression language has them as instructions, works them out while it compiles
-//! where both sides are written out, and knows no bound but its own. What a comparison, an `in` or an `[n]` looks through is paid by a call
-//! around that side.
+//! ` and `[a:b]` are calls: the expression language has them as instructions, works them out while it
+//! compiles where both sides are written out, and knows no bound but its own. What a comparison, an `in` or
+//! an `[n]` looks through is paid by a call around that side.~` and `[a:b]` are calls: the expression
+//! language has them as instructions, works them out while it compiles where both sides are written out, and
+//! knows no bound but its own. What a comparison, an `in` or an `[n]` looks through is paid by a call around
+//! that side.
 
 use super::number::is_too_large;
 use minijinja::{
@@ -26,16 +29,16 @@ pub(super) const TIMES: &str = "*";
 pub(super) const TILDE: &str = "~";
 /// `a[b:c:d]`
 pub(super) const PART: &str = "[:]";
-/// What stands behind `==`, `<`, `in` and the like. It is looked through.
+/// The right operand of `==`, `<`, `in` and the like. It is charged in full.
 pub(super) const LOOKED_THROUGH: &str = "==";
-/// What stands before them. A comparison looks at no more of it than of the other.
+/// The left operand of these. A comparison reads no more of it than of the right one.
 pub(super) const COMPARED: &str = "=";
-/// A side of `-`, `/` and the like.
+/// An operand of `-`, `/` and the like.
 pub(super) const NUMBER: &str = "0";
-/// What an `[n]` is read of.
+/// The value that an `[n]` indexes.
 pub(super) const READ_OF: &str = "[]";
 
-/// The value of a source. `None`: it has none, which cannot be.
+/// The value of a source. `None` cannot occur: it would mean that the source has no value.
 pub(super) fn evaluate(
     environment: &Environment<'_>,
     source: &str,
@@ -50,10 +53,10 @@ pub(super) fn evaluate(
     eval(environment, &instructions, root, &blocks, &mut out, AutoEscape::None).map(|(value, _)| value)
 }
 
-/// The variables that a source reads and the functions that it calls.
+/// Returns the variables that a source reads and the functions that it calls.
 ///
 /// # Errors
-/// It does not parse.
+/// The source does not parse.
 pub fn variables(source: &str) -> Result<BTreeSet<String>, Error> {
     let parsed = parse_expr(source)?;
     let mut found = BTreeSet::new();
@@ -109,7 +112,8 @@ fn parts<'e, 's>(expression: &'e Expr<'s>) -> Vec<&'e Expr<'s>> {
     }
 }
 
-// One function for each kind: `---1` nests at every byte, and the stack of a thread is 2 MiB.
+// One function per kind, to keep stack frames small: `---1` nests at every byte, and the stack of a thread is
+// 2 MiB.
 
 fn guarded<'s>(expression: &Expr<'s>) -> Expr<'s> {
     match expression {
@@ -192,7 +196,7 @@ fn call<'s>(name: &'static str, operands: Vec<Expr<'s>>, span: minijinja::machin
     Expr::Call(Spanned::new(Call { expr, args }, span))
 }
 
-/// What is written out is a number already, if it is not too large.
+/// A literal is a number already, unless it is too large.
 fn number<'s>(side: Expr<'s>, span: minijinja::machinery::Span) -> Expr<'s> {
     match side {
         Expr::Const(constant) if !is_too_large(&constant.value) => Expr::Const(constant),

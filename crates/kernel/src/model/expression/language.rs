@@ -1,6 +1,7 @@
-//! The operators, filters and tests of the expression language, each with what it costs.
+//! The operators, filters and tests of the expression language, each with its cost.
 //!
-//! Owns which of them exist (`docs/expressions.md` lists the same) and that none makes a value before the [`Meter`] has let it.
+//! Owns the list of those that exist (`docs/expressions.md` has the same list). Ensures that none makes a
+//! value before the [`Meter`] has allowed it.
 
 use super::{
     compare,
@@ -14,21 +15,21 @@ use minijinja::{
 };
 use std::collections::BTreeMap;
 
-/// Instructions that one evaluation may take. What an instruction looks through and makes is paid to the meter.
+/// Maximum number of instructions of one evaluation. The work within an instruction is charged to the meter.
 const FUEL: u64 = 200_000;
 
-/// What a filter or a test may make or look at, before it does.
+/// The amount that a filter or a test is charged before it runs.
 #[derive(Clone, Copy)]
 enum Cost {
-    /// It looks at one value, and takes it as it is.
+    /// Nothing: it reads one value without looking into it.
     Nothing,
-    /// The places of the list, but not what is in them.
+    /// The places of the list, but not the contents of its items.
     Places,
-    /// All that is in its arguments.
+    /// Everything in its arguments.
     Whole,
-    /// What stands behind the value: a comparison looks at no more of both.
+    /// The arguments after the value: a comparison reads no more of either side.
     Arguments,
-    /// As this says.
+    /// The amount that this function takes.
     Of(fn(&Meter, &[Value]) -> Result<(), Error>),
 }
 
@@ -142,7 +143,8 @@ pub fn test_names() -> Vec<&'static str> {
     tests().into_iter().map(|(name, ..)| name).collect()
 }
 
-/// The numbers from `lower` to `upper`, as the language's own function. Each is paid before the first is made.
+/// The numbers from `lower` to `upper`, as the language's own function. All are charged before the first is
+/// made.
 fn range(meter: &Meter, lower: i64, upper: Option<i64>, step: Option<i64>) -> Result<Vec<i64>, Error> {
     let (lower, upper) = upper.map_or((0, lower), |upper| (lower, upper));
     let step = step.unwrap_or(1);
@@ -157,7 +159,8 @@ fn range(meter: &Meter, lower: i64, upper: Option<i64>, step: Option<i64>) -> Re
     Ok(std::iter::successors(Some(lower), next).take(usize::try_from(count).unwrap_or(0)).collect())
 }
 
-/// All that there is, paid from `meter`: strict undefined values, fuel, no templates, no loaders, and one function, `range`.
+/// The environment of expressions, charged to `meter`: strict undefined values, fuel, no templates, no
+/// loaders, and one function, `range`.
 pub(super) fn environment(meter: &Meter) -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -193,7 +196,7 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
                 meter.take(CALL_BYTES)?;
                 cost(&meter, &operands)?;
                 let operands = match *name {
-                    // Of lists and texts it makes a longer one, with what is in them as it is written.
+                    // For lists and texts, the result is a longer one with the items in their written form.
                     super::guard::PLUS | super::guard::TIMES => {
                         let operand = |operand: Value| match operand.kind() {
                             ValueKind::Number | ValueKind::Plain => number::taken(operand),
@@ -214,7 +217,7 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
 /// Filters that calculate.
 const CALCULATES: [&str; 5] = ["abs", "float", "int", "round", "sum"];
 
-/// Tests that calculate, or take the text of a number.
+/// Tests that calculate, or that read the text of a number.
 const CALCULATING_TESTS: [&str; 5] = ["divisibleby", "endingwith", "even", "odd", "startingwith"];
 
 fn paid(
@@ -236,7 +239,7 @@ fn paid(
     }
 }
 
-/// Hands over the value it is given, once it is paid; also one that is not defined.
+/// Returns the given value, even an undefined one, after it is charged.
 fn as_it_is(
     meter: &Meter,
     cost: fn(&Meter, &Value) -> Result<(), Error>,
@@ -249,12 +252,12 @@ fn as_it_is(
     }
 }
 
-/// A letter of a text is found by counting.
+/// A character of a text is found by counting from its start.
 fn text_alone(meter: &Meter, value: &Value) -> Result<(), Error> {
     value.as_str().map_or(Ok(()), |text| meter.take(length(text)))
 }
 
-/// An operator under the name of its function, which no source can name; as it is written; and what it costs.
+/// An operator: the name of its function, which no source can contain; its symbol; its cost.
 type Operator = (&'static str, &'static str, fn(&Meter, &[Value]) -> Result<(), Error>);
 
 const OPERATORS: &[Operator] = &[
@@ -268,16 +271,16 @@ fn whole(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     Cost::Whole.pay(meter, arguments)
 }
 
-/// A text or a list so many times.
+/// Repeats a text or a list this many times.
 fn times(meter: &Meter, operands: &[Value]) -> Result<(), Error> {
     let [left, right] = operands else { return Ok(()) };
     let is_repeated =
         |value: &Value| matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable);
     for (value, count) in [(left, right), (right, left)] {
         if is_repeated(value) {
-            // What is in it is there again, and its own place is not.
+            // Each repetition copies the contents, but not the place of the list itself.
             let bytes = meter.take_whole(value)?.saturating_sub(ITEM_BYTES);
-            // What is no count is an error of the operator.
+            // A value that is not a count makes the operator itself fail.
             let count = u64::try_from(count.clone()).unwrap_or(0);
             return meter.take(bytes.saturating_mul(count));
         }
@@ -296,11 +299,11 @@ fn count(items: usize) -> u64 {
     u64::try_from(items).unwrap_or(u64::MAX)
 }
 
-/// The word between two items as often as there are items.
+/// The separator counts once per item.
 fn join(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     whole(meter, arguments)?;
     let Some(list) = arguments.first() else { return Ok(()) };
-    // Beside the word there can be a named argument with it: then it is in there.
+    // The separator may also be a named argument; then the sum includes it.
     let words = arguments.iter().skip(1).map(|word| length(&text(Some(word)))).fold(0, u64::saturating_add);
     let items = match list.kind() {
         ValueKind::String => count(text(Some(list)).chars().count()),
@@ -309,7 +312,7 @@ fn join(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     meter.take(words.saturating_mul(items))
 }
 
-/// What comes in the place of another, as often as that is there. Finding it is work too, however short it is.
+/// The replacement counts once per occurrence. Searching is charged too, however short the text is.
 fn replace(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     whole(meter, arguments)?;
     let [value, from, to, ..] = arguments else { return Ok(()) };
@@ -332,7 +335,7 @@ fn lines(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     meter.take(count(text(arguments.first()).lines().count()).saturating_mul(ITEM_BYTES))
 }
 
-/// Each letter of a text is an item.
+/// Each character of a text becomes an item.
 fn list(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     match arguments.first().and_then(Value::as_str) {
         Some(text) => meter.take(count(text.chars().count()).saturating_mul(ITEM_BYTES)),
@@ -340,13 +343,13 @@ fn list(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     }
 }
 
-/// Each letter is looked at by itself.
+/// Each character is examined separately.
 fn letters(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     whole(meter, arguments)?;
     meter.take(length(&text(arguments.first())).saturating_mul(8))
 }
 
-/// Each value is looked for among those before it.
+/// Each value is compared with those before it.
 fn unique(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     whole(meter, arguments)?;
     let Some(list) = arguments.first() else { return Ok(()) };
@@ -354,14 +357,14 @@ fn unique(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     meter.take(items.saturating_mul(CALL_BYTES))
 }
 
-/// Each letter is looked for among those that are trimmed.
+/// Each character is searched for among those to trim.
 fn trim(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     whole(meter, arguments)?;
     let letters = length(&text(arguments.get(1)));
     meter.take(length(&text(arguments.first())).saturating_mul(letters))
 }
 
-/// With something else than a number to begin with, each sum is a value of its own.
+/// If the initial value is not a number, each partial sum is a new value.
 fn sum(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     whole(meter, arguments)?;
     let Some(list) = arguments.first() else { return Ok(()) };

@@ -1,7 +1,8 @@
-//! How much the expressions of one step may make and look at together, and how much those of one decision have.
+//! Limits the memory and work of the expressions of one step, and sums them up for one decision.
 //!
-//! Owns the meter: each operator, filter and test that can make a value larger asks it before it begins. The fuel of the
-//! expression language counts instructions, and one instruction could ask for all memory of the machine.
+//! Owns the meter: each operator, filter and test that can enlarge a value charges it before it begins. The
+//! fuel of the expression language counts instructions, and a single instruction could use all memory of the
+//! machine.
 
 use super::ordered::OrderedMap;
 use minijinja::{Error, ErrorKind, Value, value::ValueKind};
@@ -10,25 +11,26 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// What the expressions of one step may make and look at together, in bytes: eight times the largest list that a `for_each` can take. A value
-/// in a list or a mapping counts as [`ITEM_BYTES`] beside its text. It is also how much those of one decision do before it ends.
+/// The limit for all expressions of one step, in bytes: eight times the largest list that a `for_each`
+/// accepts. A value in a list or a mapping counts [`ITEM_BYTES`] in addition to its text. A decision ends
+/// after it has used the same amount.
 pub(super) const MAX_MADE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// A value in memory, and its place in a list.
+/// Charge for a value in memory and its place in a list.
 pub(super) const ITEM_BYTES: u64 = 32;
 
-/// A call of a filter, a test or an operator.
+/// Charge for a call of a filter, a test or an operator.
 pub(super) const CALL_BYTES: u64 = 128;
 
-/// An expression is read, and gets all filters and tests.
+/// Charge for parsing an expression and setting up all filters and tests.
 pub(super) const EXPRESSION_BYTES: u64 = 16 * 1024;
 
-/// What the expressions of one decision have made and looked at, with the values that they see.
+/// Bytes charged by the expressions of one decision, including the values that they see.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spent(Arc<AtomicU64>);
 
 impl Spent {
-    /// Whether it is as much as one step may.
+    /// Whether it has reached the limit of one step.
     pub(crate) fn is_much(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= MAX_MADE_BYTES
     }
@@ -38,7 +40,7 @@ impl Spent {
     }
 }
 
-/// One step's.
+/// The meter of one step.
 #[derive(Debug, Clone)]
 pub(super) struct Meter(Arc<Amounts>);
 
@@ -58,12 +60,12 @@ impl Meter {
         }))
     }
 
-    /// Whether an evaluation ended because of it. Then nothing is left for another.
+    /// Whether an evaluation exceeded the limit. Then no further evaluation is allowed.
     pub(super) fn is_exceeded(&self) -> bool {
         self.0.is_exceeded.load(Ordering::Relaxed)
     }
 
-    /// Takes what is about to be made.
+    /// Charges bytes that are about to be made.
     pub(super) fn take(&self, bytes: u64) -> Result<(), Error> {
         match self.left().checked_sub(bytes) {
             Some(left) => {
@@ -75,14 +77,15 @@ impl Meter {
         }
     }
 
-    /// Takes the size of a value with all that is in it.
+    /// Charges a value with all its contents, and returns its size.
     pub(super) fn take_whole(&self, value: &Value) -> Result<u64, Error> {
         let bytes = self.measure(value, 0)?;
         self.take(bytes)?;
         Ok(bytes)
     }
 
-    /// Takes the places of a list or a mapping, and returns how many there are: what is in them stays where it is.
+    /// Charges the places of a list or a mapping, and returns their number. The contents of the items are not
+    /// copied.
     pub(super) fn take_places(&self, value: &Value) -> Result<u64, Error> {
         let count = match value.kind() {
             ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
@@ -97,7 +100,7 @@ impl Meter {
         Ok(count)
     }
 
-    /// The size of a value; an error as soon as it and `before` are more than is left.
+    /// The size of a value; an error as soon as the size plus `before` exceeds the remaining amount.
     fn measure(&self, value: &Value, before: u64) -> Result<u64, Error> {
         let mut bytes = before.saturating_add(ITEM_BYTES);
         match value.kind() {
@@ -135,7 +138,7 @@ impl Meter {
 
     fn exceeded(&self) -> Error {
         self.0.is_exceeded.store(true, Ordering::Relaxed);
-        // As much may have been looked through to find that it is too much.
+        // Finding that it is too much may have cost all of the remaining amount.
         self.0.spent.add(self.0.left.swap(0, Ordering::Relaxed));
         let message = format!(
             "with it, the expressions of this step make or read more than {MAX_MADE_BYTES} bytes of values"
@@ -144,7 +147,7 @@ impl Meter {
     }
 }
 
-/// A number that JSON can write.
+/// Fails unless JSON can represent the number.
 pub(super) fn finite(value: &Value) -> Result<(), Error> {
     let is_float = !value.is_integer() && value.is_number();
     match is_float.then(|| f64::try_from(value.clone()).ok()).flatten() {

@@ -1,29 +1,29 @@
 //! Names in the source of an expression, with their places.
 //!
-//! Owns a reading of the source that is just good enough to find `a.b['c']`, `x | filter` and `x is test`. The expression
-//! language itself says whether a source parses and which names it leaves open; this only finds where they stand.
+//! Owns a simple scanner that finds `a.b['c']`, `x | filter` and `x is test`. The expression language itself
+//! decides whether a source parses and which names are free; this module only finds their positions.
 
 use std::ops::Range;
 
-/// Something with a name, and where it stands in the source.
+/// A name, with its position in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// What it is.
+    /// The kind of name.
     pub kind: Kind,
     /// The name, or the first of a path.
     pub name: String,
-    /// Of the whole path.
+    /// The byte range of the whole path.
     pub range: Range<usize>,
 }
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// A variable and what is read of it.
+    /// A variable, and the members that are read of it.
     Path {
-        /// What is read of it, as far as it is named.
+        /// The members, as far as they are literal names.
         members: Vec<String>,
-        /// Whether that is called.
+        /// Whether the path is called.
         call: Call,
     },
     /// `| name`
@@ -32,14 +32,14 @@ pub enum Kind {
     Test,
 }
 
-/// Whether what a path names is called.
+/// Whether a path is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// It is not.
+    /// It is not called.
     No,
-    /// With nothing between its brackets.
+    /// Called without arguments.
     Bare,
-    /// With something between them.
+    /// Called with arguments.
     WithArguments,
 }
 
@@ -57,7 +57,7 @@ struct Scanner<'s> {
     found: Vec<Found>,
 }
 
-/// The last word or sign before the current one.
+/// The last word or symbol before the current one.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
     Nothing,
@@ -195,7 +195,7 @@ impl<'s> Scanner<'s> {
         self.found.push(Found { kind, name: name.to_owned(), range: start..end });
     }
 
-    /// `['name']`; anything else between the brackets is left to be read as code.
+    /// `['name']`; anything else between brackets is scanned as code.
     fn subscript(&mut self) -> Option<&'s str> {
         let back = self.at;
         self.at = self.at.saturating_add(1);
@@ -219,10 +219,10 @@ fn is_next(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Functions that say in an `if` what a failure before the step means.
+/// Functions that say in an `if` how it treats an earlier failure.
 pub const STATUS: &[&str] = &["success", "failure", "always"];
 
-/// Whether the expression of an `if` says itself what a failure before it means.
+/// Whether the expression of an `if` itself says how it treats an earlier failure.
 #[must_use]
 pub fn regards_failure(source: &str) -> bool {
     let status =

@@ -1,7 +1,7 @@
-//! Numbers that keep the digits with which they were written, and count as numbers all the same.
+//! Numbers that keep their written digits and still act as numbers.
 //!
-//! `2.50`, `1e3` and integers of more than 64 bits are handed on as they are written. To calculate with one, its value is taken
-//! instead ([`taken`]), which has bounds. Two are compared with all their digits ([`order`]).
+//! `2.50`, `1e3` and integers of more than 64 bits are passed on as written. Calculations use the value
+//! instead ([`taken`]), whose range is limited. Comparisons use all digits ([`order`]).
 
 use super::ordered::OrderedMap;
 use core::cmp::Ordering;
@@ -12,7 +12,7 @@ use minijinja::{
 };
 use std::{borrow::Cow, fmt, sync::Arc};
 
-/// A number that prints the token it was read from, which its value alone would not.
+/// A number that prints its original token; its value alone would lose it.
 #[derive(Debug)]
 struct Written(Number);
 
@@ -60,7 +60,7 @@ pub(super) fn is_integer(value: &Value) -> bool {
     }
 }
 
-/// Which of two numbers is smaller, by all their digits.
+/// Compares two numbers by all their digits.
 pub(super) fn order(left: &Value, right: &Value) -> Ordering {
     if let (Some(left), Some(right)) = (small_integer(left), small_integer(right)) {
         return left.cmp(&right);
@@ -68,7 +68,7 @@ pub(super) fn order(left: &Value, right: &Value) -> Ordering {
     match (token(left), token(right)) {
         (Some(left), Some(right)) => left.cmp_value(&right),
         (left_token, right_token) => {
-            // Infinite, or none.
+            // The number is infinite or not a number.
             let float = |value: &Value, token: Option<_>| match token {
                 Some(_) => 0.0,
                 None => f64::try_from(value.clone()).unwrap_or(f64::NAN),
@@ -82,7 +82,7 @@ fn small_integer(value: &Value) -> Option<i64> {
     value.is_integer().then(|| i64::try_from(value.clone()).ok()).flatten()
 }
 
-/// The digits of a number. `None`: JSON cannot write it.
+/// The token of a number. `None`: JSON cannot represent it.
 fn token(value: &Value) -> Option<Cow<'_, Number>> {
     match value.downcast_object_ref::<Written>() {
         Some(written) => Some(Cow::Borrowed(&written.0)),
@@ -90,10 +90,10 @@ fn token(value: &Value) -> Option<Cow<'_, Number>> {
     }
 }
 
-/// The same value with numbers that can be calculated with, also in lists and mappings.
+/// Converts numbers to values for calculation, also inside lists and mappings.
 ///
 /// # Errors
-/// One of them is too large.
+/// A number is too large.
 pub(super) fn taken(value: Value) -> Result<Value, Error> {
     if let Some(written) = value.downcast_object_ref::<Written>() {
         return calculable(written.0.as_str());
@@ -116,7 +116,7 @@ pub(super) fn taken(value: Value) -> Result<Value, Error> {
     }
 }
 
-/// Whether such a number stands in it.
+/// Whether the value contains such a number.
 fn has_written(value: &Value) -> bool {
     match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => {
@@ -130,7 +130,7 @@ fn has_written(value: &Value) -> bool {
     }
 }
 
-/// Whether it is an integer that is written out in an expression and that no calculation takes.
+/// Whether it is an integer literal of an expression that is too large for calculations.
 pub(super) fn is_too_large(value: &Value) -> bool {
     value.is_integer() && i128::try_from(value.clone()).is_err()
 }
@@ -150,5 +150,5 @@ fn calculable(token: &str) -> Result<Value, Error> {
     Ok(Value::from(float))
 }
 
-/// The most digits of a number that a message shows.
+/// Maximum number of digits that a message shows.
 const MOST_SHOWN: usize = 40;

@@ -6,11 +6,11 @@ use minijinja::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// A map in the order of its members; minijinja's own sorts them.
+/// A map that keeps the order of its members; minijinja's own map sorts them.
 #[derive(Debug)]
 pub(super) struct OrderedMap {
     members: Vec<(String, Value)>,
-    /// The places of the members in the order of their names, once they are asked for.
+    /// Indices of the members sorted by name, computed on first use.
     by_name: OnceLock<Vec<usize>>,
 }
 
@@ -19,7 +19,7 @@ impl OrderedMap {
         self.members.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The members in the order of their names.
+    /// The members sorted by name.
     pub(super) fn by_name(&self) -> impl Iterator<Item = (&str, &Value)> {
         let places = self.by_name.get_or_init(|| {
             let mut places: Vec<usize> = (0..self.members.len()).collect();

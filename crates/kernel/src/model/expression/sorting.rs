@@ -1,7 +1,7 @@
 //! The filters that choose or arrange the items of a list: `sort`, `dictsort`, `min`, `max` and `unique`.
 //!
-//! Owns that they ask the order in which everything is compared, and hand the items over as they are written. They take the
-//! options that these filters of the expression language have.
+//! Ensures that they use the common order of values and return the items as written. They take the same
+//! options as the filters of the expression language.
 
 use super::compare::order;
 use core::cmp::Ordering;
@@ -11,10 +11,10 @@ use minijinja::{
 };
 use std::collections::BTreeSet;
 
-/// An item, and what stands for it in a comparison.
+/// An item, and its key for comparisons.
 type Keyed = (Key, Value);
 
-/// Values of which upper and lower case may be the same.
+/// A sort key that may ignore case.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key(Vec<Ordered>);
 
@@ -70,21 +70,21 @@ pub(super) fn dictsort(mapping: Value, options: Kwargs) -> Result<Value, Error> 
     Ok(keyed.into_iter().map(|(_, pair)| pair).collect())
 }
 
-/// The first of the smallest.
+/// The first of the smallest items.
 pub(super) fn min(list: Value, options: Kwargs) -> Result<Value, Error> {
-    // It returns the first of several.
+    // `min_by` returns the first of several.
     let found = one_attribute(&list, &options)?.into_iter().min_by(|(left, _), (right, _)| left.cmp(right));
     Ok(found.map_or(Value::UNDEFINED, |(_, item)| item))
 }
 
-/// The last of the largest.
+/// The last of the largest items.
 pub(super) fn max(list: Value, options: Kwargs) -> Result<Value, Error> {
-    // It returns the last of several.
+    // `max_by` returns the last of several.
     let found = one_attribute(&list, &options)?.into_iter().max_by(|(left, _), (right, _)| left.cmp(right));
     Ok(found.map_or(Value::UNDEFINED, |(_, item)| item))
 }
 
-/// The first of each that are equal.
+/// The first of each group of equal items.
 pub(super) fn unique(list: Value, options: Kwargs) -> Result<Value, Error> {
     let mut seen = BTreeSet::new();
     let items = one_attribute(&list, &options)?;
@@ -128,7 +128,7 @@ fn folded(value: Value, exact: bool) -> Ordered {
     })
 }
 
-/// What stands at a path such as `name` or `0.name`; undefined if nothing does.
+/// The value at a path such as `name` or `0.name`; undefined if there is none.
 fn at(item: &Value, path: &str) -> Value {
     path.split('.').fold(item.clone(), |value, part| {
         let member = match part.parse::<usize>() {

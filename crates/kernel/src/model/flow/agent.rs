@@ -1,25 +1,27 @@
-//! What an `a2a` step tells which agent.
+//! The plan of an `a2a` step: a message to another agent.
 
 use super::{InnerInput, Template};
 
-/// How the names of secrets begin that agents are shown and commands are not. Nothing in a flow file can have such a name.
+/// Prefix of the names of secrets that are sent to agents and not passed to commands. No name in a flow file
+/// can begin with it.
 pub const AGENT_TOKEN_PREFIX: &str = "ENVOI_A2A_TOKEN.";
 
 /// A message before its templates are filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentPlan {
-    /// The agent, `http:` or `https:`.
+    /// The agent's URL, `http:` or `https:`.
     pub url: Template,
     /// The text of the first message.
     pub message: Template,
-    /// Members of a data part beside it; empty: there is none.
+    /// Members of a data part of the message; empty: no data part.
     pub data: Vec<(String, InnerInput)>,
     /// The tenant of the protocol's version 1.0.
     pub tenant: Option<Template>,
-    /// The address that is spoken to in place of the one that the agent's card names.
+    /// An address that replaces the one in the agent's card.
     pub interface: Option<Template>,
     /// The name of the flow's secret for `Authorization: Bearer`.
     pub token: Option<String>,
-    /// The file has `on_in_doubt: rerun`: a message is sent again when it is not known whether the agent took it.
+    /// Whether the flow says `on_in_doubt: rerun`: the message is sent again if it is unknown whether the
+    /// agent received it.
     pub resends: bool,
 }

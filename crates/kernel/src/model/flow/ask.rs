@@ -1,4 +1,4 @@
-//! What an `ask` step asks, of whom, and where its answers lead.
+//! The plan of an `ask` step: its question, the people who may answer, and the step that follows each answer.
 
 use super::Template;
 use crate::model::ids::StepId;
@@ -13,20 +13,20 @@ pub struct AskPlan {
     pub message: Template,
     /// A JSON Schema of the response. The engine checks an answer against it before the kernel gets it.
     pub schema: Option<Value>,
-    /// Milliseconds until the question lapses; `None`: never.
+    /// Milliseconds until the question expires; `None`: never.
     pub expires_in_ms: Option<u64>,
-    /// Where a denial leads; `None`: the run fails.
+    /// The step after a denial; `None`: the run fails.
     pub on_deny: Option<StepId>,
-    /// Where an expiry leads.
+    /// The reaction to an expiry.
     pub on_expire: Overdue,
-    /// The starter of the run may not answer.
+    /// Whether the starter of the run may not answer.
     pub not_by_starter: bool,
-    /// How many different people have to approve, at least 1.
+    /// Number of different people who have to approve, at least 1.
     pub quorum: u32,
 }
 
 impl AskPlan {
-    /// A question with a message and nothing else: one person decides, whenever that is.
+    /// A question with only a message: one person decides, without a time limit.
     #[must_use]
     pub fn plain(message: Template) -> Self {
         Self {
@@ -57,13 +57,13 @@ impl AskPlan {
     }
 }
 
-/// `on_expire`.
+/// `on_expire`: the reaction to an expiry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Overdue {
     /// The run fails.
     #[default]
     Fail,
-    /// As if it had been denied.
+    /// The same as after a denial.
     Deny,
     /// The run goes on at this step.
     Go(StepId),

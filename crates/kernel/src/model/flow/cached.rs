@@ -1,13 +1,14 @@
 //! `cache` of a step: when its result is taken from an earlier run.
 
-/// See the module.
+/// `cache` of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachePlan {
-    /// Globs of the files that its command reads. `None`: all that a snapshot has, and what other steps leave.
+    /// Globs of the files that its command reads. `None`: all files of a snapshot, and the results of other
+    /// steps.
     pub inputs: Option<Vec<String>>,
-    /// Of the variables that the flow passes on, those that its command gets. `None`: all of them.
+    /// The variables that its command gets, out of those that the flow passes on. `None`: all of them.
     pub env: Option<Vec<String>>,
-    /// The greatest age of a result that counts.
+    /// Maximum age of a result that may be used.
     pub max_age_ms: u64,
 }
 

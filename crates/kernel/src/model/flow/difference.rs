@@ -1,16 +1,16 @@
 //! How a corrected flow differs from the one that it corrects, step by step.
 //!
-//! Compares checked forms and nothing else: a comment, the order of keys or a default that is written out is no difference. Knows no
-//! run: what a difference means for one is decided elsewhere.
+//! Compares only checked forms: comments, the order of keys and explicit defaults make no difference. Does
+//! not know runs; other modules decide the effect of a difference on a run.
 
 use super::{Flow, InnerPlan, Step, StepKind};
 use crate::model::ids::{FlowId, StepId};
 use std::collections::BTreeSet;
 
-/// What became of a step.
+/// The change of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It is as it was.
+    /// It did not change.
     Kept,
     /// It differs in these points: keys of the step, `env`, `secrets`, `pass_env` or `env_file` of the flow, or another flow that it runs.
     Changed(Vec<String>),
@@ -33,7 +33,8 @@ impl Change {
     }
 }
 
-/// The steps of both flows: those of the new one in its order, then those that are gone.
+/// Compares the steps of both flows. Returns those of the new flow in its order, then those that were
+/// removed.
 #[must_use]
 pub fn compare(old: &Flow, new: &Flow) -> Vec<(StepId, Change)> {
     let kept = new.steps.iter().map(|step| (step.id.clone(), change(old, new, &step.id)));
@@ -41,14 +42,14 @@ pub fn compare(old: &Flow, new: &Flow) -> Vec<(StepId, Change)> {
     kept.chain(gone.map(|step| (step.id.clone(), Change::Gone))).collect()
 }
 
-/// What became of one step of the run's own flow.
+/// The change of one step of the run's own flow.
 #[must_use]
 pub fn change(old: &Flow, new: &Flow, step: &StepId) -> Change {
     let runs = Pair { old, new };
     runs.change(runs, step, &mut BTreeSet::new())
 }
 
-/// What became of one step of a flow within the run's own flows `old` and `new`.
+/// The change of one step of a flow within the run's own flows `old` and `new`.
 pub(crate) fn change_within(
     (old, new): (&Flow, &Flow),
     (old_inner, new_inner): (&Flow, &Flow),
@@ -57,7 +58,7 @@ pub(crate) fn change_within(
     Pair { old, new }.change(Pair { old: old_inner, new: new_inner }, step, &mut BTreeSet::new())
 }
 
-/// The same flow before and after.
+/// One flow before and after a correction.
 #[derive(Clone, Copy)]
 struct Pair<'f> {
     old: &'f Flow,
@@ -65,7 +66,7 @@ struct Pair<'f> {
 }
 
 impl<'f> Pair<'f> {
-    /// What became of a step of the flow `of`; `self` is the run's own.
+    /// The change of a step of the flow `of`; `self` is the run's own flow.
     fn change(self, of: Pair<'f>, step: &StepId, seen: &mut BTreeSet<FlowId>) -> Change {
         let (before, after) = match (of.old.step(step), of.new.step(step)) {
             (Some(before), Some(after)) => (before, after),
@@ -77,7 +78,8 @@ impl<'f> Pair<'f> {
             if of.old.env != of.new.env {
                 found.push("env of the flow".to_owned());
             }
-            // Every command sees every secret of the run, and whatever its flows pass on.
+            // These settings affect every command: it sees every secret of the run and every variable that
+            // its flows pass on.
             let run = [
                 ("secrets", self.old.secrets == self.new.secrets),
                 ("pass_env", self.old.pass_env == self.new.pass_env),
@@ -93,7 +95,7 @@ impl<'f> Pair<'f> {
         if found.is_empty() { Change::Kept } else { Change::Changed(found) }
     }
 
-    /// How a flow that steps run differs, in words, if it does.
+    /// The difference of a flow that steps run, in words; `None` if there is none.
     fn inner(self, id: &FlowId, seen: &mut BTreeSet<FlowId>) -> Option<String> {
         seen.insert(id.clone());
         let (Some(old), Some(new)) = (self.old.flows.get(id), self.new.flows.get(id)) else {
@@ -116,7 +118,7 @@ impl<'f> Pair<'f> {
     }
 }
 
-/// The flows that a step runs, or that a hint in its text may lead into.
+/// The flows that a step runs, or that a hint in its text may enter.
 fn named_by(step: &Step) -> impl Iterator<Item = &FlowId> {
     let hinted = step.routing.flow_branches.iter().map(|(flow, _)| flow);
     step.inner().map(|plan: &InnerPlan| &plan.flow).into_iter().chain(hinted)
@@ -152,7 +154,7 @@ pub(super) fn differing_keys(before: &Step, after: &Step) -> Vec<String> {
     ];
     let others = others.into_iter().filter(|(_, same)| !same).map(|(key, _)| key);
     let mut found: Vec<String> = kind.into_iter().chain(others).map(str::to_owned).collect();
-    // A key that this list does not know is a difference all the same.
+    // A difference in a key that is missing in this list must still be reported.
     if found.is_empty() && before != after {
         found.push("the step".to_owned());
     }

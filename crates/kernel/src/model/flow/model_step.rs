@@ -1,33 +1,33 @@
-//! What a `model` step asks a model.
+//! The plan of a `model` step: a call of a model.
 
 use super::{InnerInput, OnThrottled, Template};
 
-/// What stands before the name of a model in the name of its account. Agent programs have names without it.
+/// Prefix of the account names of models. Accounts of agent programs do not have it.
 const ACCOUNT: &str = "model ";
 
 /// A call of a model before its templates are filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelPlan {
-    /// The model, as the configuration names it.
+    /// The model, by its name in the configuration.
     pub model: String,
-    /// What follows when its provider refuses it for a while.
+    /// The reaction when its provider refuses it temporarily.
     pub on_throttled: OnThrottled,
     /// The prompt.
     pub prompt: Template,
-    /// Its instructions.
+    /// The system prompt.
     pub system: Option<Template>,
-    /// Files that are given to it: a path, a list of paths, or the artifacts of a step each.
+    /// Files that are passed to the model: each entry is a path, a list of paths, or the artifacts of a step.
     pub files: Vec<InnerInput>,
-    /// As it is written in the flow; `None`: the provider's own.
+    /// As written in the flow; `None`: the provider's default.
     pub temperature: Option<String>,
-    /// The most tokens of an answer; `None`: the provider's own.
+    /// Maximum number of tokens of an answer; `None`: the provider's default.
     pub max_tokens: Option<u64>,
-    /// How often the model gets another try after an answer that does not fit `outputs`.
+    /// How often the model is called again after an answer that does not match `outputs`.
     pub repair: u32,
 }
 
 impl ModelPlan {
-    /// The account that it uses. Providers limit each model by itself.
+    /// The account that it uses. Providers limit each model separately.
     #[must_use]
     pub fn account(&self) -> String {
         Self::account_of(&self.model)

@@ -1,13 +1,13 @@
-//! Sets of places, one bit each: a large flow has a set of steps for each of its loops.
+//! Sets of indices as bit sets: a large flow has a set of steps for each of its loops.
 
-/// A set of places in a list, such as the steps of a flow by their listed order.
+/// A set of indices into a list, such as the steps of a flow in listed order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
     words: Vec<u64>,
 }
 
 impl Places {
-    /// Adds a place; one that is in the set already changes nothing.
+    /// Adds an index. No effect if the set contains it already.
     pub fn add(&mut self, place: usize) {
         let at = place / 64;
         if self.words.len() <= at {
@@ -18,13 +18,13 @@ impl Places {
         }
     }
 
-    /// Whether a place is in the set.
+    /// Whether the set contains an index.
     #[must_use]
     pub fn has(&self, place: usize) -> bool {
         self.words.get(place / 64).is_some_and(|word| word & (1 << (place % 64)) != 0)
     }
 
-    /// In ascending order.
+    /// The indices in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(at, word)| {
             let first = at.saturating_mul(64);
@@ -34,14 +34,14 @@ impl Places {
         })
     }
 
-    /// How many there are.
+    /// Number of indices.
     #[must_use]
     pub fn len(&self) -> usize {
         let ones = self.words.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0));
         ones.fold(0, usize::saturating_add)
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)

@@ -1,9 +1,9 @@
-//! What an `agent` step has an agent program do.
+//! The plan of an `agent` step: a run of an agent program.
 
 use super::Template;
 use crate::model::throttle::DEFAULT_WAIT_MS;
 
-/// The longest time without a sign of work, unless a step says something else.
+/// Longest time without a sign of activity, unless a step sets another.
 pub const DEFAULT_IDLE_MS: u64 = 15 * 60_000;
 
 /// An agent program before its templates are filled in.
@@ -11,70 +11,72 @@ pub const DEFAULT_IDLE_MS: u64 = 15 * 60_000;
 pub struct ProgramPlan {
     /// The program, as the flow names it.
     pub program: String,
-    /// The account that it uses ([`ProgramPlan::account_of`]); through the bridge that of its model ([`super::ModelPlan::account_of`]).
+    /// The account that it uses ([`ProgramPlan::account_of`]). Through the bridge, the account of its model
+    /// ([`super::ModelPlan::account_of`]).
     pub account: String,
-    /// It calls its models through the bridge, which counts each call before it is made. Then `model` is a name without expressions.
+    /// Whether it calls its models through the bridge, which counts each call before it is made. If so,
+    /// `model` is a name without expressions.
     pub by_bridge: bool,
-    /// What follows when its provider refuses it for a while.
+    /// The reaction when its provider refuses it temporarily.
     pub on_throttled: OnThrottled,
-    /// What it is to do.
+    /// The prompt.
     pub prompt: Template,
     /// The label of its session; `None`: each attempt has a session of its own.
     pub session: Option<String>,
-    /// What it does without asking, as the flow says it.
+    /// The permission level: what it does without asking, as written in the flow.
     pub may: String,
-    /// Its model; `None`: its own.
+    /// Its model; `None`: the program's default.
     pub model: Option<Template>,
-    /// The most turns.
+    /// Maximum number of turns.
     pub turns: Option<u32>,
     /// Further arguments.
     pub args: Vec<Template>,
-    /// The calls of tools that a person decides.
+    /// The tool calls that a person has to approve.
     pub ask: AskCalls,
-    /// The longest time without a sign of work of the program.
+    /// Longest time without a sign of activity of the program, in milliseconds.
     pub idle_ms: u64,
-    /// The most calls of tools that are refused in an attempt that succeeds.
+    /// Maximum number of refused tool calls in an attempt that succeeds.
     pub denials: u32,
-    /// The id of a session is chosen before the start; otherwise the program reports it.
+    /// Whether the id of a session is chosen before the start. Otherwise the program reports it.
     pub takes_session_id: bool,
-    /// Variables that decide with which login it works.
+    /// Environment variables that determine its login.
     pub login_variables: &'static [&'static str],
 }
 
-/// What stands between the name of a program and that of an account in the name of the account.
+/// Separator between the program and the account in the name of the account.
 const ACCOUNT_MARK: char = '/';
 
 impl ProgramPlan {
-    /// How an account is called: as the program, or, if the configuration has it under a name, `claude/work`.
+    /// The name of an account: the program, or `claude/work` if the configuration names the account.
     #[must_use]
     pub fn account_of(program: &str, name: Option<&str>) -> String {
         name.map_or_else(|| program.to_owned(), |name| format!("{program}{ACCOUNT_MARK}{name}"))
     }
 
-    /// The name by which the configuration has an account; `None`: the program's own login.
+    /// The name of an account in the configuration; `None`: the program's own login.
     #[must_use]
     pub fn name_of(account: &str) -> Option<&str> {
         account.split_once(ACCOUNT_MARK).map(|(_, name)| name)
     }
 }
 
-/// Which calls of tools become questions of the run.
+/// The tool calls that become questions of the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AskCalls {
-    /// Patterns of calls, as the flow has them; none: no call needs a person.
+    /// Patterns of calls, as written in the flow; empty: no call needs a person.
     pub calls: Vec<String>,
-    /// Milliseconds until a question lapses; `None`: never.
+    /// Milliseconds until a question expires; `None`: never.
     pub expires_in_ms: Option<u64>,
-    /// Then the agent gets a refusal and goes on; otherwise its step fails.
+    /// If true, the agent gets a refusal on expiry and goes on; otherwise its step fails.
     pub denies_when_expired: bool,
 }
 
-/// `on_throttled`: how long a step waits for its account, and what follows then.
+/// `on_throttled`: how long a step waits for its account, and the reaction after that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnThrottled {
-    /// The longest wait; 0: none.
+    /// Longest wait; 0: no wait.
     pub wait_ms: u64,
-    /// What follows where it would have to wait longer.
+    /// The reaction if it would have to wait longer.
     pub then: AfterWait,
 }
 
@@ -84,31 +86,31 @@ impl Default for OnThrottled {
     }
 }
 
-/// What follows when a step does not wait any longer.
+/// The reaction when a step does not wait any longer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterWait {
-    /// It fails.
+    /// The step fails.
     Fail,
-    /// A person decides whether it waits on.
+    /// A person decides whether it continues to wait.
     Ask,
-    /// The fallback goes on.
+    /// The fallback is used.
     Use(Box<Fallback>),
 }
 
-/// The agent program that goes on in place of the one that a step names; for a step with a model another model, which has neither
-/// arguments nor sessions.
+/// An agent program that replaces the one that a step names. For a step with a model: another model, without
+/// arguments and sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fallback {
-    /// The program, or the model as the configuration names it.
+    /// The program, or the name of the model in the configuration.
     pub name: String,
     /// Its account.
     pub account: String,
-    /// The model of a program; `None`: its own.
+    /// The model of a program; `None`: the program's default.
     pub model: Option<Template>,
     /// Further arguments.
     pub args: Vec<Template>,
-    /// The id of a session is chosen before the start.
+    /// Whether the id of a session is chosen before the start.
     pub takes_session_id: bool,
-    /// Variables that decide with which login a program works; none for a model.
+    /// Environment variables that determine the login of a program; empty for a model.
     pub login_variables: &'static [&'static str],
 }

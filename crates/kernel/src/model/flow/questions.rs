@@ -1,11 +1,11 @@
-//! Which steps of a flow ask a person, and which of them another version of the flow has otherwise.
+//! The steps of a flow that ask a person, and those of them that another version of the flow changes.
 
 use super::{Flow, Step, difference::differing_keys};
 use crate::model::ids::{FlowId, StepId};
 use std::collections::BTreeSet;
 
 impl Flow {
-    /// Whether the step asks a person, or a flow that it runs has a step that does. This flow is the run's own.
+    /// Whether the step asks a person, or runs a flow with a step that does. `self` is the run's own flow.
     #[must_use]
     pub(crate) fn asks(&self, step: &Step) -> bool {
         self.asks_beside(step, &mut BTreeSet::new())
@@ -21,8 +21,8 @@ impl Flow {
             })
     }
 
-    /// The first step, of this flow or of one within it, that asks a person or runs a flow that does, and that `new` lacks or has with
-    /// other keys. What else differs in a flow within it does not count.
+    /// The first step, of this flow or of one within it, that asks a person (or runs a flow that does) and
+    /// that `new` removes or changes. Other differences in inner flows do not count.
     #[must_use]
     pub fn questions_changed(&self, new: &Flow) -> Option<StepId> {
         let inner = self.flows.iter().map(|(id, flow)| (flow.as_ref(), new.flows.get(id).map(AsRef::as_ref)));

@@ -1,20 +1,20 @@
-//! Where a flow file reads what came of a step.
+//! A place in a flow file that reads the result of a step.
 
 use crate::model::ids::StepId;
 
-/// One place of a flow file that reads the result of a step of the same flow, or the goals.
+/// A place in a flow file that reads the result of a step of the same flow, or the goals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepRead {
-    /// The step whose text reads; for the list of `goals`, the first step of the rounds.
+    /// The step that contains the expression. For the list of `goals`, the first step of the rounds.
     pub reader: StepId,
-    /// Whether the list of `goals` reads.
+    /// Whether the list of `goals` contains the expression.
     pub for_goals: bool,
     /// The step whose result is read. `None`: the goals.
     pub step: Option<StepId>,
-    /// As it is written: `steps.build.data.version`.
+    /// The path as written: `steps.build.data.version`.
     pub path: String,
     /// The line of the file, from 1.
     pub line: u32,
-    /// Whether it is no failure if there is no such result: only its status is read, or the text says what holds then.
+    /// Whether a missing result is no failure: only its status is read, or the expression has a default.
     pub optional: bool,
 }

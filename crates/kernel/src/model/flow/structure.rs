@@ -1,46 +1,49 @@
-//! What comes before what in a flow, and its loops: which step closes each one, where it goes back to, and what it spans.
+//! The order of the steps of a flow, and its loops: the step that closes each one, the steps that it can go
+//! back to, and the steps that it repeats.
 //!
-//! Computed once from a checked flow ([`Flow::structure`]) and used by all that need it: the state of a run, which
-//! counts the returns of a loop; the worst case of a plan; the picture of a run. Steps are named by their places in the listed
-//! order, from 0. Says nothing about a run: when a loop starts over, and how often it has gone back, is the state's.
+//! Computed once from a checked flow ([`Flow::structure`]) and used by the state of a run (which counts the
+//! returns of a loop), the worst case of a plan, and the picture of a run. Steps are named by their places in
+//! the listed order, from 0. Knows nothing about a run: the state owns when a loop starts over and how often
+//! it has gone back.
 //!
-//! A loop is known by the step that closes it. In a list it spans the steps from the earliest one it can go back to, up to
-//! that step; in a graph, the steps that lie between them.
+//! A loop is identified by the step that closes it. In a list it spans the steps from the earliest one it can
+//! go back to, up to that step; in a graph, the steps that lie between them.
 
 use super::{Flow, Places, Step};
 use crate::model::ids::StepId;
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::OnceLock};
 
-/// See the module.
+/// The order of the steps of a flow, and its loops.
 #[derive(Debug)]
 pub struct Structure {
     order: Order,
-    /// By the place of the step that closes each one.
+    /// The loops, by the index of the closing step.
     loops: BTreeMap<usize, Loop>,
 }
 
-/// What says what comes before what.
+/// The source of the order.
 #[derive(Debug)]
 enum Order {
     /// The order in which the steps are listed.
     Listed,
-    /// The needs of each step, and the steps that need it, in listed order.
+    /// For each step, the steps it needs and the steps that need it, in listed order.
     Graph { needs: Vec<Vec<usize>>, dependents: Vec<Vec<usize>> },
 }
 
-/// A step that can send the run back, and what it then repeats.
+/// A step that can send the run back, with the steps that are then repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loop {
-    /// The step that closes it.
+    /// The index of the step that closes it.
     pub end: usize,
-    /// Where its text, a denial or an expiry can lead back to: itself or steps before it, in listed order, each once. Empty where
-    /// only a person can send the run back, who says so beside what the flow provides.
+    /// The steps that its text, a denial or an expiry can lead back to: itself or steps before it, in listed
+    /// order, each once. Empty if only a person can send the run back, with an answer that the flow does not
+    /// provide for.
     pub targets: Vec<usize>,
-    /// Where the answer `again` leads, to a question about a text that is unclear.
+    /// The step that the answer `again` leads to, if a question about an unclear text is asked.
     pub again: Option<usize>,
-    /// The step asks a person: nothing else sends the run back there.
+    /// Whether the step asks a person. If so, only the answer sends the run back there.
     pub asks: bool,
-    /// What lies between `targets` and `end`, with both; just `end` where there are no targets.
+    /// The steps between `targets` and `end`, inclusive; only `end` if there are no targets.
     pub span: Span,
 }
 
@@ -54,13 +57,13 @@ pub enum Span {
 }
 
 impl Loop {
-    /// Whether the flow itself can go back there, and not only a person beside it.
+    /// Whether the flow itself can go back there, and not only a person outside of it.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         !self.targets.is_empty()
     }
 
-    /// Every step that it can go back to, in listed order, each once.
+    /// All steps that it can go back to, in listed order, each once.
     #[must_use]
     pub fn all_targets(&self) -> Vec<usize> {
         sorted(self.targets.iter().copied().chain(self.again))
@@ -68,7 +71,7 @@ impl Loop {
 }
 
 impl Span {
-    /// Whether the step at this place is repeated.
+    /// Whether the step with this index is repeated.
     #[must_use]
     pub fn contains(&self, place: usize) -> bool {
         match self {
@@ -77,7 +80,7 @@ impl Span {
         }
     }
 
-    /// Whether all that `other` repeats is repeated here too.
+    /// Whether this span contains all of `other`.
     #[must_use]
     pub fn has_within(&self, other: &Self) -> bool {
         match other {
@@ -86,7 +89,7 @@ impl Span {
         }
     }
 
-    /// How many steps there are. The innermost of several loops around a step has the fewest.
+    /// Number of steps. Of several loops around a step, the innermost one has the fewest.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -95,13 +98,13 @@ impl Span {
         }
     }
 
-    /// Whether there are none; a span has at least the step that closes the loop.
+    /// Whether the span is empty. A span always contains the step that closes the loop.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The places, in listed order.
+    /// The indices, in listed order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = usize> + '_> {
         match self {
             Self::Listed(range) => Box::new(range.clone()),
@@ -111,7 +114,7 @@ impl Span {
 }
 
 impl Structure {
-    /// The structure of a checked flow: its targets exist, and its graph has no cycles.
+    /// Computes the structure of a checked flow: its targets exist, and its graph has no cycles.
     #[must_use]
     pub fn of(flow: &Flow) -> Self {
         let places: BTreeMap<&StepId, usize> =
@@ -127,18 +130,20 @@ impl Structure {
         structure
     }
 
-    /// The loops, in the order of the steps that close them. Some are closed only by a person beside the flow ([`Loop::is_closed`]).
+    /// The loops, in the order of their closing steps. Some can only be closed by a person outside of the
+    /// flow ([`Loop::is_closed`]).
     pub fn loops(&self) -> impl Iterator<Item = &Loop> {
         self.loops.values()
     }
 
-    /// The loop that the step at this place closes by what the flow says.
+    /// The loop that the step with this index closes according to the flow.
     #[must_use]
     pub fn closed_by(&self, place: usize) -> Option<&Loop> {
         self.loops.get(&place).filter(|found| found.is_closed())
     }
 
-    /// What is repeated where the step at `end` goes back to one of `targets`; just that step where there are none.
+    /// The steps that are repeated if the step at `end` goes back to one of `targets`; only that step if
+    /// there are no targets.
     #[must_use]
     pub fn span(&self, end: usize, targets: &[usize]) -> Span {
         match &self.order {
@@ -151,8 +156,8 @@ impl Structure {
         }
     }
 
-    /// What is done again when the step at `from` goes back to the one at `to`: in a list the steps between them, in a graph
-    /// all that hangs on the one at `to`.
+    /// The steps that are repeated if the step at `from` goes back to the one at `to`. In a list: the steps
+    /// between them. In a graph: all that depend on the one at `to`.
     #[must_use]
     pub fn repeated(&self, from: usize, to: usize) -> Span {
         match &self.order {
@@ -161,7 +166,7 @@ impl Structure {
         }
     }
 
-    /// The steps that each step of a graph needs; none in a list.
+    /// For each step of a graph, the steps it needs; empty for a list.
     #[must_use]
     pub fn needs(&self) -> &[Vec<usize>] {
         match &self.order {
@@ -170,7 +175,7 @@ impl Structure {
         }
     }
 
-    /// The steps that need each step of a graph; none in a list.
+    /// For each step of a graph, the steps that need it; empty for a list.
     #[must_use]
     pub fn dependents(&self) -> &[Vec<usize>] {
         match &self.order {
@@ -179,7 +184,7 @@ impl Structure {
         }
     }
 
-    /// How the step can send the run back, if it can.
+    /// The loop that the step closes, if it can send the run back.
     fn loop_of(
         &self,
         step: &Step,
@@ -190,11 +195,12 @@ impl Structure {
         let asks = step.asks();
         let waits = asks.is_none() && routing.declared && !routing.success_values.is_empty();
         let names_targets = !routing.branches.is_empty() || !routing.flow_branches.is_empty();
-        // Most steps lead nowhere back: nothing is looked for, so that a long flow does not cost its square.
+        // Most steps never go back. This early exit keeps the cost for a long flow from growing with the
+        // square of its length.
         if asks.is_none() && !waits && !names_targets {
             return None;
         }
-        // In a graph the way back leads to what the step hangs on, wherever that is listed.
+        // In a graph, a step can go back only to steps that it depends on, wherever they are listed.
         let before = match &self.order {
             Order::Listed => None,
             Order::Graph { needs, .. } => Some(reached(needs, [place])),
@@ -209,7 +215,7 @@ impl Structure {
         let again = asks.is_none().then(|| loop_to.unwrap_or(place));
         let own = match (asks.is_some(), &routing.loop_to) {
             (true, _) => loop_to,
-            // A step that waits for a status repeats itself, unless it says from where on.
+            // A step that waits for a status repeats itself, unless it names another start.
             (false, None) if waits => Some(place),
             (false, _) => loop_to.filter(|_| waits),
         };
@@ -245,7 +251,7 @@ fn sorted(places: impl Iterator<Item = usize>) -> Vec<usize> {
     places
 }
 
-/// The steps at `from`, and all that `ways` lead to from them.
+/// The steps at `from`, and all steps reachable from them through `ways`.
 #[must_use]
 pub fn reached(ways: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> Places {
     let mut found = Places::default();
@@ -259,8 +265,9 @@ pub fn reached(ways: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> Pl
     found
 }
 
-/// Where a flow keeps its structure, and the places of its steps, after the first use. A copy of the flow computes its own: it may be
-/// changed before it is used. Says nothing in a comparison, because it follows from the steps.
+/// Cache of a flow's structure and of the indices of its steps, filled on first use. A copy of the flow
+/// starts empty, because the copy may be changed before it is used. All values compare as equal, because they
+/// follow from the steps.
 #[derive(Debug, Default)]
 pub struct KnownStructure {
     structure: OnceLock<Structure>,
@@ -272,9 +279,9 @@ impl KnownStructure {
         self.structure.get_or_init(|| Structure::of(flow))
     }
 
-    /// The place of the first step of this id.
+    /// The index of the first step with this id.
     pub(super) fn place(&self, flow: &Flow, id: &StepId) -> Option<usize> {
-        // From the last to the first, so that the first of two steps of one id stays.
+        // Collects in reverse, so that the first of two steps with the same id wins.
         let all =
             || flow.steps.iter().enumerate().rev().map(|(place, step)| (step.id.clone(), place)).collect();
         self.places.get_or_init(all).get(id).copied()

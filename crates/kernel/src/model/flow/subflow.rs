@@ -1,4 +1,4 @@
-//! `flow:` of a step as the kernel obeys it.
+//! `flow:` of a step, as the kernel executes it.
 
 use crate::model::{
     flow::{Expression, Flow, Template},
@@ -9,20 +9,20 @@ use envoi_contract::json::{Object, Value};
 /// Another flow that is run as a part of this one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InnerPlan {
-    /// Which; it is among the run's [`crate::model::flow::Flow::flows`].
+    /// The flow; one of the run's [`crate::model::flow::Flow::flows`].
     pub flow: FlowId,
-    /// Its inputs by name, in the order of the file: what it is not given here has its default.
+    /// Its inputs by name, in the order of the file. An input that is missing here gets its default.
     pub inputs: Vec<(String, InnerInput)>,
-    /// What of it is the step's `data`, evaluated among its own steps when it is complete.
+    /// Expressions for the step's `data`, evaluated among the inner flow's steps when it is complete.
     pub outputs: Vec<(String, Expression)>,
 }
 
-/// Checks the inputs of a flow against its declarations. The kernel knows no JSON Schema; who builds the flow gives it this. It
-/// has to be pure.
+/// Checks the inputs of a flow against its declarations. The kernel does not know JSON Schema, so the builder
+/// of the flow passes this function. It must be pure.
 #[derive(Debug, Clone, Copy)]
 pub struct InputCheck(pub fn(&Flow, &Object) -> Result<(), InputMisfit>);
 
-/// What of the inputs does not fit the declarations of the flow, in a sentence.
+/// The mismatch between the inputs and the declarations of the flow, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InputMisfit(pub String);
@@ -33,7 +33,7 @@ impl Default for InputCheck {
     }
 }
 
-/// Any two are alike: a flow is known by what it says.
+/// All values compare as equal, because a flow is identified by its text.
 impl PartialEq for InputCheck {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -43,10 +43,10 @@ impl PartialEq for InputCheck {
 /// One input of an inner flow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InnerInput {
-    /// A value as it is.
+    /// A literal value.
     Value(Value),
-    /// A string that is one expression: its value, of whatever type.
+    /// A string that consists of one expression: its value, of any type.
     Expression(Expression),
-    /// A string with expressions in it: text.
+    /// A string with expressions in it: a text.
     Template(Template),
 }

@@ -1,11 +1,12 @@
-//! The versions of a flow that one run has had: the one that it began with, and those that corrected it.
+//! The versions of a flow within one run: the original one, and its corrections.
 
 use super::Flow;
 use crate::model::event::Event;
 use envoi_contract::digest::Digest;
 use std::sync::Arc;
 
-/// See the module. At least one; the events of a run say which of them holds from when on.
+/// The versions of a flow within one run; at least one. The events of the run determine which version applies
+/// from which point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Versions {
     first: Arc<Flow>,
@@ -19,7 +20,8 @@ impl Versions {
         &self.first
     }
 
-    /// The version of this digest, in this version of the language: one text may say something else in another one.
+    /// The version with this digest, in this version of the language. The same text can have another meaning
+    /// in another language version.
     #[must_use]
     pub fn of(&self, digest: &Digest, language: u32) -> Option<&Arc<Flow>> {
         self.all().find(|flow| flow.digest == *digest && flow.language == language)
@@ -32,7 +34,7 @@ impl Versions {
         }
     }
 
-    /// The version that an event names, from which on it holds. `None`: it names none, or one that is not known.
+    /// The version that an event puts into effect. `None`: it names none, or an unknown one.
     pub(crate) fn named_by(&self, event: &Event) -> Option<&Arc<Flow>> {
         match event {
             Event::RunStarted(started) => self.of(&started.flow_digest, started.language),
@@ -41,7 +43,7 @@ impl Versions {
         }
     }
 
-    /// All of them, in the order in which they were added.
+    /// All versions, in the order in which they were added.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Flow>> {
         core::iter::once(&self.first).chain(&self.later)
     }

@@ -1,4 +1,4 @@
-//! How a corrected flow changes the state of a run.
+//! Applies a corrected flow to the state of a run.
 
 use super::Control;
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 use std::{collections::BTreeSet, sync::Arc};
 
 impl Control {
-    /// From here on the run is one of the flow `new`. What stands stays; what was about to be done is done as `new` says.
+    /// Switches the run to the flow `new`. Finished work stays; the rest is executed as `new` says.
     pub(super) fn flow_corrected(
         &mut self,
         old: &Flow,
@@ -38,13 +38,13 @@ impl Control {
         self.drop_orphans(new);
         self.correct_subflows(old, new);
         if self.phase.ended().is_some() && old.graph {
-            // Of the old flow: what hung on a failed step that is gone is to be done all the same.
+            // Computed with the old flow: steps that depended on a failed, removed step must be executed now.
             graph::take_up_failed(old, &mut self.top);
         }
         forget_gone(new, &mut self.top);
         self.take_back_gone(new);
         self.take_in(old, new);
-        // A question that was withdrawn before is put anew by its step.
+        // A step raises a question again that was withdrawn because of the correction.
         let in_question: BTreeSet<VisitId> =
             self.interrupts.values().map(|raised| raised.visit.clone()).collect();
         self.open.change_all(|id, open| {
@@ -58,7 +58,7 @@ impl Control {
         Ok(())
     }
 
-    /// The new flow of a scope; `None` if the new flows lack it.
+    /// The new flow of a scope; `None` if the new flows do not have it.
     pub(crate) fn counterpart<'f>(&self, new: &'f Flow, scope: &str) -> Option<&'f Flow> {
         match self.flow_id(scope) {
             Some(id) => new.flows.get(id).map(AsRef::as_ref),
@@ -66,7 +66,7 @@ impl Control {
         }
     }
 
-    /// Whether a flow that is not under way is of no use any more: its step is gone, and would have taken it up.
+    /// Whether an inactive flow is no longer needed, because the step that would have resumed it was removed.
     pub(crate) fn is_orphaned(&self, new: &Flow, scope: &str, state: &FlowState) -> bool {
         let Some(caller) = state.caller.as_ref().filter(|_| state.over && !scope.is_empty()) else {
             return false;
@@ -92,7 +92,7 @@ impl Control {
         }
     }
 
-    /// Visits that have not begun, of steps that are gone, give their numbers back.
+    /// Takes back the numbers of visits that have not begun and whose steps were removed.
     fn take_back_gone(&mut self, new: &Flow) {
         let is_gone = |id: &&VisitId| {
             let flow = self.counterpart(new, id.flow_scope());
@@ -108,13 +108,13 @@ impl Control {
         }
     }
 
-    /// In a graph, steps that were left out of the part and are in it now are to be done.
+    /// In a graph: makes steps pending that were not in the part and are in it now.
     fn take_in(&mut self, old: &Flow, new: &Flow) {
         let Some(part) = self.part().filter(|_| new.graph).cloned() else { return };
         self.top.reset(&part.selection.taken_in(old, new));
     }
 
-    /// The step, and what follows it, are to be done again; a run that is over does so when it is reopened.
+    /// Makes the step and those after it pending again. A run that has ended does so when it is reopened.
     fn begin_again(&mut self, new: &Flow, from: &StepId) {
         let again: Vec<_> = match new.graph {
             true => graph::descendants(new, from).into_iter().cloned().collect(),
@@ -128,7 +128,7 @@ impl Control {
             self.leave_hint("", step);
         }
         self.top.reset(&again.iter().collect());
-        // In a graph, what does not hang on the step goes on as it was.
+        // In a graph, steps that do not depend on the step are not affected.
         let goes_on = |closing: &StepId| new.graph && !again.contains(closing);
         self.top.loops.retain(|closing, _| goes_on(closing) || loops::encloses(new, closing, from));
         self.top.diverted.clear();
@@ -138,13 +138,13 @@ impl Control {
         }
     }
 
-    /// A correction is wanted, and waits until nothing is live.
+    /// Records a requested correction, which waits until nothing is live.
     pub(super) fn correction_requested(&mut self, event: &Correction) {
         self.correction = Some(Arc::new(event.clone()));
     }
 }
 
-/// Loops that the flow has no more have no count, and no person is to decide where a step leads that is gone.
+/// Removes the counts of removed loops, and pending questions about where a removed step leads.
 fn forget_gone(flow: &Flow, state: &mut FlowState) {
     state.loops.retain(|closing, _| flow.step(closing).is_some());
     for (id, step) in &mut state.steps {

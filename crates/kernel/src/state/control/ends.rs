@@ -1,4 +1,4 @@
-//! How a run ends, and how it goes on after its end.
+//! Ends of a run, and its continuation after an end.
 
 use super::Control;
 use crate::state::illegal_event::IllegalEvent;
@@ -21,13 +21,14 @@ impl Control {
         self.inherited.add(&event.elsewhere);
         self.top.failing = None;
         self.waiting.reopened();
-        // A step on the way of a denial that failed and is done again ends the run as denied all the same.
+        // Executing a failed step on the path of a denial again does not undo the denial: the run still ends
+        // as denied.
         self.top.diverted.retain(|diverted| diverted.step != event.step);
         if flow.graph {
             graph::take_up_failed(flow, &mut self.top);
         }
         match &event.decides {
-            // The next event has where it leads.
+            // The next event holds the course of this visit.
             Some(visit) => self.top.step(&visit.step).held = true,
             None if flow.graph => {}
             None => self.open_visit("", &event.step),
@@ -35,8 +36,8 @@ impl Control {
         Ok(())
     }
 
-    /// What was under way in the run that lived this is not under way in this one: it is done anew. Numbers of attempts and
-    /// tries go on; items and flows keep what they have come to.
+    /// Work that was in progress in the original run is not in progress in the fork: it is executed again.
+    /// Numbers of attempts and tries continue; items and flows keep their results.
     pub(super) fn run_forked(&mut self, event: &RunForked) -> Result<(), IllegalEvent> {
         self.phase.fork()?;
         self.open.change_all(|_, visit| {
@@ -55,7 +56,7 @@ impl Control {
         self.raised = event.family.raised.clone();
         self.inherited = event.family.clone();
         self.forked = Some(Arc::new(event.clone()));
-        // The files of the other run are not those of this one.
+        // The original run's files are not those of this run.
         self.restoring = None;
         Ok(())
     }
@@ -69,7 +70,8 @@ impl Control {
         let hinted =
             hinted.filter_map(|(inside, flow_state)| Some((inside.clone(), flow_state.caller.clone()?)));
         for (inside, caller) in hinted.collect::<Vec<_>>() {
-            // The step that led there begins anew: what is in doubt in the flow is in doubt of the step.
+            // The step that led there starts from the beginning. So an attempt in doubt within that flow
+            // becomes a doubt of the step.
             let doubt = self.doubt_within(flow, &inside);
             self.drop_flow(&inside);
             let is_there = caller.scope.is_empty() || self.subflows.contains_key(&caller.scope);
@@ -81,16 +83,16 @@ impl Control {
         self.interrupts.clear();
         self.votes.clear();
         if matches!(event.status, EndStatus::Succeeded | EndStatus::Cancelled) {
-            // Nothing is left that it could correct, or a person wants no more of it.
+            // The run has ended, so there is nothing left to correct, or a person has cancelled it.
             self.correction = None;
         }
         self.phase.end(event.clone())
     }
 
-    /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
+    /// Takes back the numbers of visits that never had an attempt, so that visit numbers have no gaps.
     pub(super) fn take_back_unstarted_visits(&mut self) {
         for (id, visit) in self.open.take() {
-            // The flow of an item is done with when its item is.
+            // The flow of an item is removed together with the item.
             if !id.flow_scope().is_empty() && !self.subflows.contains_key(id.flow_scope()) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The flows of a run and the items of its steps: how they open, go on, and are dropped.
+//! The flows of a run and the items of its steps: opening, continuing, and dropping them.
 
 use super::Control;
 use crate::state::illegal_event::IllegalEvent;
@@ -20,7 +20,7 @@ use crate::{
 use std::sync::Arc;
 
 impl Control {
-    /// The flow that holds `visit`, as far as it has come.
+    /// The state of the flow with this scope.
     pub(crate) fn flow_state(&self, scope: &str) -> &FlowState {
         self.subflows.get(scope).unwrap_or(&self.top)
     }
@@ -34,7 +34,7 @@ impl Control {
         self.flow_id(scope).and_then(|id| flow.flows.get(id)).map_or(flow, AsRef::as_ref)
     }
 
-    /// Which flow a scope is of; `None`: the run's own.
+    /// The id of the flow of a scope; `None`: the run's own.
     pub(crate) fn flow_id(&self, scope: &str) -> Option<&FlowId> {
         match self.subflows.get(scope) {
             Some(flow_state) => flow_state.flow.as_ref(),
@@ -42,7 +42,7 @@ impl Control {
         }
     }
 
-    /// Every flow under way, the run's own first.
+    /// Every flow in progress, the run's own first.
     pub(crate) fn flow_states(&self) -> impl Iterator<Item = (&str, &FlowState)> {
         [("", &self.top)]
             .into_iter()
@@ -58,31 +58,33 @@ impl Control {
             Some(Kept::Doubt(doubt)) => Some(doubt),
             _ => None,
         };
-        // What is in doubt is run again from where it began.
+        // Work in doubt is repeated from the files it began with.
         let files = doubt.as_ref().map(|_| state.files.gone_back_to()).unwrap_or_default();
         self.open.insert(id, OpenVisit { files, ..OpenVisit::after(doubt) });
     }
 
-    /// Opens a visit that takes up nothing of the one before it, but what is in doubt.
+    /// Opens a visit that takes over nothing from the previous one, except attempts in doubt.
     pub(super) fn open_anew(&mut self, scope: &str, step: &StepId) {
         self.forget_work(scope, step);
         self.open_visit(scope, step);
     }
 
-    /// A step with items in conflict that goes back to itself does those again, and no other.
+    /// If a step with conflicting items goes back to itself, only those items are executed again.
     pub(super) fn take_items_in_conflict(&mut self, scope: &str, step: &StepId) -> Option<Kept> {
         let is_put_off =
             |kept: &mut Kept| matches!(kept, Kept::Items(fan) if !fan.trees.in_conflict.is_empty());
         self.flow_state_mut(scope).step(step).kept.take_if(is_put_off)
     }
 
-    /// Whether a person has decided how the items in conflict of this step are merged: none is done again.
+    /// Whether a person has decided how to merge the conflicting items of this step, so that none is executed
+    /// again.
     pub(super) fn is_merged_as_decided(&self, scope: &str, step: &StepId) -> bool {
         let kept = self.flow_state(scope).steps.get(step).and_then(|state| state.kept.as_ref());
         matches!(kept, Some(Kept::Items(fan)) if fan.trees.decided.is_some())
     }
 
-    /// Opens a visit of the step to which a loop goes back: it knows the files that the step began with.
+    /// Opens a visit of the step that a loop goes back to. The visit keeps the record of the files that the
+    /// step began with.
     pub(super) fn go_back(&mut self, scope: &str, step: &StepId, from: &StepId) {
         let items = self.take_items_in_conflict(scope, step).filter(|_| from == step);
         self.open_anew(scope, step);
@@ -97,14 +99,14 @@ impl Control {
         }
     }
 
-    /// What a failed visit had finished is of no use any more. Of what is in doubt a person decides all the same.
+    /// Drops the finished work of a failed visit. A person still has to decide about attempts in doubt.
     pub(super) fn forget_work(&mut self, scope: &str, step: &StepId) {
         if !matches!(self.flow_state_mut(scope).step(step).kept, Some(Kept::Doubt(_))) {
             self.forget(scope, step);
         }
     }
 
-    /// The attempt of a flow of this scope, or of one within it, that is in doubt and that a person has to decide about.
+    /// The attempt in doubt that a person has to decide about, in the flow of this scope or in one within it.
     pub(super) fn doubt_within(&self, flow: &Flow, inside: &str) -> Option<Arc<Doubt>> {
         let within = format!("{inside}.");
         let meant = self.subflows.iter().filter(|(scope, _)| *scope == inside || scope.starts_with(&within));
@@ -116,14 +118,14 @@ impl Control {
         kept.next().cloned()
     }
 
-    /// What a failed visit had come to is of no use any more.
+    /// Drops everything that a failed visit kept.
     pub(super) fn forget(&mut self, scope: &str, step: &StepId) {
         if let Some(Kept::Flow(inside)) = self.flow_state_mut(scope).step(step).kept.take() {
             self.drop_flow(&inside);
         }
     }
 
-    /// The flow of this scope, and those within it, are done with.
+    /// Removes the flow of this scope and those within it.
     pub(super) fn drop_flow(&mut self, inside: &str) {
         let within = format!("{inside}.");
         let is_meant = |scope: &String| scope == inside || scope.starts_with(&within);
@@ -133,7 +135,7 @@ impl Control {
         }
     }
 
-    /// Takes the flow of this scope out. Whose results may still come stays known.
+    /// Removes the flow of this scope. Keeps its id as long as results of its attempts may still arrive.
     pub(super) fn take_flow(&mut self, scope: &str) -> Option<FlowState> {
         let flow_state = self.subflows.remove(scope)?;
         let awaited = self.abandoned.iter().any(|attempt| attempt.visit.flow_scope() == scope);
@@ -143,7 +145,7 @@ impl Control {
         Some(flow_state)
     }
 
-    /// The flow that a hint of this step led into is done with.
+    /// Removes the flow that a hint of this step led into.
     pub(super) fn leave_hint(&mut self, scope: &str, step: &StepId) {
         let of_it = |caller: &VisitId| caller.scope == scope && caller.step == *step;
         let hinted =
@@ -166,7 +168,7 @@ impl Control {
         let mut visit = self.visit(&event.visit)?;
         (visit.state, visit.for_each) = (VisitState::ForEach, Some(Box::new(fan)));
         if visit.doubt.is_none() {
-            // A merge begins with what the run's tree is then, whatever an earlier round began with.
+            // A merge starts from the run's present tree, not from the files of an earlier round.
             visit.files = FilesAtEntry::default();
         }
         drop(visit);
@@ -175,7 +177,7 @@ impl Control {
         Ok(())
     }
 
-    /// A visit whose items are over goes on with an attempt that merges what they have left.
+    /// When all items of a visit have ended, the visit continues with an attempt that merges their results.
     pub(super) fn merge_when_over(&mut self, whole: &VisitId) {
         let open = self.open.get_mut(whole).filter(|open| open.state == VisitState::ForEach);
         if let Some(mut open) = open
@@ -185,7 +187,7 @@ impl Control {
         }
     }
 
-    /// Opens as many items as there is room for.
+    /// Opens as many items as the width allows.
     pub(super) fn admit_items(&mut self, whole: &VisitId) {
         if self.winds_down() {
             return;
@@ -225,7 +227,7 @@ impl Control {
         Ok(())
     }
 
-    /// The flow goes on where it stopped, as a part of a new visit.
+    /// Continues a stopped flow as a part of a new visit.
     pub(super) fn take_up(&mut self, inner: &Flow, visit: &VisitId, old: &str) -> Result<(), IllegalEvent> {
         let scope = visit.inside();
         let mut flow_state =

@@ -1,4 +1,4 @@
-//! How questions and answers change the state of a run.
+//! Applies questions and answers to the state of a run.
 
 use super::Control;
 use crate::state::illegal_event::IllegalEvent;
@@ -22,7 +22,8 @@ impl Control {
         let waits = match event.about {
             About::InDoubt => Some(VisitState::InDoubt),
             About::Ask | About::Agent | About::Throttled => Some(VisitState::AwaitsAnswer),
-            // Of a loop-back, whose visit is closed, or of a visit that was about to start.
+            // The question is about a loop-back, whose visit is closed, or about a visit that was about to
+            // start.
             About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::AwaitsAnswer),
             About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Conflict => None,
         };

@@ -1,7 +1,8 @@
-//! The state as a snapshot holds it: the names and the order of its members, and how each is written.
+//! The stored form of the state in a snapshot: names, order and encoding of its members.
 //!
-//! The phase is four members, of which a state has those that it needs. Snapshots written before the phase was one type may
-//! have more of them: what led to an end beside the end, and what stopped a run beside who cancels it. What came last counts.
+//! The phase is stored as four members; a state has only those that it needs. Older snapshots, written before
+//! the phase was one type, may have more of them: the cause of an end beside the end, or the reason of a stop
+//! beside the person who cancels. The latest phase wins.
 
 use super::Control;
 use crate::{
@@ -27,20 +28,21 @@ use std::{
     sync::Arc,
 };
 
-/// A run that has not started is not being ended, and is not over.
+/// A run that has not started cannot be ending or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is of a run that ends and has not started")]
 pub(crate) struct EndsBeforeItsStart;
 
-/// Defines the stored form from the one list of members that it and the state have alike: those before the phase, and those after
-/// it. Both ways between them name every member, so that none can be forgotten.
+/// Defines the stored form from one list of the members that it shares with the state: those before the
+/// phase, and those after it. The conversions in both directions name every member, so that none can be
+/// forgotten.
 macro_rules! stored_control {
     (
         { $($(#[$attribute_before:meta])* $before:ident: $type_before:ty,)* }
         phase
         { $($(#[$attribute_after:meta])* $after:ident: $type_after:ty,)* }
     ) => {
-        /// See the module. What each member means: [`Control`].
+        /// The stored form of [`Control`], which documents the members.
         #[derive(Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub(crate) struct StoredControl {
@@ -142,7 +144,7 @@ stored_control! {
     }
 }
 
-/// Maps with structured keys as a list of pairs: JSON has only text for member names.
+/// Stores maps with structured keys as lists of pairs, because JSON member names are only text.
 mod pairs {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

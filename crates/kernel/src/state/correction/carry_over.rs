@@ -1,7 +1,7 @@
-//! Whether a run can go on under a corrected flow, and why not.
+//! Checks whether a run can continue under a corrected flow.
 //!
-//! Everything that the old flow has under way needs its counterpart in the new one: attempts, questions and doubts their step,
-//! loops and rounds their ends, flows within the run their flow. Nothing here changes the run.
+//! Everything in progress needs a counterpart in the new flow: attempts, questions and doubts need their
+//! step; loops and rounds need their ends; inner flows need their flow. This module does not change the run.
 
 use crate::{
     model::{
@@ -20,7 +20,8 @@ use crate::{
 use core::mem::discriminant;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why the run cannot go on under `new`, each in a sentence; empty: it can. `from` is the step from which on it is to run again.
+/// Why the run cannot continue under `new`, one sentence each; empty: it can. `from` is the step from which
+/// the run is to be repeated.
 pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&StepId>) -> Vec<String> {
     let mut found = Vec::new();
     if old.id != new.id {
@@ -44,7 +45,8 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
         let place = FlowVersions { control, scope, state, before, after, from, is_redone };
         found.extend(place.refusals());
     }
-    // One whose end is not known, and that a person has decided about, holds up nothing: what it may still report is recorded.
+    // An abandoned attempt in doubt, about which a person has decided, blocks nothing: a late result is only
+    // recorded.
     for attempt in control.abandoned.iter().filter(|attempt| control.ending.contains_key(attempt)) {
         let visit = &attempt.visit;
         let after = control.counterpart(new, visit.flow_scope());
@@ -66,13 +68,13 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
     found
 }
 
-/// The steps whose approval in advance the corrected flow makes void: it was given for what they were.
+/// The steps whose approval in advance becomes void, because the corrected flow changes them.
 pub(crate) fn yes_void(control: &Control, old: &Flow, new: &Flow) -> Vec<StepId> {
     let given = control.phase.started().map(|started| started.yes_to.as_slice()).unwrap_or_default();
     given.iter().filter(|step| change(old, new, step) != Change::Kept).cloned().collect()
 }
 
-/// One flow of the run, before and after.
+/// One flow of the run, before and after the correction.
 struct FlowVersions<'a> {
     control: &'a Control,
     scope: &'a str,
@@ -80,11 +82,11 @@ struct FlowVersions<'a> {
     before: &'a Flow,
     after: &'a Flow,
     from: Option<&'a StepId>,
-    /// Whether it is within what is to run again.
+    /// Whether it is within the steps that will be repeated.
     is_redone: bool,
 }
 
-/// Whether a flow within the run is within what is to run again from this step on.
+/// Whether an inner flow is within the steps that will be repeated from this step.
 fn is_within(control: &Control, new: &Flow, state: &FlowState, from: &StepId) -> bool {
     let holder = state.caller.as_ref().and_then(|caller| control.holder(caller, ""));
     holder.is_some_and(|holder| !new.graph || graph::descendants(new, from).contains(&holder.step))
@@ -162,7 +164,7 @@ impl FlowVersions<'_> {
         given.filter(|_| !self.is_redone).map(|given| self.keeps(id, given, "is under way"))
     }
 
-    /// What a step was given stays with what it has begun.
+    /// The sentence that refuses a change of a started step's input.
     fn keeps(&self, id: &StepId, given: Given, how: &str) -> String {
         let what = match given {
             Given::List => "its list (`for_each`)",
@@ -175,14 +177,14 @@ impl FlowVersions<'_> {
         format!("step `{id}` {how} with {what} as it began, and the file has another one there: {anew}")
     }
 
-    /// What a visit that is over has left for the next one.
+    /// The refusal because of work that an ended visit keeps for the next one.
     fn kept(&self, id: &StepId, state: &StepState) -> Option<String> {
         match (state.kept.as_ref()?, self.after.step(id)) {
             (Kept::Doubt(_), None) => Some(format!("step `{id}` is gone, and an attempt of it is in doubt")),
             (Kept::Doubt(_), Some(after)) if !after.has_attempts() => {
                 Some(format!("step `{id}` has no attempts in the file, and an attempt of it is in doubt"))
             }
-            // Its question would have no visit.
+            // The pending question would have no visit.
             (kept @ (Kept::Doubt(_) | Kept::Items(_)), Some(after))
                 if doubt::is_asked_about(after)
                     && kept.doubts().next().is_some()
@@ -197,7 +199,7 @@ impl FlowVersions<'_> {
                         "step `{id}` has finished parts, and is of another kind in the file: its work would be lost"
                     ));
                 }
-                // Items are compared with the new list one by one. A flow goes on where it stopped.
+                // Items are compared with the new list one by one. A flow continues where it stopped.
                 let given = Given::of(before, after, false).filter(|_| matches!(kept, Kept::Flow(_)));
                 let begins_again =
                     |from: &StepId| !self.after.graph || graph::descendants(self.after, from).contains(id);
@@ -208,7 +210,7 @@ impl FlowVersions<'_> {
         }
     }
 
-    /// Whether the run goes back to this step of the run's own flow, or to one before it.
+    /// Whether the run goes back to this step of its own flow, or to one before it.
     fn is_begun_anew(&self, id: &StepId) -> bool {
         let covers = |from: &StepId| match self.after.graph {
             true => graph::descendants(self.after, from).contains(id),
@@ -217,7 +219,7 @@ impl FlowVersions<'_> {
         self.from.is_some_and(covers)
     }
 
-    /// The steps at which this flow stands.
+    /// The current steps of this flow.
     fn stands_at(&self) -> BTreeSet<&StepId> {
         let open = self.control.open.keys().filter(|visit| visit.flow_scope() == self.scope);
         let in_question = self.control.interrupts.values().map(|raised| &raised.visit);
@@ -233,7 +235,7 @@ impl FlowVersions<'_> {
         at
     }
 
-    /// In listed order a flow goes on where it stands; that step must be there.
+    /// In listed order, a flow continues at its current step, so that step must exist.
     fn standpoint(&self) -> Option<String> {
         let gone = |step: &&&StepId| self.after.step(step).is_none();
         let step = self.stands_at().iter().find(gone).copied().filter(|_| !self.before.graph)?;
@@ -266,7 +268,7 @@ impl FlowVersions<'_> {
         closing.filter(active).filter(lost).map(words).collect()
     }
 
-    /// The rounds of the run's goals keep their first and last step while one of them is under way.
+    /// The rounds of the run's goals must keep their first and last step while a round is in progress.
     fn rounds(&self) -> Option<String> {
         if !self.scope.is_empty() || self.control.goals.is_none() {
             return None;
@@ -277,7 +279,7 @@ impl FlowVersions<'_> {
         };
         let ends = |flow: &Flow| flow.goals.as_ref().map(|plan| (plan.from.clone(), plan.to.clone()));
         let is_within = at.iter().any(|step| self.after.is_in_a_round(step));
-        // A step of the corrected flow alone, to which the run has just come, was in no range before.
+        // A step that only the corrected flow has was in no range before.
         let was_there = at.iter().any(|step| self.before.step(step).is_some());
         let was_within = match was_there {
             true => at.iter().any(|step| self.before.is_in_a_round(step)),
@@ -290,7 +292,7 @@ impl FlowVersions<'_> {
     }
 }
 
-/// What a step was given when it began, and what the file says otherwise.
+/// The input of a step when it began, if the new file differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Given {
     List,
@@ -309,21 +311,21 @@ impl Given {
     }
 }
 
-/// Whether what one of the steps has begun can be gone on with by the other.
+/// Whether one of the steps can continue the work that the other has begun.
 fn are_alike(before: &Step, after: &Step) -> bool {
     let same_kind = discriminant(&before.kind) == discriminant(&after.kind);
     let same_work = match (&before.kind, &after.kind) {
         (StepKind::Flow(before), StepKind::Flow(after)) => before.flow == after.flow,
-        // Another agent knows nothing of the task that is open.
+        // Another agent would not know about the open task.
         (StepKind::A2a(before), StepKind::A2a(after)) => before == after,
         _ => same_kind,
     };
-    // What an item has begun in a tree of its own does not go on in that of the run.
+    // Work that an item began in its own tree cannot continue in the run's tree.
     let same_trees = before.isolate == after.isolate;
     same_work && same_trees && before.for_each.is_some() == after.for_each.is_some()
 }
 
-/// Why the run cannot run again from this step of its own flow on, if it cannot.
+/// Why the run cannot be repeated from this step of its own flow, if it cannot.
 fn may_begin_again(control: &Control, old: &Flow, new: &Flow, from: &StepId) -> Option<String> {
     let Some(place) = new.position(from) else {
         return Some(format!("the file has no step `{from}`"));
@@ -338,7 +340,7 @@ fn may_begin_again(control: &Control, old: &Flow, new: &Flow, from: &StepId) -> 
     (!came_here).then(|| format!("the run has not come to step `{from}` yet"))
 }
 
-/// Whether the step at which the run stands is gone: the one in its place may then follow what has been done.
+/// Whether the run's current step was removed. The step in its place may then come after finished steps.
 fn is_lost(control: &Control, old: &Flow, new: &Flow) -> bool {
     let top = FlowVersions {
         control,

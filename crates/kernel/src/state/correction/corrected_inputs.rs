@@ -3,7 +3,8 @@
 use crate::model::flow::Flow;
 use envoi_contract::json::{Object, Value};
 
-/// What of the values of a flow's inputs the new flow takes: an input that it lacks is left out if it had its default.
+/// The values of a flow's inputs for the new flow. An input that the new flow lacks is removed if it had its
+/// default.
 pub(crate) fn corrected_inputs(old: &Flow, new: &Flow, given: &Object) -> Object {
     let declared = |flow: &Flow, name: &str| flow.inputs.iter().find(|input| input.name == name).cloned();
     let stays = |name: &str, value: &Value| {

@@ -1,4 +1,4 @@
-//! What it means for a run that its flow is corrected, for a person who decides about it.
+//! The outlook: the effects of a correction on a run, for the person who decides about it.
 
 use crate::{
     model::{
@@ -16,35 +16,36 @@ use crate::{
 use envoi_contract::{digest::Digest, handoff::Status};
 use std::collections::BTreeSet;
 
-/// See the module.
+/// The effects of a correction on a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outlook {
-    /// The steps of both flows: those of the new one in its order, then those that are gone.
+    /// The steps of both flows: those of the new flow in its order, then the removed ones.
     pub steps: Vec<StepOutlook>,
-    /// Where the run goes on, in listed order.
+    /// The step at which the run continues, in listed order.
     pub goes_on_at: Option<StepId>,
-    /// The bounds that differ, each as `name: before -> after`.
+    /// The changed bounds, each as `name: before -> after`.
     pub limits: Vec<String>,
-    /// What else follows, each in a sentence.
+    /// Further effects, one sentence each.
     pub notes: Vec<String>,
-    /// Why the corrected flow cannot take over, each in a sentence; empty: it can.
+    /// Why the corrected flow cannot take effect, one sentence each; empty: it can.
     pub refusals: Vec<String>,
-    /// Whether an attempt is live: the corrected flow takes over when it has settled.
+    /// Whether an attempt is live. If so, the corrected flow takes effect when it has settled.
     pub waits: bool,
-    /// Of all that, of the run, of both flows and of where it is to run again: what a person was shown is still true if it is the same.
+    /// Digest of all of the above, the run, both flows and the step from which to repeat. If it is unchanged,
+    /// the outlook that a person saw is still true.
     pub digest: Digest,
 }
 
-/// One step of it.
+/// One step in the outlook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepOutlook {
-    /// Which.
+    /// The step.
     pub step: StepId,
-    /// How it differs.
+    /// How it changes.
     pub change: Change,
-    /// How its last visit ended; `None`: it has not been done.
+    /// How its last visit ended; `None`: it has not been executed.
     pub done: Option<Status>,
-    /// Whether the run still comes to it, if it goes its ordinary way.
+    /// Whether the run will still reach it on its ordinary path.
     pub to_run: bool,
 }
 
@@ -92,15 +93,15 @@ fn no_yes(step: &StepId) -> String {
     format!("the approval of step `{step}` that was given in advance does not count for what the file says")
 }
 
-/// Where the run's own flow stands.
+/// The position of the run's own flow.
 enum Stands {
-    /// Nowhere that is known.
+    /// The position is not known.
     Nowhere,
-    /// At this step, which is done next.
+    /// At this step, which is executed next.
     At(StepId),
-    /// A loop, or a round, goes back to this step: a bound was in its way, and is not any more.
+    /// A loop, or a round, goes back to this step: a bound blocked it, and no longer does.
     GoesBackTo(StepId),
-    /// Behind this step, which is over: a person decides where it leads.
+    /// After this step, which has ended: a person decides where it leads.
     Behind(StepId),
 }
 
@@ -138,7 +139,7 @@ fn standpoint(old: &Flow, new: &Flow, control: &Control) -> Stands {
     stopped.or_else(|| last().map(|visit| visit.step)).map_or(Stands::Nowhere, at)
 }
 
-/// The steps that the run still comes to.
+/// The steps that the run will still reach.
 fn ahead(
     old: &Flow,
     new: &Flow,
@@ -170,7 +171,7 @@ fn ahead(
     if let Some(part) = control.part() {
         top.reset(&part.selection.taken_in(old, new));
     }
-    // Of a step that is held only where it leads is open.
+    // A held step has ended; only its course is open.
     let is_over = |state: &StepState| {
         state.held || matches!(state.standing, Some(Standing::Passed | Standing::Skipped | Standing::Taken))
     };

@@ -1,9 +1,10 @@
-//! What live attempts have set aside, what is charged for which, and which step's account that goes to.
+//! Reservations of live attempts, their charges, and the account of each step.
 //!
-//! What is set aside stands under the attempt and not under its visit: it is held until that attempt is known to be over,
-//! whatever became of the visit meanwhile. What an attempt's end tells of, and what was metered while it lived, are the same
-//! calls seen twice: it is charged with the larger of both. Decisions read that and the run's own ledger; the steps' accounts
-//! are for people, and kept apart ([`charge`]), so that a decision on a long flow need not copy them.
+//! A reservation belongs to the attempt, not to its visit: it is held until the attempt is known to have
+//! ended, whatever happens to the visit. The usage that an attempt reports and the usage metered while it was
+//! live are the same calls seen twice, so the larger of both is charged. Decisions read these and the run's
+//! own ledger. The accounts of steps are for display, and kept separately ([`charge`]), so that a decision on
+//! a long flow need not copy them.
 
 use crate::state::illegal_event::IllegalEvent;
 use crate::{
@@ -18,37 +19,37 @@ use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// See the module.
+/// Reservations and charges of a run's attempts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Accounts {
-    /// Of attempts that have set something aside or called a model, until nothing more can come of them.
+    /// Attempts that have a reservation or have called a model, until they can cause no further charge.
     attempts: BTreeMap<AttemptId, Account>,
-    /// Calls of models that are under way, and whose they are.
+    /// Model calls in progress, with their attempts.
     calls: BTreeMap<CallId, Option<AttemptId>>,
 }
 
-/// One attempt's.
+/// The account of one attempt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Account {
-    /// Set aside until the attempt is over.
+    /// The budget, reserved until the attempt has ended.
     budget: Option<Budget>,
-    /// Used by calls that were metered.
+    /// Usage of metered calls.
     metered: Ledger,
-    /// It uses nothing but what is metered.
+    /// Whether all of its usage is metered.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     by_bridge: bool,
-    /// An agent program or a model: what it does not report of its use is not known.
+    /// Whether it is an agent program or a model: usage that it does not report is unknown.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     calls_models: bool,
-    /// Until when the provider has refused its last call, if it did and named a time.
+    /// The end of the refusal of its last call, if the provider refused it and stated a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused_until: Option<Timestamp>,
-    /// What its end reports, once it is over; its whole budget, where its end is in doubt.
+    /// The usage that its end reports; its whole budget, if its end is in doubt.
     #[serde(rename = "told")]
     reported: Option<Ledger>,
-    /// Its result may still come.
+    /// Whether its end is in doubt and its result may still arrive.
     in_doubt: bool,
 }
 
@@ -57,14 +58,14 @@ impl Account {
         self.metered.larger(&self.reported.clone().unwrap_or_default())
     }
 
-    /// What of its budget it has not used yet.
+    /// The unused part of its budget.
     fn set_aside(&self) -> Ledger {
         self.budget.as_ref().map(budget::whole).unwrap_or_default().beyond(&self.metered)
     }
 }
 
 impl Accounts {
-    /// An attempt begins: a hop, and its budget is set aside.
+    /// Records the start of an attempt: one hop, and the reservation of its budget.
     pub(crate) fn attempt_started(&mut self, event: &AttemptStarted) -> Ledger {
         let by_bridge = matches!(&event.command, Command::Agent(call) if call.by_bridge);
         let calls_models = matches!(&event.command, Command::Agent(_) | Command::Model(_));
@@ -75,9 +76,10 @@ impl Accounts {
         Ledger { agent_hops: 1, ..Ledger::default() }
     }
 
-    /// An attempt is over: what was set aside is free again, and it is charged to `ledger`. One in doubt may have used
-    /// all that it was given, and is charged with that, or with what is known of it where that is more; if its result comes after all, what it used beyond that is added,
-    /// and nothing is given back, but for what was unknown of it. Of one that uses nothing but what is metered, that is known.
+    /// Records the end of an attempt: releases its reservation and charges `ledger`. An attempt in doubt may
+    /// have used its whole budget, so that is charged, or its known usage if that is more. If its result
+    /// arrives later, only usage beyond that is added; nothing is given back except unknown usage. If all
+    /// usage of an attempt is metered, the usage is known even in doubt.
     pub(crate) fn attempt_settled(&mut self, event: &AttemptSettled, ledger: &mut Ledger) {
         let account = self.attempts.entry(event.attempt.clone()).or_default();
         let before = account.charged();
@@ -104,7 +106,7 @@ impl Accounts {
         self.forget_if_over(&event.attempt);
     }
 
-    /// A model is called: that counts from now on, whatever becomes of it.
+    /// Records the start of a model call. It counts from now on, whatever its outcome.
     pub(crate) fn call_started(&mut self, event: &ModelCallStarted) -> Result<Ledger, IllegalEvent> {
         if self.calls.insert(event.call.clone(), event.attempt.clone()).is_some() {
             return Err(IllegalEvent::CallUnderWay { call: event.call.to_string() });
@@ -112,14 +114,14 @@ impl Accounts {
         Ok(self.meter(event.attempt.as_ref(), &Ledger { llm_calls: 1, ..Ledger::default() }))
     }
 
-    /// A call is over: what it used is known now, or never will be.
+    /// Records the end of a call: its usage is known now, or never will be.
     pub(crate) fn call_ended(&mut self, event: &ModelCallEnded) -> Result<Ledger, IllegalEvent> {
         let of = self.calls.remove(&event.call);
         let attempt = of.ok_or_else(|| IllegalEvent::CallNotUnderWay { call: event.call.to_string() })?;
         if attempt != event.attempt {
             return Err(IllegalEvent::CallOfAnotherAttempt { call: event.call.to_string() });
         }
-        // What the provider has refused costs nothing.
+        // A call that the provider refused costs nothing.
         let is_made = event.refused_until.is_none();
         let used = Ledger {
             tokens_in: event.tokens_in.unwrap_or(0),
@@ -145,7 +147,7 @@ impl Accounts {
         account.charged().beyond(&before)
     }
 
-    /// Whether a call of this attempt is under way.
+    /// Whether a call of this attempt is in progress.
     pub(crate) fn is_calling(&self, attempt: &AttemptId) -> bool {
         self.calls.values().flatten().any(|of| of == attempt)
     }
@@ -158,12 +160,12 @@ impl Accounts {
         }
     }
 
-    /// All that is set aside.
+    /// The sum of all reservations.
     pub(crate) fn reserved(&self) -> Ledger {
         self.reserved_beside(None)
     }
 
-    /// All that is set aside, but for this attempt.
+    /// The sum of all reservations except that of this attempt.
     pub(crate) fn reserved_beside(&self, attempt: Option<&AttemptId>) -> Ledger {
         let mut sum = Ledger::default();
         let others = self.attempts.iter().filter(|(of, _)| Some(*of) != attempt);
@@ -171,34 +173,35 @@ impl Accounts {
         sum
     }
 
-    /// Whether nothing is set aside.
+    /// Whether there is no reservation.
     pub(crate) fn is_free(&self) -> bool {
         self.attempts.values().all(|account| account.budget.is_none())
     }
 
-    /// What an attempt has set aside at its start, and what it has used by metered calls.
+    /// The budget that an attempt reserved at its start, and its metered usage.
     pub(crate) fn of(&self, attempt: &AttemptId) -> (Budget, Ledger) {
         let account = self.attempts.get(attempt).cloned().unwrap_or_default();
         (account.budget.unwrap_or_default(), account.metered)
     }
 
-    /// Until when the provider of a model has refused the last call of an attempt, if it did and named a time.
+    /// The end of the refusal of an attempt's last call, if the provider of the model refused it and stated a
+    /// time.
     pub(crate) fn refused_until(&self, attempt: &AttemptId) -> Option<Timestamp> {
         self.attempts.get(attempt)?.refused_until
     }
 
-    /// Calls that are under way.
+    /// Calls in progress.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&CallId, Option<&AttemptId>)> {
         self.calls.iter().map(|(call, attempt)| (call, attempt.as_ref()))
     }
 
-    /// Whose call it is; `None` if it is not under way.
+    /// The attempt of a call; `None` if the call is not in progress.
     pub(crate) fn call(&self, call: &CallId) -> Option<&Option<AttemptId>> {
         self.calls.get(call)
     }
 }
 
-/// Puts what `event` has added to the run's ledger into the account of its step, and takes from it what the event has taken away.
+/// Books the change of the run's ledger by `event` on the account of its step.
 pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, before: &Ledger, now: &Ledger) {
     let visit = match event {
         Event::AttemptStarted(event) => &event.attempt.visit,
@@ -212,7 +215,7 @@ pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, befo
             None => return,
         },
         Event::Routed(event) => &event.visit,
-        // What was lived before was paid for by the run that lived it.
+        // Usage before the fork was charged to the original run.
         Event::RunForked(_) => return by_step.clear(),
         _ => return,
     };
@@ -223,7 +226,7 @@ pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, befo
     }
 }
 
-/// The step of a visit, with the steps that it lies within; visits and items are not distinguished.
+/// The step of a visit, with the steps that contain it. Visits and items are not distinguished.
 fn key(visit: &VisitId) -> String {
     let within = visit.scope.split('.').filter(|part| !part.is_empty() && !is_number(part));
     within.chain([visit.step.as_str()]).collect::<Vec<_>>().join(".")

@@ -1,7 +1,7 @@
-//! The bounds of a run, tested before a thing is started: `used < max`, and with a budget `used + budget <= max`.
+//! The bounds of a run, checked before each start: `used < max`, and with a budget `used + budget <= max`.
 //!
-//! What live attempts have set aside counts as used, so that several together cannot overdraw. A run that needs exactly what
-//! it has been given completes; nothing starts once a bound is used up.
+//! Reservations of live attempts count as used, so that several attempts together cannot exceed a bound. A
+//! run that needs exactly its bounds completes; nothing starts once a bound is used up.
 
 use crate::state::{limits::Bound, merge_order, program_session, visit};
 use crate::{
@@ -13,26 +13,26 @@ use crate::{
     state::control::Control,
 };
 
-/// A bound that leaves nothing over.
+/// A bound that is used up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reached {
     pub(crate) bound: Bound,
-    /// For people, such as `agent_hops 21 of 21 is used up`.
+    /// The reason for people, such as `agent_hops 21 of 21 is used up`.
     pub(crate) reason: String,
 }
 
-/// Whether the bounds leave room for something.
+/// Whether the bounds allow a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// They do.
+    /// They allow it.
     Enough,
-    /// They may, once live attempts give back what they do not use.
+    /// They may allow it later, when live attempts release unused reservations.
     NotYet,
-    /// One of them does not, whatever the live attempts come to.
+    /// This bound forbids it, however much the live attempts release.
     Never(Reached),
 }
 
-/// Whether a further attempt may start, which sets `budget` aside.
+/// Whether a further attempt that reserves `budget` may start.
 pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room {
     let raised = &control.raised;
     let used = &counted(limits, &control.ledger);
@@ -67,21 +67,22 @@ pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room 
 /// Why no further model call may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoCall {
-    /// The attempt has used its own budget.
+    /// The attempt has used up its own budget.
     ByTheAttempt(String),
-    /// The run has used what it may use, together with what is set aside for others.
+    /// The run has used up a bound, counting the reservations of other attempts.
     ByTheRun(String),
 }
 
 impl NoCall {
-    /// For people.
+    /// The reason for people.
     pub(crate) fn reason(self) -> String {
         let (Self::ByTheAttempt(reason) | Self::ByTheRun(reason)) = self;
         reason
     }
 }
 
-/// Why no further model call may begin, if none may. What calls under way will cost is not known yet and does not count.
+/// Why no further model call may begin; `None` if one may. The cost of calls in progress is not known yet and
+/// does not count.
 pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&AttemptId>) -> Option<NoCall> {
     let (budget, own) = attempt.map(|attempt| control.accounts.of(attempt)).unwrap_or_default();
     let others = control.accounts.reserved_beside(attempt);
@@ -108,7 +109,7 @@ pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&At
     })
 }
 
-/// What counts against the limits: what is known, and for what is not known as much as the flow declares.
+/// The usage that counts: the known usage, plus the amount that the flow declares for unknown usage.
 fn counted(limits: &Limits, used: &Ledger) -> Ledger {
     let Budget { llm_calls, cost } = limits.unknown;
     let cost = cost.unwrap_or_default().nano_usd().saturating_mul(used.unknown_costs);
@@ -122,7 +123,7 @@ fn counted(limits: &Limits, used: &Ledger) -> Ledger {
     counted
 }
 
-/// What of that is not known, as the end of a sentence.
+/// The assumed part of the usage, as the end of a sentence.
 fn assumed_in_words(limits: &Limits, used: &Ledger, bound: Bound) -> String {
     let (unknown, each) = match bound {
         Bound::LlmCalls => (used.unknown_calls, limits.unknown.llm_calls.map(|calls| calls.to_string())),
@@ -135,17 +136,17 @@ fn assumed_in_words(limits: &Limits, used: &Ledger, bound: Bound) -> String {
     }
 }
 
-/// Visits that only a free slot, or a look, keeps from going on.
+/// Visits that wait only for a free slot or for another look.
 pub(crate) fn ready<'c>(flow: &'c Flow, control: &'c Control) -> impl Iterator<Item = &'c VisitId> {
     control.movable().filter(move |id| !is_held_up(flow, control, id))
 }
 
-/// Whether `visit` waits for what others have set aside. They are live, and when they settle it is looked at again.
+/// Whether `visit` waits for reservations of live attempts. It is examined again when they settle.
 pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
     if merge_order::waits(control.flow(flow, visit.flow_scope()), control, visit) {
         return true;
     }
-    // Most runs have no budgets and no sessions, and everything that is ready is looked at often.
+    // This runs often for all ready visits, and most runs have no budgets and no sessions.
     let has_budgets = !control.accounts.is_free();
     let has_sessions = !control.sessions.is_empty();
     (has_budgets || has_sessions)
@@ -156,22 +157,22 @@ pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> boo
         })
 }
 
-/// Whether the session that the next attempt of `visit` goes on with is live in another visit. When that settles, it is looked
-/// at again.
+/// Whether the session that the next attempt of `visit` continues is live in another visit. It is examined
+/// again when that visit settles.
 pub(crate) fn waits_for_session(control: &Control, visit: &VisitId, step: &Step) -> bool {
     let other = control.open.get(visit).is_some_and(|open| open.waited.other);
     program_session::key(step, visit, other)
         .is_some_and(|key| program_session::is_live(&control.open, visit, &key))
 }
 
-/// The bound of all loop-backs, if it forbids a further one.
+/// The bound on loop-backs, if it forbids a further one.
 pub(crate) fn for_a_loop_back(limits: &Limits, raised: &Ledger, used: &Ledger) -> Option<Reached> {
     let tally = Tally::of(used.iterations, limits.iterations, raised.iterations)?;
     let bound = Bound::Iterations;
     (!tally.fits(0)).then(|| Reached { bound, reason: tally.in_words(bound) })
 }
 
-/// The bound of all rounds, if it forbids a further one.
+/// The bound on rounds, if it forbids a further one.
 pub(crate) fn for_a_round(flow: &Flow, control: &Control) -> Option<Reached> {
     let max = flow.goals.as_ref().map(|goals| goals.max_rounds);
     let tally = Tally::of(control.ledger.rounds, max, control.raised.rounds)?;
@@ -179,7 +180,7 @@ pub(crate) fn for_a_round(flow: &Flow, control: &Control) -> Option<Reached> {
     (!tally.fits(0)).then(|| Reached { bound, reason: tally.in_words(bound) })
 }
 
-/// How one bound stands.
+/// The state of one bound.
 #[derive(Debug, Clone, Copy)]
 struct Tally {
     used: u64,
@@ -193,8 +194,8 @@ impl Tally {
         Some(Self { used, reserved: 0, wanted: None, max: max?.saturating_add(raised) })
     }
 
-    /// A step that says what it wants may have all that is left; one that does not is started while anything is. A step that
-    /// wants nothing always fits, also where others have passed the bound.
+    /// A step with a budget may use all of the rest. A step without one starts as long as anything is left. A
+    /// step with a budget of 0 always fits, even if others have exceeded the bound.
     fn fits(&self, reserved: u64) -> bool {
         let taken = self.used.checked_add(reserved);
         match self.wanted {

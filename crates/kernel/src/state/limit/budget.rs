@@ -1,7 +1,7 @@
-//! What a report tells of its attempt's use, and whether that is within the attempt's budget.
+//! The usage that a report states, and its comparison with the attempt's budget.
 //!
-//! A report is believed as it is: what it does not tell of was not used, unless it was metered. A figure that cannot be counted
-//! counts nothing and fails nothing, and is warned of. What is counted where is [`crate::state::accounts`]'s business.
+//! Reports are trusted: usage that is neither reported nor metered counts as 0. A figure that is not a valid
+//! number counts as 0 and causes a warning, not a failure. [`crate::state::accounts`] owns the accounts.
 
 use crate::model::{
     event::{AttemptSettled, Outcome},
@@ -14,16 +14,17 @@ use envoi_contract::{
     skill_report::{SkillError, SkillReport, Verdict},
 };
 
-/// The code of an attempt that used more than its budget.
+/// The error code of an attempt that exceeded its budget.
 pub(crate) const OVERRUN: Code = Code::BudgetOverrun;
 
 /// The members of `metrics` that are counts.
 const COUNTS: [&str; 3] = ["llm_calls", "tokens_in", "tokens_out"];
 
-/// The longest value that a warning shows.
+/// Maximum size of a value in a warning.
 const MAX_SHOWN_BYTES: usize = 100;
 
-/// Contract 4: the `metrics` that the engine understands; a member that is no count or no cost counts nothing.
+/// Reads the `metrics` that the engine understands (contract 4). A member that is not a valid count or cost
+/// counts as 0.
 pub(crate) fn reported(metrics: &Object) -> Ledger {
     let count = |name: &str| metrics.get(name).and_then(Value::as_u53).unwrap_or(0);
     Ledger {
@@ -35,9 +36,9 @@ pub(crate) fn reported(metrics: &Object) -> Ledger {
     }
 }
 
-/// Which figures of an attempt are not known, one each: those that its report states as null or as what cannot be counted, and all of
-/// them if it says that they are the least (`at_least`). Of an agent program or a model also those that it does not state, and
-/// all of an attempt in doubt that its budget does not cover.
+/// Unknown figures of an attempt, 1 for each: those that its report states as null or as an invalid number,
+/// and all of them if it declares lower bounds (`at_least`). For an agent program or a model also those that
+/// it does not state. For an attempt in doubt all that its budget does not cover.
 pub(crate) fn unknown(event: &AttemptSettled, calls_models: bool, budget: &Budget) -> Ledger {
     let metrics = &event.metrics;
     let is_in_doubt = calls_models && matches!(event.outcome, Outcome::InDoubt { .. });
@@ -55,9 +56,10 @@ pub(crate) fn unknown(event: &AttemptSettled, calls_models: bool, budget: &Budge
     }
 }
 
-/// A sentence for each figure of a report that is not counted: without it, the step would pass its budget in silence.
+/// A warning for each figure of a report that is not counted. Without it, the step could exceed its budget
+/// unnoticed.
 ///
-/// Null says that the figure is not known. That is no mistake.
+/// Null means that the figure is not known, which is not a mistake.
 pub(crate) fn not_counted(report: &SkillReport) -> Vec<String> {
     let Some(metrics) = &report.metrics else {
         let other = report.unknown.get("metrics").filter(|value| !value.is_null());
@@ -84,7 +86,7 @@ fn warning(member: &str, value: &Value, expected: &str) -> String {
     format!("the report's `{member}` is not counted: expected {expected}, found `{shown}`")
 }
 
-/// All that a budget allows.
+/// The largest usage that a budget allows.
 pub(crate) fn whole(budget: &Budget) -> Ledger {
     Ledger {
         llm_calls: budget.llm_calls.unwrap_or(0),
@@ -93,8 +95,8 @@ pub(crate) fn whole(budget: &Budget) -> Ledger {
     }
 }
 
-/// Holds an attempt to its budget: one that used more has failed, whatever else it came to. What was metered of it counts as
-/// if its report had it.
+/// Enforces a budget: an attempt that exceeded it has failed, whatever its result. Metered usage counts as
+/// reported.
 pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>, metered: &Ledger) -> Verdict {
     let Some(budget) = budget else { return verdict };
     let metrics = verdict.report.as_ref().and_then(|report| report.metrics.as_ref());
@@ -107,7 +109,7 @@ pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>, metered: &Ledge
     verdict
 }
 
-/// What was used beyond the budget, for people.
+/// The usage beyond the budget, for people.
 fn overrun(used: &Ledger, budget: &Budget) -> Option<String> {
     let calls = budget.llm_calls.filter(|max| used.llm_calls > *max);
     let calls = calls.map(|max| format!("llm_calls {} of a budget of {max}", used.llm_calls));

@@ -1,4 +1,4 @@
-//! A bound that leaves nothing over, where the flow says that a person may raise it (`limits.on_reached: ask`).
+//! The question about a used-up bound, if the flow allows a person to raise it (`limits.on_reached: ask`).
 
 use crate::{
     model::{
@@ -14,7 +14,7 @@ pub(crate) fn question(reached: &Reached) -> String {
     format!("A bound of the run is reached: {}. Raise it, or stop?", reached.reason)
 }
 
-/// Which bound it is; an answer has to raise this one. `back_to` is the step that a loop-back was to go to.
+/// Names the bound, which an answer has to raise. `back_to` is the target of the pending loop-back.
 pub(crate) fn evidence(reached: &Reached, back_to: Option<&StepId>) -> Value {
     let members = [
         ("bound", Some(reached.bound.name())),
@@ -25,12 +25,12 @@ pub(crate) fn evidence(reached: &Reached, back_to: Option<&StepId>) -> Value {
     Value::Object(given.collect::<Object>())
 }
 
-/// The step that the loop-back goes to once the bound is higher; `None` in questions about a start.
+/// The target of the loop-back once the bound is raised; `None` in questions about a start.
 pub(crate) fn back_to(evidence: &Value) -> Option<StepId> {
     evidence.get("back_to").and_then(Value::as_str).and_then(|step| StepId::new(step).ok())
 }
 
-/// The bound that a question is about, if it is about one.
+/// The bound that a question is about; `None` for other questions.
 pub(crate) fn of(raised: &InterruptRaised) -> Option<Bound> {
     bound(&raised.evidence).filter(|_| matches!(raised.about, About::Limit | About::Throttled))
 }

@@ -1,4 +1,4 @@
-//! The bounds of a run: their names, what counts towards each, and how a run ends that one of them stops.
+//! The bounds of a run: their names, the usage that counts towards each, and the end that each causes.
 
 use crate::model::{flow::Flow, ledger::Ledger};
 use envoi_contract::envelope::TerminalReason;
@@ -6,24 +6,24 @@ use envoi_contract::envelope::TerminalReason;
 /// A bound of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// Attempts.
+    /// Number of attempts.
     AgentHops,
-    /// Loop-backs of all loops together.
+    /// Number of loop-backs of all loops together.
     Iterations,
-    /// Calls of models.
+    /// Number of model calls.
     LlmCalls,
-    /// The time of all attempts together.
+    /// Total time of all attempts.
     WallTime,
-    /// Money.
+    /// Cost.
     Cost,
-    /// Rounds for the goals.
+    /// Number of rounds for the goals.
     Rounds,
-    /// The time in which a step waits for its account. It stops a step, and no run.
+    /// Waiting time of a step for its account. This bound stops a step, not a run.
     Waiting,
 }
 
 impl Bound {
-    /// All there are.
+    /// All bounds.
     pub(crate) const ALL: [Self; 7] = [
         Self::AgentHops,
         Self::Iterations,
@@ -47,12 +47,12 @@ impl Bound {
         }
     }
 
-    /// The bound of this name.
+    /// The bound with this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|bound| bound.name() == name)
     }
 
-    /// How a run ends that this bound stopped.
+    /// How a run ends that this bound stops.
     pub(crate) fn terminal_reason(self) -> TerminalReason {
         match self {
             Self::AgentHops => TerminalReason::MaxAgentHopsExceeded,
@@ -61,18 +61,19 @@ impl Bound {
             Self::WallTime => TerminalReason::TimeLimitExceeded,
             Self::Cost => TerminalReason::CostLimitExceeded,
             Self::Rounds => TerminalReason::MaxStagesExceeded,
-            // As of any step that has failed.
+            // The same as for any failed step.
             Self::Waiting => TerminalReason::ToolFailedFatally,
         }
     }
 
-    /// The bound that stopped a run which ended like this. None of them: a step, a person, or a loop with a bound of its own.
+    /// The bound that stopped a run with this terminal reason. `None`: it was a step, a person, or a loop
+    /// with its own bound.
     pub(crate) fn that_ended(terminal_reason: TerminalReason) -> Option<Self> {
         let ends_runs = |bound: &Self| *bound != Self::Waiting;
         Self::ALL.into_iter().filter(ends_runs).find(|bound| bound.terminal_reason() == terminal_reason)
     }
 
-    /// What of `more` is for this bound.
+    /// The part of `more` that belongs to this bound.
     pub(crate) fn part(self, more: &Ledger) -> Ledger {
         match self {
             Self::AgentHops => Ledger { agent_hops: more.agent_hops, ..Ledger::default() },

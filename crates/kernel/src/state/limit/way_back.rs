@@ -1,7 +1,8 @@
-//! Whether a decision that a bound held up leads on by now: bounds can be higher than when it was made.
+//! Loop-backs that a bound blocked: whether they are possible now, after the bound was raised.
 //!
-//! A visit whose text sends the run back may find that its loop, all loops or the rounds have used what they may. Then a person is
-//! asked, or the run ends. The visit is over all the same: when the bound is higher, its loop goes on, and it is not done again.
+//! When the text of a visit sends the run back, the bound of its loop, of all loops or of the rounds may be
+//! used up. Then a person is asked, or the run ends. The visit has ended in any case: after the bound is
+//! raised, its loop goes on, and the visit is not repeated.
 
 use crate::{
     model::{
@@ -13,7 +14,7 @@ use crate::{
 };
 use envoi_contract::{envelope::TerminalReason, handoff::Status, json::Value};
 
-/// The step that `step` sends its flow back to, if there is only one.
+/// The step that `step` sends its flow back to, if it is unique.
 pub(crate) fn target<'f>(of: &'f Flow, step: &'f Step) -> Option<&'f StepId> {
     let closed = of.position(&step.id).and_then(|place| of.structure().closed_by(place))?;
     if !step.routing.success_values.is_empty() {
@@ -23,13 +24,14 @@ pub(crate) fn target<'f>(of: &'f Flow, step: &'f Step) -> Option<&'f StepId> {
     of.steps.get(*place).map(|step| &step.id)
 }
 
-/// How often the loop that this visit closes has gone back.
+/// How many times the loop that this visit closes has gone back.
 pub(crate) fn used(control: &Control, visit: &VisitId) -> u64 {
     let loops = &control.flow_state(visit.flow_scope()).loops;
     loops.get(&visit.step).map_or(0, |state| state.iteration)
 }
 
-/// The step that the question about this visit leads back to without a word of a person, now that the run's flow is `flow`.
+/// The step that the question about this visit leads back to without an answer, now that the run's flow is
+/// `flow`.
 pub(crate) fn of_question(
     control: &Control,
     flow: &Flow,
@@ -53,25 +55,25 @@ pub(crate) fn of_question(
     }
 }
 
-/// A run that ended because a bound forbade what the last visit of a step had decided.
+/// A run that ended because a bound forbade the loop-back of a step's last visit.
 pub(crate) struct Ended {
-    /// That visit: it has succeeded.
+    /// That visit, which succeeded.
     pub(crate) visit: VisitId,
-    /// Where the run goes back to.
+    /// The step that the run goes back to.
     pub(crate) target: StepId,
-    /// Whether that is another round for the goals.
+    /// Whether the loop-back is another round for the goals.
     pub(crate) is_round: bool,
 }
 
-/// The decision that ended the run, if nothing but a bound was in its way, and is not any more. `before` is the flow under which it
-/// was made. A step that has become another one has to decide anew: `None`.
+/// The loop-back that a bound alone blocked when the run ended, and that is possible now. `before` is the
+/// flow under which it was decided. `None` also if the step has changed: it has to decide again.
 pub(crate) fn of_end(control: &Control, before: &Flow, now: &Flow) -> Option<Ended> {
     let ended = control.phase.ended().filter(|ended| ended.status == EndStatus::Exhausted)?;
     let id = ended.stopped_by.as_ref()?;
     let state = control.top.steps.get(id)?;
     state.last.as_ref().filter(|last| last.status == Status::Succeeded)?;
     let visit = VisitId { scope: String::new(), step: id.clone(), visit: state.visits };
-    // The last visit is the one that decided, and not one that never began.
+    // The last visit must be the one that decided, not one that never began.
     let is_the_last = state.handed.as_ref().is_some_and(|(_, handed)| *handed == visit);
     if !is_the_last || !is_the_same(before, now, id) {
         return None;
@@ -86,7 +88,7 @@ pub(crate) fn of_end(control: &Control, before: &Flow, now: &Flow) -> Option<End
     }
 }
 
-/// Whether the step differs in nothing but how often it may go back, and what follows then.
+/// Whether the step differs only in how often it may go back, and in the reaction after that.
 fn is_the_same(before: &Flow, now: &Flow, id: &StepId) -> bool {
     let (Some(old), Some(new)) = (before.step(id), now.step(id)) else { return false };
     let unbounded = |step: &Step| RoutingPlan {
@@ -109,7 +111,7 @@ fn within_the_loop(control: &Control, flow: &Flow, visit: &VisitId) -> Option<St
     (has_rounds && is_free(control, flow, visit, target)).then(|| target.clone())
 }
 
-/// Whether the bound of all loops leaves room, and the step is in the part that is run.
+/// Whether the bound on all loops allows it, and the step is in the part that is run.
 fn is_free(control: &Control, flow: &Flow, visit: &VisitId, target: &StepId) -> bool {
     !control.leaves_out(flow, visit.flow_scope(), target)
         && bounds::for_a_loop_back(&flow.limits, &control.raised, &control.ledger).is_none()

@@ -1,4 +1,4 @@
-//! How far a visit has come with another agent.
+//! The progress of a visit with another agent.
 
 use crate::model::{
     command::Call,
@@ -7,48 +7,48 @@ use crate::model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How far a visit has come with the agent.
+/// The progress of a visit with another agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentSession {
-    /// Tasks that are over without success.
+    /// Number of tasks that ended without success.
     task: u32,
-    /// Answers that were given to the one that is not.
+    /// Number of answers given to the current task.
     turn: u32,
-    /// The last of them.
+    /// The last of these answers.
     answer: Option<InterruptId>,
-    /// The person who denied what the agent wanted.
+    /// The person who denied the agent's request.
     pub(crate) denied_by: Option<String>,
-    /// A person decided to send the next message again, although it is not known whether it was sent.
+    /// Whether a person decided to send the next message again, although it may have been sent already.
     pub(crate) resend: bool,
 }
 
 impl AgentSession {
-    /// A person has answered the agent's question.
+    /// Records the answer of a person to the agent's question.
     pub(crate) fn answered(&mut self, event: &InterruptAnswered) {
         self.turn = self.turn.saturating_add(1);
         self.answer = Some(event.interrupt.clone());
         self.denied_by = (event.choice == Choice::Deny).then(|| event.by.actor.clone());
     }
 
-    /// An attempt is over; if the agent's task is, another try begins another one.
+    /// Records the end of an attempt. If the agent's task has ended too, the next try begins a new task.
     pub(crate) fn settle(&mut self, event: &AttemptSettled) {
         if event.agent == Some(AgentOutcome::Over) && self.denied_by.is_none() {
             *self = Self { task: self.task.saturating_add(1), ..Self::default() };
         }
     }
 
-    /// Whether the task that this call is about is not over, as far as it is known.
+    /// Whether the task of this call has not ended, as far as is known.
     pub(crate) fn is_about(&self, call: &Call) -> bool {
         self.task == call.task
     }
 
-    /// The answer that the next attempt passes on.
+    /// The answer that the next attempt sends.
     pub(crate) fn answer(&self) -> Option<&InterruptId> {
         self.answer.as_ref()
     }
 
-    /// The part of the next attempt's call that it knows.
+    /// The parts of the next attempt's call that are known here.
     pub(crate) fn call(&self) -> Call {
         Call {
             url: String::new(),

@@ -1,8 +1,9 @@
-//! The sessions of agent programs: their ids, and what each has come to.
+//! The sessions of agent programs: their ids and their progress.
 //!
-//! A session is known by its label, the account of its program, and where the step stands: each item of a `for_each`, and each time that a flow
-//! is run by a step, has sessions of its own. A session is live in one attempt at a time. A fork of the run has none of them:
-//! they belong to the run that it was forked from. Where a program can, its sessions begin with what theirs had come to at the cut.
+//! A session is identified by its label, the account of its program, and the scope of the step: each item of
+//! a `for_each`, and each execution of an inner flow, has sessions of its own. A session is live in one
+//! attempt at a time. A fork of the run does not share sessions with the original run. If the program
+//! supports it, the fork's sessions branch off from the original ones at the point of the fork.
 
 use crate::{
     model::{
@@ -16,7 +17,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// See the module.
+/// The sessions of agent programs of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ProgramSessions(BTreeMap<String, ProgramSession>);
@@ -27,19 +28,20 @@ pub(crate) struct ProgramSessions(BTreeMap<String, ProgramSession>);
 struct ProgramSession {
     /// Its id; `None`: the program has not reported one.
     id: Option<String>,
-    /// Sums over all its processes, as the program reported them last.
+    /// Sums over all its processes, as last reported by the program.
     #[serde(default)]
     figures: SessionFigures,
     /// The agent's last message, as the program reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<String>,
-    /// Where it begins, until the program has reported it.
+    /// The point where it branches off, until the program has reported the new session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fork_of: Option<SessionFork>,
 }
 
 impl ProgramSessions {
-    /// An attempt is announced. If its session has an id, that is known from now on, whatever becomes of the attempt.
+    /// Records an announced attempt. If its session has an id, the id is known from now on, whatever the
+    /// outcome.
     pub(crate) fn started(&mut self, event: &AttemptStarted) {
         let Some(call) = call_of(event) else { return };
         if let Some(key) = &call.session_key {
@@ -50,7 +52,7 @@ impl ProgramSessions {
         }
     }
 
-    /// The live attempt that was started like this is over: its program may have reported a session.
+    /// Records the end of a live attempt: its program may have reported a session.
     pub(crate) fn settled(&mut self, started: &AttemptStarted, event: &AttemptSettled) {
         let (Some(call), Some(seen)) = (call_of(started), &event.session) else { return };
         if let Some(key) = &call.session_key {
@@ -63,18 +65,18 @@ impl ProgramSessions {
         }
     }
 
-    /// The id of a session and its sums, if it has begun.
+    /// The id and the sums of a session, if it has begun.
     pub(crate) fn known(&self, key: &str) -> Option<(&str, &SessionFigures)> {
         let session = self.0.get(key)?;
         Some((session.id.as_deref()?, &session.figures))
     }
 
-    /// Where the session begins that this one goes on with, if it has not come beyond that yet.
+    /// The point where this session branches off from another one, if it has not gone beyond that yet.
     pub(crate) fn fork_of(&self, key: &str) -> Option<&SessionFork> {
         self.0.get(key)?.fork_of.as_ref()
     }
 
-    /// The run was forked, here.
+    /// The run was forked at this point.
     pub(crate) fn fork(&mut self) {
         self.0 = core::mem::take(&mut self.0)
             .into_iter()
@@ -91,16 +93,16 @@ impl ProgramSessions {
     }
 }
 
-/// The key of the session that the attempts of a visit go on with, if they share one; `other`: those of the program that goes on
-/// in place of its own.
+/// The key of the session that the attempts of a visit continue, if they share one. `other`: use the fallback
+/// program instead of the step's own.
 pub(crate) fn key(step: &Step, visit: &VisitId, other: bool) -> Option<String> {
     let StepKind::Agent(plan) = &step.kind else { return None };
-    // Each account has sessions of its own. It begins with the name of the program.
+    // Each account has sessions of its own. The name of the account begins with the name of the program.
     let (program, account) = match &plan.on_throttled.then {
         AfterWait::Use(instead) if other => (&instead.name, &instead.account),
         _ => (&plan.program, &plan.account),
     };
-    // Through the bridge there is no account of the program, and its model may change within a session.
+    // Through the bridge, the program has no account, and its model may change within a session.
     let account = if plan.by_bridge { format!("{program} by bridge") } else { account.clone() };
     let label = plan.session.as_ref()?;
     let scope = visit.flow_scope();
@@ -109,12 +111,12 @@ pub(crate) fn key(step: &Step, visit: &VisitId, other: bool) -> Option<String> {
     Some(format!("{scope}{label}{item}@{account}"))
 }
 
-/// Whether another visit has a live attempt with this session, or one that waits for a person's answer.
+/// Whether another visit uses this session: in a live attempt, or in one that waits for a person's answer.
 pub(crate) fn is_live(open: &BTreeMap<VisitId, OpenVisit>, visit: &VisitId, key: &str) -> bool {
     open.iter().any(|(id, other)| {
         let call = other.plan.as_deref().and_then(call_of);
         let has_it = call.is_some_and(|call| call.session_key.as_deref() == Some(key));
-        // A session that waits for a person goes on where it was stopped, and nowhere else.
+        // A session that waits for a person can continue only where it was stopped.
         let is_in_use = other.state == VisitState::Running || !other.tool_approval.is_none();
         id != visit && is_in_use && has_it
     })

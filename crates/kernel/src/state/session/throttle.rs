@@ -1,4 +1,4 @@
-//! How long a visit has waited for the account of its agent program.
+//! The waiting of a visit for the account of its agent program.
 
 use crate::model::{
     event::{AttemptSettled, AttemptStarted, Command, TimerSet},
@@ -8,26 +8,27 @@ use crate::model::{
 use envoi_contract::{code::Code, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// See the module.
+/// The waiting of a visit for an account.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Waited {
-    /// Since when it waits without an attempt that was not refused.
+    /// Since when it has waited; reset by an attempt that was not refused.
     #[serde(default)]
     pub(crate) since: Option<Timestamp>,
-    /// What its timer waits for.
+    /// The reason of its timer.
     #[serde(default)]
     pub(crate) wait: Option<AccountWait>,
-    /// Its last attempt was refused.
+    /// Whether its last attempt was refused.
     #[serde(default)]
     pub(crate) refused: bool,
-    /// Another program goes on in place of the one that the step names.
+    /// Whether the fallback program replaces the one that the step names.
     #[serde(default)]
     pub(crate) other: bool,
-    /// A person decided that it waits on.
+    /// Whether a person decided to continue waiting.
     #[serde(default)]
     pub(crate) patient: bool,
-    /// Its timer has fired, the time at which its account opens was not known, and it has not waited for the try of another attempt.
+    /// Whether its timer has fired, with no known opening time and without waiting for the try of another
+    /// attempt.
     #[serde(default)]
     pub(crate) is_last_try: bool,
 }
@@ -69,24 +70,25 @@ impl Waited {
 
     fn goes_on_with_other(&mut self, other: bool) {
         if other && !self.other {
-            // It has an account of its own, for which nothing has waited yet.
+            // The fallback has its own account, for which the visit has not waited yet.
             (self.since, self.patient) = (None, false);
         }
         self.other = other;
     }
 }
 
-/// How long a run has waited for accounts: the time in which at least one visit did.
+/// How long a run has waited for accounts: the time during which at least one visit did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WaitingTime {
-    /// Since when a visit waits.
+    /// Since when a visit has waited.
     #[serde(default)]
     since: Option<Timestamp>,
-    /// The waits that are over.
+    /// Duration of the finished waits.
     #[serde(default)]
     over_ms: u64,
-    /// The visit whose failure is the newest one since the run last began to go on, if it failed because its account is closed.
+    /// The visit that failed because its account is closed, if that is the newest failure since the run last
+    /// continued.
     #[serde(default)]
     failed: Option<VisitId>,
 }
@@ -100,7 +102,7 @@ impl WaitingTime {
         self.since.is_some()
     }
 
-    /// From now on a visit waits, or none does.
+    /// Records whether any visit waits from now on.
     pub(crate) fn note(&mut self, waits: bool, at: Timestamp) {
         if waits {
             self.since.get_or_insert(at);
@@ -110,8 +112,8 @@ impl WaitingTime {
         }
     }
 
-    /// A visit has failed with this error, which begins with its code. A step whose inner flow or item has failed fails with it: that is no
-    /// other failure.
+    /// Records the failure of a visit with this error, which begins with its code. If an inner flow or an
+    /// item fails, its step fails with it; that does not count as another failure.
     pub(crate) fn failed(&mut self, visit: &VisitId, error: &str) {
         if self.failed.as_ref().is_some_and(|failed| failed.is_part_of(visit)) {
             return;
@@ -120,24 +122,24 @@ impl WaitingTime {
         self.failed = (code.parse() == Ok(Code::AgentThrottled)).then(|| visit.clone());
     }
 
-    /// The run goes on.
+    /// Records that the run continues.
     pub(crate) fn reopened(&mut self) {
         self.failed = None;
     }
 
-    /// The visit that failed because its account is closed, if nothing else has failed after it.
+    /// The visit that failed because its account is closed, if no other failure came after it.
     pub(crate) fn last_failed(&self) -> Option<&VisitId> {
         self.failed.as_ref()
     }
 
-    /// In milliseconds, the wait that is under way included.
+    /// The waiting time in milliseconds, including the wait in progress.
     pub(crate) fn up_to(&self, now: Timestamp) -> u64 {
         let of_this = self.since.map_or(0, |since| now.as_millis().saturating_sub(since.as_millis()));
         self.over_ms.saturating_add(u64::try_from(of_this).unwrap_or(0))
     }
 }
 
-/// The account is closed until then, for this decision too.
+/// Closes the account until the given time, for this decision too.
 pub(crate) fn close(standings: &mut Standings, account: &str, standing: Standing) {
     standings.insert(account.to_owned(), standing);
 }

@@ -1,7 +1,7 @@
-//! A call of a tool that an agent program has put off until a person decides, and what was decided.
+//! The approval of a tool call that an agent program postponed until a person decides.
 //!
-//! An answer is for the next attempt alone. Whether that made the call is not known if it was cut off: then the agent has to ask
-//! again, so that no answer allows a call twice.
+//! An answer applies only to the next attempt. If that attempt is interrupted, it is not known whether it
+//! made the call. The agent then has to ask again, so that no answer allows a call twice.
 
 use crate::model::{
     command::CallAnswer,
@@ -10,19 +10,19 @@ use crate::model::{
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
 
-/// The words for the agent if there is no answer.
+/// The text for the agent if there is no answer.
 const SILENCE: &str = "Nobody answered in time.";
 
-/// See the module.
+/// The state of the approval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToolApproval {
-    /// There is none.
+    /// No call is postponed.
     #[default]
     None,
-    /// It waits for a person; its session waits with it.
+    /// The call waits for a person; its session waits too.
     Waits,
-    /// The next attempt carries this out.
+    /// The next attempt carries out this decision.
     Decided(Box<CallAnswer>),
 }
 
@@ -31,7 +31,7 @@ impl ToolApproval {
         *self == Self::None
     }
 
-    /// After an attempt that is over.
+    /// The state after an ended attempt.
     pub(crate) fn after(event: &AttemptSettled, is_program: bool) -> Self {
         match event.agent {
             Some(AgentOutcome::Asks { .. }) if is_program => Self::Waits,
@@ -39,7 +39,7 @@ impl ToolApproval {
         }
     }
 
-    /// A person has answered.
+    /// The state after the answer of a person.
     pub(crate) fn answered(raised: &InterruptRaised, event: &InterruptAnswered) -> Self {
         let allows = event.choice != Choice::Deny;
         Self::Decided(Box::new(CallAnswer {
@@ -51,14 +51,14 @@ impl ToolApproval {
         }))
     }
 
-    /// Nobody has.
+    /// The state after the question has expired.
     pub(crate) fn expired(raised: &InterruptRaised) -> Self {
         let call = call_of(raised);
         let text = SILENCE.to_owned();
         Self::Decided(Box::new(CallAnswer { interrupt: None, call, allows: false, text, data: None }))
     }
 
-    /// What the next attempt carries out.
+    /// The decision that the next attempt carries out.
     pub(crate) fn decided(&self) -> Option<&CallAnswer> {
         match self {
             Self::Decided(answer) => Some(answer),
