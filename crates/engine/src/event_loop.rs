@@ -1,4 +1,4 @@
-//! The one loop, and what it keeps of each run.
+//! The event loop, and its state for each run.
 
 pub(crate) mod accounts;
 pub(crate) mod active_run;

@@ -1,4 +1,5 @@
-//! An engine at work: the loop on a thread of its own, a socket for others, and the store that it alone writes to.
+//! A running engine: the loop on its own thread, a socket for other processes, and the store that only it
+//! writes to.
 
 mod socket;
 
@@ -45,20 +46,20 @@ use std::{
 
 pub use socket::{Client, ClientError};
 
-/// What the composition root decides.
+/// The settings of an engine, set by the composition root.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Most attempts at once.
+    /// Maximum number of attempts at once.
     pub jobs: usize,
     /// How a supervisor is started.
     pub launcher: Launcher,
-    /// Where the socket may be made, the first that can be used; short paths.
+    /// Folders for the socket; the first usable one is taken. Their paths must be short.
     pub socket_dirs: Vec<PathBuf>,
     /// Called at each [`Point`] of each attempt; for tests of the whole binary.
     pub reached: fn(Point),
     /// How notices are sent.
     pub notices: Notices,
-    /// What commands of one attempt alone are given.
+    /// Variables that only the commands of one attempt get.
     pub per_attempt: PerAttempt,
     /// The models that steps may ask.
     pub models: CallableModels,
@@ -66,14 +67,16 @@ pub struct Settings {
     pub accounts: AgentAccounts,
     /// Takes a line for the person who runs the engine.
     pub print_line: fn(&str),
-    /// What is kept of each of stdout and stderr of an attempt; `None`: [`envoi_step::Spec::STREAM_CAP_BYTES`].
+    /// Maximum number of bytes kept of each of stdout and stderr of an attempt; `None`:
+    /// [`envoi_step::Spec::STREAM_CAP_BYTES`].
     pub stream_cap_bytes: Option<u64>,
-    /// No snapshots are taken of these folders, nor of one above them: the home of the user.
+    /// Folders of which no snapshots are taken, nor of any folder above them: the user's home.
     pub too_wide: Vec<PathBuf>,
     /// How much a snapshot of the files of a run may hold.
     pub bounds: Bounds,
-    /// Whether a store that another process keeps locked is waited for at the start, as it is later on. Who has replaced
-    /// another engine wants to know at once, because that one may keep it locked.
+    /// Whether the start waits for a store that another process keeps locked, as later commits do. A process
+    /// that has replaced another engine does not wait, because that engine may be what keeps the store
+    /// locked.
     pub waits_to_start: bool,
 }
 
@@ -107,10 +110,10 @@ pub enum HostError {
 }
 
 impl Host {
-    /// Comes up as the holder of `lease`: fences every earlier holder, then answers on a socket.
+    /// Starts an engine as the holder of `lease`: fences every earlier holder, then answers on a socket.
     ///
     /// # Errors
-    /// [`HostError`], and the lease back.
+    /// [`HostError`], together with the lease.
     pub fn start(store: Arc<Store>, lease: Lease, settings: &Settings) -> Result<Self, (HostError, Lease)> {
         match Self::come_up(&store, &lease, settings) {
             Ok(parts) => {
@@ -125,7 +128,8 @@ impl Host {
         if store.layout().replica_mark().symlink_metadata().is_ok() {
             return Err(HostError::Replica);
         }
-        // A process that finds the store busy with an engine that was stopped while it came up can then end it.
+        // Announces the process id, so that another process that finds the store busy can end this one if it
+        // hangs during the start.
         lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() })?;
         let stopping = Stopping::default();
         let patience = patience(settings.print_line, &stopping);
@@ -135,7 +139,7 @@ impl Host {
                 .take_epoch_in_time(patience.each, |tries| lease.is_current() && (patience.waits)(tries))?,
             false => store.take_epoch()?,
         };
-        // A step can put anything there. That hinders the runs that write, and not the engine.
+        // A step can leave any file there. A failure affects the runs that write, but not the engine.
         if let Err(error) = store.sweep() {
             (settings.print_line)(&format!("leftovers of earlier writes stay: {}", with_causes(&error)));
         }
@@ -196,26 +200,27 @@ impl Host {
         self.thread.is_finished()
     }
 
-    /// Whether no other process has taken the store over. The loop learns it with its next commit only.
+    /// Whether no other process has taken the store over. The loop itself notices that only at its next
+    /// commit.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.lease.is_current()
     }
 
-    /// How many requests, of whichever command, are being worked on when it is called.
+    /// Number of requests, of all commands, in progress at the time of the call.
     pub fn requests_under_way(&self) -> impl Fn() -> usize + Send + 'static {
         let under_way = self.commands.under_way.clone();
         move || under_way.count()
     }
 
-    /// Where requests are made.
+    /// The interface for requests.
     #[must_use]
     pub fn commands(&self) -> &Commands {
         &self.commands
     }
 
-    /// A function for another thread. It stops new starts ([`Message::Drain`]), the wait for notices and, after a moment, requests that wait
-    /// for git.
+    /// A function for another thread. It stops new starts ([`Message::Drain`]), the wait for notices and,
+    /// after a short time, requests that wait for git.
     pub fn drain(&self) -> impl Fn() + Send + 'static {
         let mailbox = self.mailbox.clone();
         let dispatcher = self.dispatcher.waker();
@@ -228,19 +233,20 @@ impl Host {
         }
     }
 
-    /// Ends when nothing is under way any more: live attempts of all runs and the requests that were taken are waited for, notices
-    /// that are due are tried for a moment unless the engine was stopped, then the writer finishes and the lock is given back. Other requests are
-    /// taken during that moment. `own` is the run of the command that ends: if it goes on after an answer, that moment begins anew at its rest.
-    /// Returns why the loop had stopped by itself, if it had.
+    /// Ends the engine when nothing is in progress. Waits for live attempts of all runs and accepted
+    /// requests. Tries due notices for a short time, unless the engine was stopped; other requests are still
+    /// accepted during that time. Then the writer finishes and the lock is released. `own` is the run of the
+    /// closing command: if an answer lets it continue, that time begins again when it rests. Returns why the
+    /// loop had stopped by itself, if it had.
     #[must_use]
     pub fn close(self, own: Option<&RunId>) -> Option<EngineError> {
         let Self { commands, mailbox, closing, thread, dispatcher, socket, stopping: _, lease } = self;
-        // A loop that has stopped by itself receives neither.
+        // If the loop has stopped by itself, nobody receives these messages.
         let _ = closing.send(own.cloned());
         let _ = mailbox.send(Message::Wake);
         let panicked = || EngineError::Stopping { reason: "the loop panicked".into() };
         let stopped = thread.join().unwrap_or_else(|_| Some(panicked()));
-        // What is still under way has had its time.
+        // Deliveries still in progress have had their time.
         dispatcher.close(Duration::ZERO);
         socket.close();
         // Before the next engine comes up: it would take this one for a process of another store if it cannot see it.
@@ -254,18 +260,18 @@ impl Host {
     }
 }
 
-/// How long an engine that has nothing else to do tries to send notices. The next engine sends what a receiver that
-/// hangs has missed.
+/// How long an engine without other work tries to send notices. The next engine sends those that a hanging
+/// receiver has missed.
 const DISPATCH_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The message while an engine whose last moment is over works for another command.
 const WORKS_FOR_OTHERS: &str = "another command has begun work with this engine meanwhile: waiting for it";
 
-/// One try of a commit while another process keeps the store locked.
+/// Duration of one try of a commit while another process keeps the store locked.
 const LOCKED_TRY: Duration = Duration::from_secs(2);
 
-/// While the epoch is ours, another process that locks the store is a visitor (a backup, a database shell): the
-/// commit waits for it, and warns ever more seldom.
+/// While this engine has the newest epoch, another process that locks the store is a visitor (a backup, a
+/// database shell). The commit waits for it, with ever rarer warnings.
 fn patience(print_line: fn(&str), stopping: &Stopping) -> Patience {
     let stopping = Arc::clone(stopping);
     let waits = move |tries: u32| {
@@ -281,11 +287,11 @@ fn patience(print_line: fn(&str), stopping: &Stopping) -> Patience {
     Patience { each: LOCKED_TRY, waits: Arc::new(waits) }
 }
 
-/// When the engine was stopped: a store that is locked by others is not waited for any more.
+/// When the engine was stopped. After that, it no longer waits for a store that others keep locked.
 type Stopping = Arc<OnceLock<Instant>>;
 
-/// How long requests wait for git in an engine that was stopped. One that answers at all has then answered; what a repository holds can
-/// keep it waiting for ever.
+/// How long requests wait for git in an engine that was stopped. A working git has answered by then; the
+/// contents of a repository can block it for ever.
 const GIT_PATIENCE: Duration = Duration::from_secs(2);
 
 fn git_stop(stopping: &Stopping) -> Stop {
@@ -366,29 +372,29 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Called when the notices that are due have been tried.
 pub(crate) type Callback = Box<dyn FnOnce() + Send>;
 
-/// What an engine does that is closed and has nothing else to do.
+/// The settings of the last moment: a closed engine without other work.
 pub(crate) struct LastMoment<'m> {
-    /// How long it takes: one time, whatever is committed meanwhile.
+    /// Its duration, which commits in between do not extend.
     pub(crate) patience: Duration,
-    /// Calls back when the notices that are due have been tried, after this time at the latest.
+    /// Calls back when the due notices have been tried, at the latest after this time.
     pub(crate) notices: &'m dyn Fn(Duration, Callback),
     /// Takes a line for the person who waits for the end.
     pub(crate) print_line: fn(&str),
 }
 
-/// The end of an engine that is closed.
+/// The state of an engine that is being closed.
 pub(crate) struct Ending {
     /// The run that its command is about.
     pub(crate) own: Option<RunId>,
-    /// When its last moment is over. `None`: something else was under way up to now.
+    /// The end of its last moment. `None`: the last moment has not begun, because there was other work.
     pub(crate) until: Option<Instant>,
-    /// Whether the person knows that it works for others.
+    /// Whether the person was informed that it works for others.
     pub(crate) is_announced: bool,
 }
 
 impl Ending {
-    /// Whether the last moment is over, which begins here if nothing is under way. The command's own run, which an answer may have let go on, has
-    /// no such bound.
+    /// Whether the last moment is over. The last moment begins here if nothing is in progress. The command's
+    /// own run, which an answer may have continued, is waited for without limit.
     pub(crate) fn is_over(&mut self, engine: &Engine, patience: Duration) -> bool {
         let own = self.own.as_ref().and_then(|own| engine.run(own));
         if own.is_some_and(|run| Standing::of(&run.status()).is_none()) {
@@ -399,7 +405,8 @@ impl Ending {
         self.until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Says once that work of others is waited for. A command that has no run of its own is there for that.
+    /// Prints once that the engine waits for the work of others. Not for a command without a run of its own,
+    /// whose purpose that is.
     fn announce(&mut self, print_line: fn(&str)) {
         if self.own.is_some() && !self.is_announced {
             print_line(WORKS_FOR_OTHERS);
@@ -408,9 +415,10 @@ impl Ending {
     }
 }
 
-/// Runs until the engine stops by itself, or is closed and has nothing under way. Its last moment begins when it first has nothing to do: it
-/// takes requests as before, because a notice command may send an answer. Work that was taken is finished, because no other engine may be there
-/// to continue it. The person gets a line about that, and the engine then ends without waiting for notices. Returns why the engine has stopped by itself.
+/// Runs until the engine stops by itself, or is closed and idle. The last moment begins when it is first
+/// idle. Requests are still accepted then, because a notice command may send an answer. Accepted work is
+/// finished, because there may be no other engine to continue it; the person gets a line about that, and the
+/// engine then ends without waiting for notices. Returns why the engine has stopped by itself.
 pub(crate) fn run_loop(
     mut engine: Engine,
     (inbox, mailbox): (&Receiver<Message>, &Sender<Message>),
@@ -420,7 +428,7 @@ pub(crate) fn run_loop(
 ) -> Option<EngineError> {
     let mut over = Over { under_way, followers, reason: "the loop panicked".to_owned() };
     let mut ending: Option<Ending> = None;
-    // Whether the notices have been tried; none while that is not waited for.
+    // Whether the notices have been tried; `None` while the loop does not wait for that.
     let mut tried: Option<Arc<AtomicBool>> = None;
     while engine.stopped().is_none() {
         ending = ending
@@ -434,8 +442,8 @@ pub(crate) fn run_loop(
         }
         let until = ending.as_ref().and_then(|ending| ending.until).filter(|_| !is_over);
         if (ending.is_some() || engine.is_draining()) && engine.is_idle() {
-            // A follower learns that a run is over when its files are in their places. A run whose files cannot be
-            // placed is set aside before the loop ends, or it would pass for one that is whole.
+            // Followers learn that a run has ended when its files are in place. A run whose files cannot be
+            // placed must be set aside before the loop ends; otherwise it would look complete.
             placing.wait_for_all();
             if let Ok(message) = inbox.try_recv() {
                 engine.handle(message);
@@ -466,7 +474,8 @@ pub(crate) fn run_loop(
                 }
                 continue;
             }
-            // What was taken is finished, and what comes later is the next engine's unless more work follows from what was taken.
+            // Accepted work is finished. Later requests go to the next engine, unless the accepted work
+            // causes more.
             let wake = mailbox.clone();
             if under_way.shut(move || {
                 let _ = wake.send(Message::Wake);
@@ -493,7 +502,8 @@ pub(crate) fn run_loop(
     stopped
 }
 
-/// When it is dropped, those who wait for the loop learn that it is over. Also if it has panicked: they would wait for ever.
+/// On drop, everyone who waits for the loop learns that it has ended, even after a panic. Otherwise they
+/// would wait for ever.
 struct Over<'l> {
     under_way: &'l UnderWay,
     followers: &'l Followers,
@@ -507,7 +517,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// How long nothing has to be done, at the longest up to `until`.
+/// How long there is nothing to do, at most until `until`.
 fn until_next(engine: &Engine, until: Option<Instant>) -> Duration {
     let longest = left(until).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
     engine.wakes_in().unwrap_or(longest).min(longest)

@@ -1,4 +1,5 @@
-//! What follows a commit at once: the files that show the run, the log of the process, and those who follow the run.
+//! Actions directly after a commit: writing the files that show the run, the process log, and notifying
+//! followers.
 
 pub(crate) mod file_projector;
 pub(crate) mod followers;

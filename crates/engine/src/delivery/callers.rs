@@ -1,4 +1,4 @@
-//! Environments of those who started or resumed runs: notices are sent with them.
+//! Environments of the clients that started or resumed runs: notices are sent with them.
 
 use super::{masking, settings::Notices};
 use crate::model::protocol::CallerWire;
@@ -14,19 +14,19 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Who has started or resumed a run last.
+/// The client that started or resumed a run last.
 pub(super) struct RunCaller {
     pub(super) caller: CallerWire,
-    /// The flow's secrets; none if one of them cannot be had.
+    /// The flow's secrets; `None` if one of them cannot be read.
     pub(super) secrets: Option<Secrets>,
 }
 
-/// Environments of those who started or resumed runs, in memory only. Cheap to clone.
+/// Environments of the clients that started or resumed runs, in memory only. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Callers {
-    /// Whether a target of the configuration gets notices of every run.
+    /// Whether a target of the configuration receives notices of every run.
     for_all: bool,
-    /// Variables that have the tokens of these targets, or the keys of models.
+    /// Variables that contain the tokens of these targets, or the keys of models.
     tokens: Arc<Vec<String>>,
     by_run: Arc<Mutex<BTreeMap<RunId, Arc<RunCaller>>>>,
 }
@@ -38,8 +38,8 @@ impl Callers {
         Self { for_all: !notices.targets.is_empty(), tokens: Arc::new(tokens), ..Self::default() }
     }
 
-    /// A variable that an expression of the flow reads, so that its value is stored, and that has the token of a webhook or the key of a
-    /// model.
+    /// A variable that an expression of the flow reads and that contains the token of a webhook or the key of
+    /// a model. Its value would be stored in the journal.
     pub(crate) fn token_read_by<'f>(&self, flow: &'f Flow) -> Option<&'f str> {
         let is_token = |name: &&String| {
             variables_of_tokens(&flow.notify).any(|token| token == **name) || self.tokens.contains(name)
@@ -47,7 +47,8 @@ impl Callers {
         flow.env_read.iter().find(is_token).map(String::as_str)
     }
 
-    /// From now on notices of this run are sent with this one's environment. Nothing is kept if the run has no target.
+    /// From now on, notices of this run are sent with this client's environment. Keeps nothing if the run has
+    /// no target.
     pub(crate) fn learn(&self, run: &RunId, flow: &Flow, caller: &CallerWire) {
         if self.for_all || !flow.notify.is_empty() {
             let secrets = masking::secrets_of(flow, caller);

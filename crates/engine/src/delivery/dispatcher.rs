@@ -1,9 +1,10 @@
 //! The dispatcher of notices: the outbox of the journal, for the loop that delivers.
 //!
-//! Owns which notices are due, what a try of one is and how its outcome is marked; the loop is crate `notify`'s, and so is how a notice is
-//! sent. It is a thread beside the event loop, which it never holds up: it is woken after commits, reads the journal for itself, and its
-//! marks wait in the same queue as every commit. What it does not get done is in the journal, and the next engine's dispatcher goes on with
-//! it; so each target gets a notice at least once.
+//! Owns which notices are due, the execution of a try, and the record of its outcome. Crate `notify` owns the
+//! delivery loop and the sending. It is a thread beside the event loop, which it never blocks: it is woken
+//! after commits, reads the journal by itself, and its marks are queued like every commit. Undelivered
+//! notices stay in the journal, and the dispatcher of the next engine continues with them. So each target
+//! receives a notice at least once.
 
 use super::{callers::Callers, masking, notice, prepared::PreparedDelivery, settings::Notices};
 use crate::model::clock::SteadyClock;
@@ -22,7 +23,8 @@ use std::{
     time::Duration,
 };
 
-/// A receiver that hangs leaves room for others. A target of notices is a command as often as a webhook: none has a bound of its own.
+/// The limits leave capacity for others when a receiver hangs. A target of notices is a command as often as a
+/// webhook, so neither kind has a limit of its own.
 const BOUNDS: Bounds = Bounds {
     name: "dispatcher",
     try_name: "notice",
@@ -32,10 +34,10 @@ const BOUNDS: Bounds = Bounds {
 };
 const MAX_IN_FLIGHT: usize = 16;
 
-/// Looks at the outbox of all runs, and goes on until it is closed.
+/// Delivers the outbox of all runs, until it is closed.
 ///
 /// # Errors
-/// The store cannot be read, or no thread be had.
+/// The store cannot be read, or the thread cannot be started.
 pub(crate) fn start(
     store: &Arc<Store>,
     writer: Arc<Writer>,
@@ -43,7 +45,8 @@ pub(crate) fn start(
     callers: Callers,
 ) -> io::Result<DeliveryLoop> {
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
-    // The clock may have been set back since: the time of a run, and of its notices, is never before its last event.
+    // The clock may have been set back since. The time of a run, and of its notices, is never before its last
+    // event.
     let newest = reader.newest_event_at().map_err(|error| io::Error::other(error.to_string()))?;
     let clock = SteadyClock::new(newest.unwrap_or_default());
     start_with(reader, writer, notices, callers, clock)
@@ -59,13 +62,13 @@ fn start_with(
     DeliveryLoop::start(DueNotices { reader, writer, notices, callers, clock }, BOUNDS)
 }
 
-/// See the module.
+/// The notices that are due.
 struct DueNotices {
     reader: Reader,
     writer: Arc<Writer>,
     notices: Notices,
     callers: Callers,
-    /// One that is set back does not hold up the next try.
+    /// If the wall clock is set back, this clock does not delay the next try.
     clock: SteadyClock,
 }
 
@@ -87,7 +90,7 @@ impl Deliveries for DueNotices {
         now: Timestamp,
         turns: &mut Turns<DeliveryKey>,
     ) -> Result<Vec<DeliveryRow>, Unreadable> {
-        // Those under way are still due by their rows.
+        // Deliveries in progress are still due according to their rows.
         let each = u32::try_from(MAX_IN_FLIGHT.saturating_add(turns.len())).unwrap_or(u32::MAX);
         let mut rows = self.reader.due_deliveries(now, each).map_err(|_| Unreadable)?;
         rows.retain(|row| turns.try_begin(row.key, &Owner { tenant: row.tenant.clone(), receiver: None }));
@@ -127,19 +130,20 @@ impl Deliveries for DueNotices {
         }
     }
 
-    /// Hands the outcome to the writer. Until it is durable the row is still due.
+    /// Passes the outcome to the writer. Until it is durable, the row is still due.
     fn record(&mut self, row: DeliveryRow, outcome: Outcome, recorded: Recorded) {
         let outcome = self.masked(&row.run, outcome);
-        // The store takes nothing, or is another engine's.
+        // The store is not writable, or another engine has taken it over.
         let done = move |result: Result<_, _>| recorded(result.map(drop).map_err(|_| NotRecorded));
         self.writer.mark(mark(&row, outcome, self.clock.now()), Box::new(done));
     }
 }
 
 impl DueNotices {
-    /// A command is a child of the engine, and may end it. Its try is counted before it begins: an engine that it ends has tried, and the next one
-    /// that comes up has time for its own work. The first try is made good at once, because most engines that end during one were killed by
-    /// others.
+    /// A command is a child of the engine and may end it. So its try is counted before it begins: if the
+    /// engine ends, the try counts, and the next engine has time for its own work. If an engine ends during
+    /// the first try, the next one tries again at once, because most such engines were killed by something
+    /// else.
     fn begun(&self, row: &DeliveryRow) -> Mark {
         let tries = row.tries.saturating_add(1);
         let wait = if tries == 1 { Duration::ZERO } else { retry::NOTICES.wait(tries) };
@@ -162,7 +166,7 @@ impl DueNotices {
 fn is_durable(writer: &Writer, mark: Mark) -> bool {
     let (tell, told) = mpsc::channel();
     let done = move |result: Result<_, _>| {
-        // Who does not wait any more has no use for the answer.
+        // Fails only if the receiver no longer waits.
         let _ = tell.send(result.is_ok());
     };
     writer.mark(mark, Box::new(done));

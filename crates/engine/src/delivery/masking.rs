@@ -10,17 +10,18 @@ use envoi_kernel::{Flow, flow::SecretSource, ids::RunId};
 use envoi_notify::Outcome;
 use envoi_step::Secrets;
 
-/// The secrets of a flow, as this caller has them; none if one of them cannot be had, and so cannot be masked.
+/// The secrets of a flow, as this client has them; `None` if one of them cannot be read, and so cannot be
+/// masked.
 pub(super) fn secrets_of(flow: &Flow, caller: &CallerWire) -> Option<Secrets> {
     let named = caller_of(flow, caller);
     let values: Vec<String> = known_secrets(&flow.secrets, &named).collect();
     let all = values.len() == flow.secrets.len();
-    // A token of a target stands among the caller's variables, too.
+    // The token of a target is among the client's variables, too.
     let variables = caller.secrets.iter().map(|(_, value)| value.clone());
     all.then(|| Secrets::new(&values.into_iter().chain(variables).collect::<Vec<_>>()))
 }
 
-/// The secrets of a run whose caller this engine does not know, from the engine's own environment.
+/// The secrets of a run whose client is unknown to this engine, from the engine's own environment.
 pub(super) fn secrets_here(
     reader: &Reader,
     run: &RunId,
@@ -40,7 +41,7 @@ pub(super) fn secrets_here(
     secrets_of(flow, &caller)
 }
 
-/// The outcome with its reason masked. Where the secrets are not known, the output of the target is cut off.
+/// The outcome with its reason masked. If the secrets are not known, the output of the target is removed.
 pub(super) fn masked(outcome: Outcome, secrets: Option<&Secrets>) -> Outcome {
     let mask = |error: String| match (secrets, error.split_once(": ")) {
         (Some(secrets), _) => secrets.mask_str(&error),

@@ -1,6 +1,7 @@
 //! The content of a notice: the event of the journal as a CloudEvent, and as variables for a command.
 //!
-//! Owns both vocabularies. All of it but the address of the page comes from the journal up to the event, so that every try sends the same.
+//! Owns both vocabularies. Everything except the address of the page comes from the journal up to the event,
+//! so that every try sends the same content.
 
 use super::error::NotPrepared;
 use crate::{
@@ -17,7 +18,7 @@ use envoi_kernel::{
 };
 use envoi_notify::{CloudEvent, ID_VARIABLE};
 
-/// See the module.
+/// A notice in both forms.
 #[derive(Debug)]
 pub(super) struct Notice {
     pub(super) event: CloudEvent,
@@ -29,7 +30,7 @@ pub(super) struct Notice {
 /// Records that are read at a time.
 const PAGE: u32 = 1_000;
 
-/// The content. What does not apply is empty, and left out of the event.
+/// The content. Members that do not apply are empty, and omitted from the event.
 #[derive(Default)]
 struct Content<'a> {
     step: Option<&'a StepId>,
@@ -41,14 +42,15 @@ struct Content<'a> {
     status: &'static str,
     terminal_reason: Option<&'a str>,
     reason: Option<&'a str>,
-    /// Of an end: the head of the chain over the events up to it. Who keeps it can tell later that none was changed.
+    /// For the end of a run: the head of the hash chain over all events up to it. A receiver that keeps it
+    /// can check later that no event was changed.
     head: Option<String>,
 }
 
-/// The notice of this delivery. `page`: where the web page is found.
+/// The notice of this delivery. `page`: the address of the web page.
 ///
 /// # Errors
-/// The journal cannot be read, or the event is none that has notices.
+/// The journal cannot be read, or the event is of a kind without notices.
 pub(super) fn compose(
     reader: &Reader,
     row: &DeliveryRow,
@@ -91,7 +93,7 @@ fn of_visit(reader: &Reader, row: &DeliveryRow, visit: &VisitId) -> Result<Optio
     Ok(begun(&first).map(|started| Trace::of(started).traceparent(Of::Visit(visit))))
 }
 
-/// As the run was at the event of this row: every try sends the same.
+/// The trace of the run at the event of this row, so that every try sends the same.
 fn of_run(reader: &Reader, row: &DeliveryRow) -> Result<Option<Traceparent>, NotPrepared> {
     let mut trail = None::<Trail>;
     let mut next = 0;
@@ -148,7 +150,7 @@ fn notice(
     trace: Option<Traceparent>,
 ) -> Notice {
     let kind = row.delivery.kind;
-    // The link signs no one in: the reader needs a session of that page.
+    // The link does not sign anyone in: the reader needs a session of that page.
     let link = page.map(|page| match content.interrupt {
         Some(interrupt) => format!("{page}/#/q/{interrupt}"),
         None => format!("{page}/#/r/{}", row.run),
@@ -190,7 +192,7 @@ fn type_of(kind: Moment) -> &'static str {
     }
 }
 
-/// No system takes a variable of any length; the event has all of it.
+/// Operating systems limit the length of a variable; the event has the whole text.
 const VARIABLE_CHARS: usize = 4_000;
 
 /// All of them are always set, so that a script may rely on it. NUL cannot stand in a variable.

@@ -1,4 +1,4 @@
-//! A row of the outbox made ready to be carried out: the target, the environment and the token.
+//! A row of the outbox prepared for sending: the target, the environment and the token.
 
 use super::{error::NotPrepared, notice::Notice, settings::Notices};
 use crate::model::{
@@ -21,7 +21,7 @@ use std::{
 /// Longest duration of a command that gets a notice.
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// A delivery that is ready to be sent.
 pub(super) struct PreparedDelivery {
     event: CloudEvent,
     way: Way,
@@ -36,7 +36,7 @@ impl PreparedDelivery {
     /// The delivery of this row. `caller` started or resumed the run, if this engine knows it.
     ///
     /// # Errors
-    /// A token cannot be had, or the row is another version's.
+    /// A token cannot be read, or another version wrote the row.
     pub(super) fn of(
         row: &DeliveryRow,
         notice: Notice,
@@ -87,7 +87,7 @@ fn argv(command: event::Command) -> Vec<String> {
     match command {
         event::Command::Exec(argv) => argv,
         event::Command::Shell(script) => vec!["sh".to_owned(), "-c".to_owned(), script],
-        // No target of `notify` is one.
+        // Targets of `notify` are never of these kinds.
         event::Command::A2a(_)
         | event::Command::Agent(_)
         | event::Command::Model(_)
@@ -95,7 +95,7 @@ fn argv(command: event::Command) -> Vec<String> {
     }
 }
 
-/// The token as it is now. The caller's variables come first, as for a step's secrets.
+/// Reads the current token. The client's variables have priority, as for a step's secrets.
 fn token(
     source: &SecretSource,
     folder: &str,

@@ -2,19 +2,21 @@
 
 use envoi_kernel::{event::InterruptRaised, ids::RunId, notify::Target};
 
-/// What the composition root decides about telling others.
+/// The settings of notices.
 #[derive(Debug, Clone)]
 pub struct Notices {
     /// The configuration's targets, which get notices of every run.
     pub targets: Vec<Target>,
-    /// Variables that no expression may read, because their values are stored nowhere: those of the keys of models.
+    /// Variables that no expression may read, because their values must not be stored: the keys of models.
     pub keys: Vec<String>,
-    /// What commands may see of the engine's own environment: those of runs whose caller it does not know.
+    /// Variables of the engine's own environment that commands may see. Used for runs whose client is unknown
+    /// to the engine.
     pub env: Vec<(String, String)>,
     /// A variable of the engine's own environment, for tokens.
     pub variable: fn(&str) -> Option<String>,
-    /// How a person answers this question, as one command.
+    /// Returns the command with which a person answers this question.
     pub how_to_answer: fn(&RunId, &InterruptRaised) -> String,
-    /// Where the web page is found, such as `https://envoi.example`: a notice leads to its question, or to its run. `None`: it is not configured.
+    /// The address of the web page, such as `https://envoi.example`: a notice links to its question, or to
+    /// its run. `None`: not configured.
     pub page: Option<String>,
 }

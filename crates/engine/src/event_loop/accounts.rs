@@ -1,11 +1,12 @@
 //! The accounts of agent programs and models that have refused an attempt, as this engine knows them.
 //!
-//! What lasts stands in the journal: the event of the refusal, and a row beside it from which an engine that comes up begins. Like an
-//! alarm, an account opens by whichever clock gets there first, and never later than it was to be closed when it was refused. The
-//! first attempt after that goes alone for a moment: if it is refused too, the others have not run into the same wall.
+//! The journal has the durable part: the event of the refusal, and a row from which an engine starts. Like an
+//! alarm, an account opens when the first of the two clocks reaches the time. It is never closed for longer
+//! than was decided at the refusal. The first attempt after that runs alone for a moment: if it is refused
+//! too, the others have not been refused in vain.
 //!
-//! Each tenant learns of a limit by itself. What says that an account is closed is what a program has printed in a tenant's own run, and that
-//! must not hold up the runs of others.
+//! Each tenant has its own record of a limit. The source is the output of a program in a tenant's own run,
+//! which must not block the runs of other tenants.
 
 use crate::model::clock::Now;
 use envoi_contract::time::Timestamp;
@@ -21,18 +22,18 @@ use std::{collections::BTreeMap, sync::Arc};
 /// How long others wait for the first attempt after a reset. A refusal comes with the first call.
 const TRIAL_MS: u64 = 60_000;
 
-/// See the module. By tenant, then by the name of the account.
+/// The accounts that have refused an attempt, by tenant and name.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts(BTreeMap<String, BTreeMap<String, Account>>);
 
 #[derive(Debug)]
 struct Account {
-    /// It opens when one of the clocks gets there.
+    /// The account opens when the first of the clocks reaches its time.
     wall: Timestamp,
     steady_ms: u64,
     resets_at: Option<Timestamp>,
     refusals: u32,
-    /// It is open again, and the first attempt is under way.
+    /// It is open again, and the first attempt is in progress.
     is_tried: bool,
 }
 
@@ -44,12 +45,13 @@ impl Account {
 }
 
 impl Accounts {
-    /// As the journal has them.
+    /// Restores the accounts from the journal.
     pub(crate) fn restore(&mut self, closed: Vec<ClosedAccount>, now: Now) {
         for ClosedAccount { tenant, account, at, until, resets_at, refusals, is_tried } in closed {
-            // What an earlier engine has let begin is waited for as it would have been there.
+            // If an earlier engine started a first attempt, others wait for it as long as they would have
+            // there.
             let until = if is_tried { at.saturating_add_ms(TRIAL_MS) } else { until };
-            // Where the clock was set back since, it is closed no longer than it was to be.
+            // If the clock was set back since, the account is not closed for longer than was decided.
             let from = now.wall.max(at);
             let wait_ms = until.as_millis().saturating_sub(from.as_millis());
             let wait_ms = u64::try_from(wait_ms).unwrap_or(0);
@@ -67,7 +69,7 @@ impl Accounts {
         refusals: u32,
         now: Now,
     ) {
-        // A refusal without a time says nothing against a time that is known.
+        // A refusal without a stated time does not replace a known time.
         let known = self.get_mut(tenant, &account).filter(|known| {
             let is_stated = known.resets_at.is_some() && !known.is_tried;
             is_stated && resets_at.is_none() && known.closes_for_ms(now) > wait_ms
@@ -82,7 +84,7 @@ impl Accounts {
         self.0.entry(tenant.to_owned()).or_default().insert(account, closed);
     }
 
-    /// What a decision for a run of this tenant needs to know, by the time of the run.
+    /// The state of the accounts for a decision of a run of this tenant, by the time of the run.
     pub(crate) fn standings(&self, tenant: &str, time: Timestamp, now: Now) -> Arc<Standings> {
         let standing = |account: &Account| Standing {
             until: time.saturating_add_ms(account.closes_for_ms(now)),
@@ -94,7 +96,8 @@ impl Accounts {
         Arc::new(accounts.map(|(name, account)| (name.clone(), standing(account))).collect())
     }
 
-    /// These records of a run of this tenant, as it was before them, are about to be committed.
+    /// Updates the accounts with records of a run that are about to be committed. `run` is the state before
+    /// them.
     pub(crate) fn decided(&mut self, tenant: &str, run: &Run, records: &[Record], now: Now) {
         for record in records {
             match &record.event {
@@ -127,7 +130,7 @@ impl Accounts {
         }
     }
 
-    /// Nothing of the run waits any more.
+    /// Removes the waits of an ended run.
     fn over(&mut self, tenant: &str, run: &RunId) {
         let Some(accounts) = self.0.get_mut(tenant) else { return };
         accounts.retain(|account, _| !throttle::is_of_run(account, run));
@@ -148,7 +151,8 @@ impl Accounts {
 
     fn started(&mut self, tenant: &str, started: &AttemptStarted, now: Now) {
         let Some(account) = account_of(started).and_then(|name| self.get_mut(tenant, name)) else { return };
-        // The time of the reset is not known: this may be the last try of a step whose longest wait is over.
+        // The time of the reset is not known, so this may be the last try of a step whose longest wait has
+        // passed.
         let is_last_try = account.resets_at.is_none() && !account.is_tried;
         if account.closes_for_ms(now) == 0 || is_last_try {
             (account.resets_at, account.is_tried) = (None, true);
@@ -157,7 +161,8 @@ impl Accounts {
         }
     }
 
-    /// An attempt with this account was not refused. One that had begun before the refusal of another says nothing of it.
+    /// An attempt with this account was not refused. An attempt that began before another one's refusal
+    /// proves nothing.
     fn passed(&mut self, tenant: &str, account: Option<&str>, now: Now) {
         let (Some(name), Some(accounts)) = (account, self.0.get_mut(tenant)) else { return };
         let is_open = |account: &Account| account.is_tried || account.closes_for_ms(now) == 0;

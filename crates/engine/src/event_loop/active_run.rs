@@ -1,4 +1,4 @@
-//! A run in the loop: its state, what waits for it, and what of it is under way.
+//! A run in the loop: its state, the requests that wait for it, and its work in progress.
 //!
 //! Owns when a snapshot is due.
 
@@ -22,44 +22,47 @@ use std::{
     sync::Arc,
 };
 
-/// Events lighter than this are not worth a snapshot, however small the state: so many are read in some milliseconds.
+/// Below this size of events a snapshot is not worth its cost, however small the state: reading them takes
+/// only milliseconds.
 pub(crate) const SNAPSHOT_FROM_BYTES: u64 = 256 * 1024;
 
-/// See the module.
+/// A run in the loop.
 pub(crate) struct Active {
     pub(crate) run: Run,
-    /// What it claims; known before its first event is durable.
+    /// Its claim on the file system; known before its first event is durable.
     pub(crate) claim: Claim,
     pub(crate) caller: Arc<Caller>,
     /// The attempts that wait for this run, the nearest first.
     pub(crate) within: Vec<CallingAttempt>,
-    /// Whose run it is: tenants take turns.
+    /// Its tenant: tenants take turns.
     pub(crate) tenant: Arc<str>,
     /// Stored with the first commit.
     pub(crate) pinned: Option<PinnedFlow>,
     pub(crate) requests: VecDeque<Request>,
-    /// At most one: the next decision needs the outcome of this one.
+    /// The commit in progress. At most one, because the next decision needs its outcome.
     pub(crate) in_flight: Option<InFlight>,
     /// Attempts that the runner has.
     pub(crate) live: BTreeSet<AttemptId>,
     /// Those of them that are being cancelled.
     pub(crate) cancelled: BTreeSet<AttemptId>,
-    /// The last decision may have ended at the kernel's bound of moves: more may follow that needs no slot. Of one before this engine that is
-    /// not known, so it begins as true.
+    /// Whether the last decision may have ended at the kernel's limit of moves, so that more may follow
+    /// without a slot. Begins as true, because it is not known for decisions of an earlier engine.
     pub(crate) cut_short: bool,
     /// Only requests are decided ([`crate::model::message::Purpose::Decide`]).
     pub(crate) halted: bool,
-    /// It may work in its workspace: no other run was at work there when it began, went on, or left its rest.
+    /// Whether it may work in its workspace: no other run was at work there when it began, continued, or left
+    /// its rest.
     pub(crate) inside: bool,
-    /// What was found wrong with it while a commit was under way.
+    /// The trouble that was found while a commit was in progress.
     pub(crate) trouble: Option<Trouble>,
     pace: Pace,
-    /// Weight of the events since the last snapshot.
+    /// Size of the events since the last snapshot, in bytes.
     unsaved_bytes: u64,
-    /// The weight of events that makes a snapshot due: that of the last one, and no less than this.
+    /// Size of events at which a snapshot is due: the size of the last snapshot, but at least
+    /// [`SNAPSHOT_FROM_BYTES`].
     snapshot_from_bytes: u64,
     state_bytes: u64,
-    /// The one that is being written.
+    /// The snapshot that is being written.
     snapshot: Option<Writing>,
 }
 
@@ -67,7 +70,7 @@ pub(crate) struct Active {
 pub(crate) struct Request {
     pub(crate) input: Input,
     pub(crate) blobs: Vec<(Digest, Vec<u8>)>,
-    /// The corrected flow that the input is about.
+    /// The corrected flow, if the input is a correction.
     pub(crate) corrected: Option<Corrected>,
     pub(crate) reply: Option<Reply>,
 }
@@ -81,7 +84,7 @@ impl Request {
 /// A commit that has been submitted.
 pub(crate) struct InFlight {
     pub(crate) records: Vec<Record>,
-    /// Whether a slot is kept for a start among them.
+    /// Whether a slot is reserved for a start among its events.
     pub(crate) slot: bool,
     pub(crate) reply: Option<Reply>,
 }
@@ -130,26 +133,27 @@ impl Active {
         self
     }
 
-    /// Whether something is done for it now, or is about to be: it has begun, is neither at rest nor halted.
+    /// Whether the engine works on it, or is about to: it has begun, and is neither at rest nor halted.
     pub(crate) fn is_at_work(&self) -> bool {
         let begins = self.run.started().is_none();
         !self.live.is_empty() || (!self.halted && (begins || self.run.status() == Status::Running))
     }
 
-    /// Whether the run rests once the commit under way is known here. `loaded` is the run as the journal has it now. A commit is in the
-    /// journal before the loop receives its result, so a client can see a run at rest that the loop still takes for running.
+    /// Whether the run will be at rest once the loop knows the result of the commit in progress. `loaded` is
+    /// the run as the journal has it now. A commit is in the journal before the loop receives its result, so
+    /// a client can see a run at rest that still counts as running in the loop.
     pub(crate) fn comes_to_rest(&self, loaded: &Run) -> bool {
         let under_way = self.in_flight.as_ref().map_or(0, |commit| commit.records.len() as u64);
         let is_all_known = loaded.next_seq() == self.run.next_seq().saturating_add(under_way);
         is_all_known && loaded.status() != Status::Running && self.requests.is_empty() && self.live.is_empty()
     }
 
-    /// The time of the run: what it decides with, and by which it is due.
+    /// The time of the run, used for its decisions and its timers.
     pub(crate) fn time(&mut self, now: Now) -> Timestamp {
         self.pace.read(self.run.last_at(), now)
     }
 
-    /// The commit of these records, with what is to be stored beside them.
+    /// The commit of these records, with the attachments to store beside them.
     pub(crate) fn commit(
         &mut self,
         id: &RunId,
@@ -169,9 +173,10 @@ impl Active {
         }
     }
 
-    /// A snapshot is due when the events since the last one weigh more than the state. So storage stays linear in the
-    /// events, and loading reads at most about twice the state. It is of the state that is durable now, is written beside the loop, and goes
-    /// to the journal with the first commit after that.
+    /// A snapshot is due when the events since the last one are larger than the state. So storage grows
+    /// linearly with the events, and loading reads at most about twice the state. The snapshot has the
+    /// present durable state. It is written by another thread, and goes to the journal with the first commit
+    /// after that.
     fn due_snapshot(&mut self, snapshots: &mut Snapshots) -> Option<Snapshot> {
         if self.snapshot.is_none() && self.unsaved_bytes > self.state_bytes {
             self.snapshot = snapshots.begin(&self.run);
@@ -179,7 +184,7 @@ impl Active {
         }
         let written = self.snapshot.as_ref()?.written()?;
         self.snapshot = None;
-        // Without one, loading reads more events.
+        // Without a snapshot, loading only reads more events.
         let snapshot = written.ok()?;
         self.state_bytes =
             u64::try_from(snapshot.state.len()).unwrap_or(u64::MAX).max(self.snapshot_from_bytes);
@@ -191,14 +196,14 @@ impl Active {
         self.unsaved_bytes = self.unsaved_bytes.saturating_add(events_bytes);
     }
 
-    /// What the runner needs to know of a live attempt.
+    /// The job of a live attempt, for the runner.
     pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId, is_new: bool) -> Option<Job> {
         let job = self.job_of(id, Arc::clone(self.run.attempt(attempt)?))?;
         Some(Job { is_new, ..job })
     }
 
-    /// The last attempts of visits that no attempt is at work on, and whose agents' tasks may go on all the same: those ask, or
-    /// have been lost sight of.
+    /// The last attempts of visits without a running attempt whose agents' tasks may still go on: the agent
+    /// asks, or contact was lost.
     pub(crate) fn talks_left_alone(&self, id: &RunId) -> Vec<Job> {
         let alone = self.run.talks().filter(|started| !self.run.is_live(&started.attempt));
         alone.filter_map(|started| self.job_of(id, Arc::clone(started))).collect()
@@ -212,7 +217,7 @@ impl Active {
         if talks { self.job_of(id, Arc::clone(started)) } else { None }
     }
 
-    /// Whether the visit of an attempt still waits for what becomes of its agent's task.
+    /// Whether the visit of an attempt still waits for the outcome of its agent's task.
     pub(crate) fn waits_for(&self, job: &Job) -> bool {
         self.run.talks().any(|started| started.attempt.visit == job.started.attempt.visit)
     }

@@ -1,7 +1,7 @@
-//! When runs are to be looked at again.
+//! Times at which runs must be examined again.
 //!
-//! An alarm goes off by whichever clock gets there first: the monotonic one, which cannot be set back, or the wall
-//! clock, which alone goes on while the machine is suspended and alone knows that it was set forward.
+//! An alarm goes off when the first of two clocks reaches its time: the monotonic clock, which cannot be set
+//! back, or the wall clock, which goes on while the machine is suspended and can be set forward.
 
 use crate::model::clock::Now;
 use envoi_contract::time::Timestamp;
@@ -36,7 +36,7 @@ impl Alarms {
         }
     }
 
-    /// A run whose time has come. It is taken out: what it is due for is seen whenever the run has its turn.
+    /// Removes and returns a run that is due. Its next turn handles everything that is due.
     pub(crate) fn pop(&mut self, now: Now) -> Option<RunId> {
         let by_steady = self.by_steady.first().filter(|(due, _)| *due <= now.steady_ms).map(|(_, run)| run);
         let by_wall = self.by_wall.first().filter(|(due, _)| *due <= now.wall).map(|(_, run)| run);

@@ -1,7 +1,8 @@
-//! Folders whose files are being set back to a snapshot, or get the result of a run.
+//! Folders that are being restored to a snapshot, or receive the result of a run.
 //!
-//! Owns for how long that is: from the request on, before it is durable, until the journal says that it is over. Meanwhile no run comes to work
-//! there. A run at rest has no other hold on its workspace, and the folder that `envoi apply` changes is not its workspace at all.
+//! Owns the duration: from the request, before it is durable, until the journal has its end. During this time
+//! no run may work there. This is needed because a run at rest has no other claim on its workspace, and the
+//! folder that `envoi apply` changes is not its workspace at all.
 
 use crate::{event_loop::active_run::Active, model::claim::Claim};
 use envoi_kernel::{Event, Input, ids::RunId};
@@ -11,19 +12,19 @@ use std::collections::BTreeMap;
 pub(crate) struct Changing(BTreeMap<RunId, Claim>);
 
 impl Changing {
-    /// From now on. Whether the folder is free was looked at.
+    /// Begins a change. The caller has checked that the folder is free.
     pub(crate) fn begin(&mut self, folder: Option<Claim>) {
         self.0.extend(folder.map(|folder| (folder.run.clone(), folder)));
     }
 
-    /// Ends it, unless files of the run are still to come, or a request of it is still to say so.
+    /// Ends a change, unless the run still has a restore pending or requested.
     pub(crate) fn settle(&mut self, id: &RunId, active: Option<&Active>) {
         if !active.is_some_and(goes_on) {
             self.0.remove(id);
         }
     }
 
-    /// What no other run may come into.
+    /// The folders that no other run may enter.
     pub(crate) fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.0.values()
     }

@@ -1,9 +1,10 @@
 //! The one loop: read, decide, commit, reconcile.
 //!
-//! Owns no decision about a run (that is the kernel) and nothing that lasts (that is the journal). It feeds runs with
-//! inputs one at a time, has their events committed, and only then applies them, shows them and starts what they ask for.
-//! It compares what a run wants with what is running and closes the gap; coming up after a crash is the first turn of the
-//! same loop. Clock, log, runner and observer are arguments, so that the same code runs in simulation.
+//! The kernel owns the decisions about a run, and the journal owns durable data. The loop passes inputs to
+//! runs one at a time, commits their events, and only then applies them, shows them and starts the work that
+//! they require. It compares the state that a run requires with the real state, and closes the gap. Starting
+//! after a crash is just the first turn of the same loop. Clock, log, runner and observer are arguments, so
+//! that the same code runs in simulation.
 
 mod adopt;
 mod assign;
@@ -56,17 +57,17 @@ pub struct World {
     pub observer: Box<dyn Observer>,
 }
 
-/// See the module.
+/// The event loop.
 pub struct Engine {
     world: World,
     runs: HeldRuns,
-    /// Folders in which files are being set back or brought, each by the run whose request that is.
+    /// Folders in which files are being restored or applied, by the run of the request.
     changing: Changing,
-    /// Runs that something is wrong with, until they are tried again.
+    /// Runs that are set aside, until they are tried again.
     aside: BTreeMap<RunId, SetAside>,
-    /// Requests that are answered once it is noted that they are done.
+    /// Requests that are answered once their note is durable.
     done_soon: Vec<DoneSoon>,
-    /// Attempts of such runs that go on.
+    /// Attempts of runs that were set aside and still run.
     left: Left,
     /// Calls of models that have begun through this engine and are not known to be over.
     calls: BTreeSet<CallId>,
@@ -75,14 +76,14 @@ pub struct Engine {
     accounts: Accounts,
     /// The earliest timer of each run that has one.
     timers: Alarms,
-    /// When a question of each run lapses next.
+    /// The next expiry of a question, for each run.
     expiries: Alarms,
     commits_under_way: usize,
     draining: bool,
     stopped: Option<EngineError>,
     /// The targets of notices for all runs, and of each flow.
     outbox: Outbox,
-    /// Events of a run lighter than this make no snapshot due.
+    /// Size of a run's events below which no snapshot is due.
     snapshot_from_bytes: u64,
     snapshots: Snapshots,
 }
@@ -112,8 +113,8 @@ impl Engine {
         }
     }
 
-    /// Takes snapshots of runs whose events weigh more than this, in place of 256 KiB, and writes them within the loop and not beside
-    /// it: for simulations, where nothing depends on what another thread does.
+    /// Takes snapshots of runs whose events are larger than this, instead of 256 KiB, and writes them within
+    /// the loop. For simulations, which must not depend on other threads.
     #[must_use]
     pub fn with_snapshots_within_loop(mut self, from_bytes: u64) -> Self {
         self.snapshot_from_bytes = from_bytes;
@@ -136,7 +137,7 @@ impl Engine {
         self
     }
 
-    /// Takes one message and does all that follows from it. After [`Engine::stopped`] nothing does.
+    /// Handles one message and everything that follows from it. Has no effect after [`Engine::stopped`].
     pub fn handle(&mut self, message: Message) {
         if let Some(error) = &self.stopped {
             refuse(message, error.clone());
@@ -162,7 +163,7 @@ impl Engine {
         self.serve_waiting();
     }
 
-    /// How long it is until [`Message::Wake`] is due.
+    /// Time until [`Message::Wake`] is due.
     #[must_use]
     pub fn wakes_in(&self) -> Option<Duration> {
         if self.draining {
@@ -183,9 +184,9 @@ impl Engine {
         self.slots.used()
     }
 
-    /// Whether nothing more happens without a request, except that questions lapse: no attempt is live, no commit is
-    /// under way, no timer is armed and no visit could start. A question that waits for a month does not keep an engine;
-    /// the next engine applies its expiry.
+    /// Whether nothing more happens without a request, except expiries of questions: no attempt is live, no
+    /// commit is in progress, no timer is set and no visit can start. A question that waits for a month does
+    /// not keep an engine running; the next engine applies its expiry.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let nothing_due = self.draining || (self.timers.is_empty() && !self.slots.is_awaited());
@@ -222,7 +223,8 @@ impl Engine {
         self.turn(id);
     }
 
-    /// One run: take the next request, else close the gap between what it wants and what is.
+    /// One turn of a run: handles the next request; if there is none, closes the gap between the required and
+    /// the real state.
     fn turn(&mut self, id: &RunId) {
         while self.stopped.is_none() {
             let Some(active) = self.runs.get_mut(id) else { return };

@@ -1,7 +1,7 @@
 //! The runs that the loop holds, found by their id and by their workspace.
 //!
-//! Each run that begins or goes on looks for others in its workspace. With a look at every run that is held, ten thousand runs would cost
-//! the square of their number. It does not know which runs are in each other's way: that is [`crate::model::claim`].
+//! Each run that begins or continues searches for others in its workspace. Searching all held runs would cost
+//! the square of their number for ten thousand runs. [`crate::model::claim`] decides which runs conflict.
 
 use super::active_run::Active;
 use envoi_kernel::ids::RunId;
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// See the module. The workspace of a run that is held does not change.
+/// The held runs. The workspace of a held run does not change.
 #[derive(Default)]
 pub(crate) struct HeldRuns {
     by_id: BTreeMap<RunId, Active>,
@@ -40,7 +40,7 @@ impl HeldRuns {
         self.by_id.len()
     }
 
-    /// The run that is held, or else this one, which is held from now on.
+    /// The held run with this id; otherwise inserts a new one.
     pub(crate) fn get_or_insert(&mut self, id: &RunId, new: impl FnOnce() -> Active) -> &mut Active {
         let by_workspace = &mut self.by_workspace;
         self.by_id.entry(id.clone()).or_insert_with(|| {
@@ -56,13 +56,13 @@ impl HeldRuns {
         Some(removed)
     }
 
-    /// Those whose workspace is this one, lies in it, or has it in it.
+    /// Runs whose workspace is this one, lies in it, or contains it.
     pub(crate) fn near<'a>(&'a self, workspace: &'a str) -> impl Iterator<Item = &'a Active> {
         self.by_workspace.near(Path::new(workspace)).filter_map(|id| self.by_id.get(id))
     }
 }
 
-/// Paths are compared by their parts: what lies in a folder stands right behind it.
+/// Paths are compared by components, so the contents of a folder come directly after it.
 #[derive(Default)]
 struct ByWorkspace(BTreeMap<PathBuf, BTreeSet<RunId>>);
 

@@ -1,7 +1,7 @@
 //! The notices of a commit: the rows that go into it.
 //!
-//! Owns the choice of targets, the id of a notice and how a target stands in its row. Sends nothing: that is the
-//! dispatcher's, which may be another engine's, years later. So a row holds all that is needed but the secrets.
+//! Owns the choice of targets, the id of a notice and the stored form of a target. The dispatcher sends the
+//! notices, possibly in another engine years later. So a row contains everything needed except the secrets.
 
 use crate::query::load::flow_folder;
 use envoi_journal::Delivery;
@@ -12,7 +12,7 @@ use envoi_kernel::{
 };
 use std::path::Path;
 
-/// The targets that hold for every run.
+/// The targets that apply to every run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outbox {
     /// As the configuration has them.
@@ -27,7 +27,8 @@ impl Outbox {
         !(self.targets.is_empty() && flow.notify.is_empty())
     }
 
-    /// The rows of these records: for each event, the targets of the flow that holds then, and those of the configuration.
+    /// The rows for these records: for each event, the targets of the flow that applies at that point, and
+    /// those of the configuration.
     pub(crate) fn deliveries(&self, run: &Run, id: &RunId, records: &[Record]) -> Vec<Delivery> {
         let versions = run.versions();
         if !versions.all().any(|flow| self.concerns(flow)) {
@@ -56,7 +57,7 @@ impl Outbox {
     }
 }
 
-/// The flow that holds, and the folder of its file.
+/// The flow that applies, and the folder of its file.
 struct Holds<'r> {
     flow: &'r Flow,
     folder: String,
@@ -67,7 +68,7 @@ impl<'r> Holds<'r> {
         Self { flow: run.flow(), folder: flow_folder(run).to_string_lossy().into_owned() }
     }
 
-    /// A run that is just beginning has the place of its flow in these very records; a correction brings another flow.
+    /// The start event of a new run has the path of its flow; a correction replaces the flow.
     fn after(&mut self, run: &'r Run, event: &Event) {
         let versions = run.versions();
         let (flow, source) = match event {
@@ -84,8 +85,8 @@ impl<'r> Holds<'r> {
     }
 }
 
-/// Whether what has happened is no news when the commit is durable: a question that was put is answered by a yes in advance, or
-/// withdrawn by a correction; a run that came to its end goes on under a corrected flow.
+/// Whether the event is outdated already when the commit becomes durable: a question is answered in advance
+/// or withdrawn by a correction; an ended run continues under a corrected flow.
 fn is_over_at_once(event: &Event, later: &[Record]) -> bool {
     later.iter().any(|record| match (event, &record.event) {
         (Event::InterruptRaised(raised), Event::InterruptAnswered(answered)) => {
@@ -106,8 +107,8 @@ fn row(run: &RunId, seq: Seq, kind: Moment, to: &Address, folder: &str) -> Optio
     Some(Delivery { seq, kind, id: notice_id(run, seq), target })
 }
 
-/// Made of what the journal holds anyway, so that it is the same for every try and every engine. Targets of one event share
-/// it: it is one event.
+/// Derived from journal data, so that it is the same for every try and every engine. Targets of one event
+/// share it.
 pub(crate) fn notice_id(run: &RunId, seq: Seq) -> String {
     let run = run.as_str();
     format!("evt_{}_{seq}", run.strip_prefix("run_").unwrap_or(run))

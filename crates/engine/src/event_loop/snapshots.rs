@@ -81,7 +81,7 @@ impl Job {
 }
 
 impl Writing {
-    /// What has come of it; none while it is still being written.
+    /// The result; `None` while it is still being written.
     pub(crate) fn written(&self) -> Option<Result<Snapshot, NotWritten>> {
         match self.0.try_recv() {
             Ok(snapshot) => Some(Ok(snapshot)),

@@ -38,12 +38,13 @@ pub(super) struct Listener {
     clients: UnderWay,
 }
 
-/// How long an engine that goes waits for clients to take its last words. One that does not read loses them.
+/// How long a stopping engine waits for clients to read its last responses. A client that does not read loses
+/// them.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 impl Listener {
-    /// Listens in a folder of this store's below `parent`. Only the holder of the lease does; what earlier holders left
-    /// there is removed.
+    /// Listens in a folder for this store below one of `parents`. Only the holder of the lease may call this;
+    /// it removes files of earlier holders.
     pub(super) fn bind(parents: &[PathBuf], commands: &Commands) -> io::Result<Self> {
         let mut found =
             Err(io::Error::new(io::ErrorKind::NotFound, "there is no folder for the engine's socket"));
@@ -89,12 +90,12 @@ impl Listener {
         &self.path
     }
 
-    /// Returns after the first request has been dealt with so far that the loop knows of it, or after `longest`.
+    /// Returns when the loop knows the first request, or after `longest`.
     pub(super) fn wait_for_request(&self, longest: Duration) {
         let _ = self.requested.recv_timeout(longest);
     }
 
-    /// The loop is over: no client gets more than what was sent.
+    /// Closes the socket after the loop has ended. No client gets further responses.
     pub(super) fn close(self) {
         self.close_within(LAST_WORDS);
     }
@@ -118,8 +119,8 @@ impl Listener {
     }
 }
 
-/// The folder for the sockets of the store at `root`: made for this user alone, or found to be so. In a folder that
-/// everybody may write to, another user may have made it first.
+/// The folder for the sockets of the store at `root`: created for this user alone, or checked to be so. In a
+/// folder that everybody may write to, another user may have created it first.
 fn own_folder(parent: &Path, root: &Path) -> io::Result<PathBuf> {
     let user = rustix::process::getuid().as_raw();
     let store: String = Digest::of(root.as_os_str().as_bytes()).hex().chars().take(16).collect();
@@ -146,7 +147,7 @@ fn serve(commands: &Commands, stream: &UnixStream, clients: &UnderWay, on_reques
         Ok(request) => request,
         Err(error) => return answer(stream, &not_understood(&line, &error)),
     };
-    // One that comes as the socket closes finds no listener.
+    // A client that connects while the socket closes gets no service.
     let Some(_client) = clients.take() else { return };
     let (client, responses) = mpsc::channel();
     let handler = commands.clone();
@@ -204,7 +205,7 @@ pub enum ClientError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The engine went away before its last word.
+    /// The engine ended before its last response.
     #[error("the engine went away")]
     Gone,
     /// It speaks another version.
@@ -284,7 +285,7 @@ mod tests {
         Listener { path, closing: Arc::default(), requested, clients: UnderWay::default() }
     }
 
-    /// Closes the socket on a thread of its own, which tells when it has.
+    /// Closes the socket on its own thread, and reports when it is done.
     fn closed(listener: Listener, last_words: Duration) -> mpsc::Receiver<()> {
         let (tell, told) = mpsc::channel();
         thread::spawn(move || {

@@ -1,17 +1,18 @@
-//! What a run claims of the file system: its workspace, with all that lies below it.
+//! The claim of a run on the file system: its workspace with everything below it.
 //!
-//! Owns when two runs are in each other's way. Looks at no file: workspaces are absolute paths without links, resolved when
+//! Owns when two runs conflict. Accesses no file: workspaces are absolute paths without links, resolved when
 //! a run starts.
 //!
-//! A run has its workspace while something can still write there for it, and no longer:
+//! A run holds its workspace as long as something can still write there for it:
 //!
-//! - an engine goes on with it: it has begun, is neither at rest nor halted, and is not set aside. The loop knows that of its own runs, and
-//!   no other engine works on the store;
-//! - an attempt of it lives, also one that an earlier engine started: the loop knows those that its runner is still at, and
-//!   `Commands::check_free` finds the others by their locks and processes.
+//! - an engine goes on with it: it has begun, is neither at rest nor halted, and is not set aside. The loop
+//!   knows that of its own runs, and no other engine works on the store;
+//! - an attempt of it lives, also one that an earlier engine started: the loop knows those that its runner is
+//!   still at, and `Commands::check_free` finds the others by their locks and processes.
 //!
-//! So a run that is set aside, stopped or in doubt leaves its workspace to others as soon as nothing of it lives. To go on it
-//! must enter the workspace again, and that is refused while another run has it. A run that has a live attempt is inside already.
+//! So a run that is set aside, stopped or in doubt leaves its workspace to others as soon as nothing of it
+//! lives. To go on it must enter the workspace again, and that is refused while another run has it. A run
+//! that has a live attempt is inside already.
 
 use crate::model::runner::CallingAttempt;
 use envoi_kernel::{Fork, event::RunStarted, ids::RunId, input::Start};
@@ -20,7 +21,7 @@ use std::path::Path;
 /// The claim of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct Claim {
-    /// Who claims.
+    /// The run.
     pub(crate) run: RunId,
     /// Absolute, without links.
     pub(crate) workspace: String,
@@ -51,10 +52,10 @@ impl Claim {
         Self::new(run, workspace, run_base, *shared)
     }
 
-    /// Whether two runs may change the same files: one workspace is the other, or lies in it.
+    /// Whether two runs may change the same files: the workspaces are equal, or one contains the other.
     ///
-    /// A copy of a workspace lies in its run's own folder, and that usually lies below the workspace that was copied: only
-    /// its own run changes it.
+    /// A copy of a workspace lies in its run's own folder, and that usually lies below the workspace that was
+    /// copied: only its own run changes it.
     pub(crate) fn collides(&self, other: &Self) -> bool {
         let ours = Path::new(&self.workspace);
         let theirs = Path::new(&other.workspace);
@@ -67,8 +68,8 @@ impl Claim {
         Path::new(&self.workspace).starts_with(&self.run_base)
     }
 
-    /// Whether the run was called by a step of `other`, directly or not: that step waits for it, and shares its workspace
-    /// by calling it.
+    /// Whether the run was called by a step of `other`, directly or indirectly. That step waits for it, and
+    /// shares its workspace by calling it.
     pub(crate) fn is_called_by(callers: &[CallingAttempt], other: &RunId) -> bool {
         callers.iter().any(|caller| caller.run == *other)
     }

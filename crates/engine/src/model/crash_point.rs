@@ -1,6 +1,7 @@
-//! Where a test may stop an engine.
+//! Points at which a test may stop an engine.
 
-/// A place where a test may stop an engine: something is durable, and what follows from it has not been done.
+/// A point at which a test may stop an engine: something is durable, and its consequences have not happened
+/// yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
     /// `attempt_started` is committed, and the engine has not looked at the attempt's folder.

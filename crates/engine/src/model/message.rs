@@ -1,4 +1,4 @@
-//! What reaches the engine's loop, and what it answers.
+//! Messages to the engine's loop, and its replies.
 
 use crate::model::{
     runner::{Caller, CallingAttempt, Settlement},
@@ -39,48 +39,48 @@ pub enum Message {
     },
     /// Whether an attempt is live by the journal.
     IsLive {
-        /// Whose.
+        /// The run.
         run: RunId,
-        /// Which.
+        /// The attempt.
         attempt: AttemptId,
         /// Answered at once; `None` if the engine does not hold the run.
         reply: Box<dyn FnOnce(Option<bool>) + Send>,
     },
     /// A commit is durable, or is not.
     Committed {
-        /// Whose.
+        /// The run.
         run: RunId,
-        /// How it went.
+        /// The result.
         result: Result<Receipt, CommitError>,
     },
     /// An attempt is over.
     Settled {
-        /// Whose.
+        /// The run.
         run: RunId,
-        /// Which.
+        /// The attempt.
         attempt: AttemptId,
-        /// How.
+        /// The outcome.
         settlement: Settlement,
     },
     /// What was noted of a run is durable, or is not.
     Noted {
-        /// What.
+        /// The note.
         note: Note,
-        /// How it went.
+        /// The result.
         result: Result<Receipt, CommitError>,
     },
-    /// Something is wrong with a run: it is set aside. Messages about its attempts arrive as before.
+    /// A run has trouble: it is set aside. Messages about its attempts arrive as before.
     Troubled {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// What.
+        /// The trouble.
         trouble: Trouble,
     },
-    /// A run that is not held cannot be adopted, because of what is wrong with it: it is set aside.
+    /// A run that is not held cannot be adopted because of trouble: it is set aside.
     Unloadable {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// What.
+        /// The trouble.
         trouble: Trouble,
         /// Called with [`EngineError::SetAside`] when that is durable; with `Ok` if the engine holds the run all the same.
         reply: Reply,
@@ -131,7 +131,7 @@ pub struct Adopt {
     pub inputs: Vec<Input>,
     /// The corrected flow, if one of the inputs corrects it.
     pub corrected: Option<Corrected>,
-    /// What for.
+    /// The purpose.
     pub purpose: Purpose,
     /// Why it is set aside, if it is and is to be tried again.
     pub again: Option<Aside>,
@@ -156,7 +156,7 @@ pub struct Corrected {
     pub pinned: PinnedFlow,
 }
 
-/// What a run is adopted for.
+/// The purpose of adopting a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// It goes on.

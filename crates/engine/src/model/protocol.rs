@@ -22,7 +22,7 @@ use envoi_kernel::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
 
-/// What a command exits with when the store, the machine or the run it is about is not well.
+/// Exit code of a command if the store, the machine or its run has a fault.
 const FAILED: u8 = 8;
 
 /// A request to the engine.
@@ -477,7 +477,7 @@ pub struct Standing {
     pub terminal_reason: Option<String>,
     /// In a sentence.
     pub reason: Option<String>,
-    /// What the command exits with.
+    /// The exit code of the command.
     pub exit_code: u8,
 }
 

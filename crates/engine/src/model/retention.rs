@@ -1,8 +1,8 @@
-//! Which runs are deleted: the rules, and what no rule deletes.
+//! Retention: the rules for deleting runs, and the runs that no rule deletes.
 //!
-//! Owns both as functions of values. What is deleted is a family, a run and all that were forked from it: they share bounds, and forks refer
-//! to attempts of the runs before them. Rules are looked at over all runs each time. Reads nothing and deletes nothing. What is asked of a
-//! collection, and what it reports, stands here too.
+//! Owns both as pure functions. The unit of deletion is a family, a run and all its forks: they share bounds,
+//! and forks refer to attempts of earlier runs. Rules are evaluated over all runs each time. Reads nothing
+//! and deletes nothing. The request and the report of a collection are defined here too.
 
 use envoi_contract::time::Timestamp;
 use envoi_flow::written_duration;
@@ -24,10 +24,10 @@ pub struct Rule {
 /// The rules of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Of tenants that have none of their own.
+    /// For tenants without rules of their own.
     #[serde(default)]
     pub all: Rule,
-    /// Of these tenants.
+    /// For these tenants.
     #[serde(default)]
     pub tenants: BTreeMap<String, Rule>,
     /// Only runs of this tenant are looked at.
@@ -57,7 +57,7 @@ pub const RUN_TRAILER: &str = "Envoi-Run";
 /// The line that names the last snapshot of the run, if the commit has all of what the run has changed.
 pub const FILES_TRAILER: &str = "Envoi-Files";
 
-/// What became of the result of a run that worked in a folder of its own.
+/// Where the result of a run is that worked in a folder of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ResultAt {
     /// It has none: it worked in a folder of the user, or has changed nothing.
@@ -75,7 +75,7 @@ pub enum ResultAt {
     InTree,
 }
 
-/// What is known of a run, for [`why_it_stays`].
+/// Facts about a run, for [`why_it_stays`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     /// It can be read.
@@ -148,7 +148,7 @@ pub struct Member {
     pub stays: Option<String>,
 }
 
-/// What becomes of a family.
+/// The verdict on a family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// Its runs, oldest first.
@@ -231,7 +231,7 @@ fn verdict(family: &[&Member], why: String) -> Verdict {
     Verdict { runs: family.iter().map(|member| member.run.clone()).collect(), why, stays }
 }
 
-/// Those that `keep_last` keeps.
+/// The runs that `keep_last` keeps.
 fn kept_as_last<'m>(newest_first: &'m [Member], rules: &Rules) -> BTreeSet<&'m RunId> {
     let mut counts: BTreeMap<(&str, &FlowId), u32> = BTreeMap::new();
     let mut kept = BTreeSet::new();
@@ -267,7 +267,7 @@ fn by_age(family: &[&Member], rules: &Rules, now: Timestamp) -> Option<String> {
     whys.into_iter().next()
 }
 
-/// What is to be collected.
+/// The request of a collection.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CollectRequest {
@@ -293,14 +293,14 @@ pub struct Archived {
     pub runs: Vec<(RunId, Seq)>,
 }
 
-/// What was done, or would be.
+/// The report of a collection, or of a dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collected {
     /// Runs of which something goes, or that a rule names and that stay, oldest first.
     pub runs: Vec<OldRun>,
     /// Contents.
     pub contents: Swept,
-    /// What is left of folders of runs that are deleted, each with the system's reason. The next collection tries again.
+    /// Remains of folders of deleted runs, each with the system's error. The next collection tries again.
     #[serde(default)]
     pub left: Vec<String>,
 }
@@ -316,7 +316,7 @@ pub struct OldRun {
     pub flow: String,
     /// Whose.
     pub tenant: String,
-    /// What is done with it.
+    /// The action.
     pub stage: Stage,
     /// The rule.
     pub why: String,
@@ -328,7 +328,7 @@ pub struct OldRun {
     pub bytes: u64,
 }
 
-/// What is done with a run.
+/// The action on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -358,7 +358,7 @@ impl Count {
     }
 }
 
-/// What was done with the contents of the store, or would be.
+/// Changes of the contents of the store, or those of a dry run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swept {
     /// Laid aside.
@@ -370,7 +370,7 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// What two sweeps have done.
+    /// Adds the report of another sweep.
     pub(crate) fn add(&mut self, other: Self) {
         let pairs = [
             (&mut self.aside, other.aside),
@@ -523,7 +523,7 @@ mod tests {
         assert_eq!(goes(&runs, &at_most(30, None)), ["a", "b", "d"]);
         // No more than there are: one of them stays.
         assert_eq!(goes(&runs, &at_most(0, None)), ["a", "b", "d", "e"]);
-        // What age names goes first, and may be enough.
+        // Families that are too old go first, and that may free enough.
         let both = Rules { all: Rule { older_ms: Some(4 * DAY), keep_last: None }, ..at_most(40, None) };
         assert_eq!(goes(&runs, &both), ["a", "b"]);
         // `b` is the last one of its flow.

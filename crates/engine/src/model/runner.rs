@@ -17,7 +17,7 @@ use envoi_kernel::{
 use serde::{Deserialize, Serialize};
 use std::{io, path::PathBuf, sync::Arc};
 
-/// One attempt that is to be running, or to be found settled.
+/// An attempt that must be running, or be found settled.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The run.
@@ -86,7 +86,7 @@ impl Job {
     }
 }
 
-/// What a run takes from the process that started or resumed it; kept in memory only.
+/// Data of the process that started or resumed a run; kept in memory only.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// Variables that commands may see.
@@ -127,12 +127,12 @@ impl core::fmt::Display for CallingAttempt {
     }
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone)]
 pub enum Settlement {
     /// It is over.
     Finished {
-        /// What it left.
+        /// Its result.
         result: Box<AttemptResult>,
         /// Contents to be committed with it; larger ones are in the store already.
         blobs: Vec<(Digest, Vec<u8>)>,
@@ -144,7 +144,7 @@ pub enum Settlement {
     },
     /// Not even this can be known now, or nothing of the run can be started: the run is set aside.
     Unknown {
-        /// What is wrong.
+        /// The trouble.
         trouble: Trouble,
     },
 }
@@ -208,7 +208,7 @@ pub trait Log {
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` is gone: the project was moved or removed", db.display())]
 pub struct StoreGone {
-    /// Where it was.
+    /// The path at which it was opened.
     pub db: std::path::PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! Who follows which run: followers learn of a commit before anything that follows from it is started.
+//! The followers of runs: they learn of a commit before anything that follows from it is started.
 
 use crate::model::{
     protocol::{Response, Standing},

@@ -22,10 +22,10 @@ use std::{
     thread,
 };
 
-/// What is to be shown.
+/// A task that shows something.
 pub(crate) type Task = Box<dyn FnOnce(&Reader) -> Result<(), ShowError> + Send>;
 
-/// See the module. Cheap to clone.
+/// The large sets of files that are being placed. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Placing {
     shared: Arc<Shared>,

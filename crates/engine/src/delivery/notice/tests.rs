@@ -1,4 +1,4 @@
-//! What is said of each kind of event, to the byte.
+//! The exact bytes of the notice for each kind of event.
 
 use super::*;
 use envoi_contract::time::Timestamp;
@@ -8,7 +8,7 @@ use envoi_journal::{
 };
 use envoi_kernel::event::InterruptExpired;
 
-/// The notices of a run: a question, its end without an answer, the end of the run, and an event that is none.
+/// The notices of a run: a question, its expiry, the end of the run, and an event without notices.
 fn told() -> Vec<Result<Notice, NotPrepared>> {
     told_of(question())
 }
@@ -42,7 +42,7 @@ fn told_with_page(question: Event, page: Option<&str>) -> (Vec<Result<Notice, No
     (told, lines.into_iter().map(|text| text.json).collect())
 }
 
-/// One that lapses.
+/// A question that expires.
 fn question() -> Event {
     let mut event = interrupted("q").unwrap();
     if let Event::InterruptRaised(raised) = &mut event {
@@ -126,7 +126,7 @@ fn each_is_of_the_run_s_trace_and_of_the_visit_that_asks_or_of_the_run_as_it_end
     let Event::InterruptRaised(raised) = question() else { panic!() };
     let trace = Trace::of(&begun);
     let visit = trace.traceparent(Of::Visit(&raised.visit));
-    // The hour of the question has set the run going again.
+    // The expiry of the question has started a new stretch of activity.
     let stretch = trace.traceparent(Of::Stretch(2));
     let told: Vec<_> = told().into_iter().filter_map(|notice| Some(notice.ok()?.trace)).collect();
     assert_eq!(told, [Some(visit), Some(visit), Some(stretch)]);

@@ -39,10 +39,10 @@ impl Engine {
         self.open(id, free, active, request);
     }
 
-    /// An engine that is to end begins only runs that its live steps wait for.
+    /// A stopping engine begins only runs that its live steps wait for.
     ///
     /// # Errors
-    /// The next engine takes the request.
+    /// The engine is stopping; the request can be sent to the next one.
     pub(super) fn may_begin(&self, within: &[CallingAttempt]) -> Result<(), EngineError> {
         if self.draining && !self.is_called(within) {
             return Err(EngineError::Stopping { reason: "it was asked to start nothing new".to_owned() });
@@ -93,17 +93,17 @@ impl Engine {
         self.check_workspace(&claim, &adopt.caller.within, |other| claim.shared || other || may_stay)
     }
 
-    /// Adopts a run that is not aside.
+    /// Adopts a run that is not set aside.
     pub(super) fn adopt_held(&mut self, adopt: Adopt) {
         if let Err(unadopted) = self.try_adopt(adopt) {
             unadopted.tell();
         }
     }
 
-    /// The same.
+    /// Tries to adopt a run.
     ///
     /// # Errors
-    /// Why it is not adopted. Nothing was changed.
+    /// [`Unadopted`] with the reason. Nothing was changed.
     pub(super) fn try_adopt(&mut self, adopt: Adopt) -> Result<(), Unadopted> {
         let Adopt { run, inputs, corrected, purpose, again, request, is_inside, tail_bytes, caller, reply } =
             adopt;
@@ -119,7 +119,8 @@ impl Engine {
             }
             return Ok(());
         }
-        // A run that this engine does not hold may have come to its end here since it was loaded: the journal knows.
+        // A run that this engine does not hold may have ended here since it was loaded, so the journal is
+        // checked.
         let known = match self.runs.get(&id) {
             Some(active) => Ok(active.run.next_seq()),
             None => self.world.log.next_seq(&id),
@@ -158,7 +159,7 @@ impl Engine {
         if !caller.within.is_empty() {
             active.within.clone_from(&caller.within);
         }
-        // A request without decisions does not change what the commands of a run that goes on may see.
+        // A request without decisions does not change the variables that commands of a running run may see.
         if decides {
             active.caller = caller;
         }
@@ -179,7 +180,7 @@ impl Engine {
             let corrected = corrected.clone().filter(|_| matches!(input, Input::Correct(_)));
             active.requests.push_back(Request { corrected, reply: Some(reply), ..Request::of(input) });
         }
-        // A run that is tried again was noted as held with that.
+        // For a run that is tried again, that note also records the holder.
         if goes_on && again.is_none() {
             self.note_held(&id);
         }
@@ -190,15 +191,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Before something of a run is started that has rested: another run may have come into its workspace meanwhile.
+    /// Must be called before a rested run starts anything, because another run may have entered its workspace
+    /// meanwhile.
     ///
     /// # Errors
-    /// The run is to be set aside.
+    /// The trouble for which the run must be set aside.
     pub(super) fn enter(&mut self, id: &RunId) -> Result<(), Trouble> {
         let Some(active) = self.runs.get(id).filter(|active| !active.inside) else { return Ok(()) };
         let shared = active.claim.shared;
         let free = self.check_workspace(&active.claim, &active.within, |other| shared || other);
-        // Whose run that is, its tenant alone may know.
+        // Only the other run's own tenant may learn which run that is.
         let busy = |_| {
             let reason = "another run is at work in its workspace";
             Trouble::new(TroubleKind::Outside(Code::WorkspaceBusy), reason)
@@ -208,7 +210,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A run that is not at work leaves its workspace to others.
+    /// A run that is not at work frees its workspace for others.
     pub(super) fn leave_at_rest(&mut self, id: &RunId) {
         match self.runs.get_mut(id) {
             Some(active) if active.is_at_work() => return,
@@ -218,23 +220,24 @@ impl Engine {
         self.world.runner.leave(id);
     }
 
-    /// A run that goes on where another one works is refused, unless it is `agreed`, given whether that other one shares.
-    /// Who begins has to share knowingly; for runs that go on it is enough that either once did. A run that was called by
-    /// a step of the other one works for it.
+    /// Refuses a run that would work where another one works, unless sharing is `agreed` (its argument:
+    /// whether the other run shares). A new run has to share knowingly; for continuing runs it is enough that
+    /// either run agreed once. A run that was called by a step of the other one works for it, and is allowed.
     pub(super) fn check_workspace(
         &self,
         claim: &Claim,
         within: &[CallingAttempt],
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), EngineError> {
-        // Most runs share their workspace, or may stay in it: then no other run has to be looked for.
+        // Shortcut: most runs share their workspace or may stay in it, so no other run has to be searched.
         if agreed(true) && agreed(false) {
             return Ok(());
         }
         let near = self.runs.near(&claim.workspace);
         let at_work = near.filter(|active| active.is_at_work()).map(|active| &active.claim);
         let changing = self.changing.claims();
-        // An attempt that is left to its supervisor works there too, also if the supervisor is about to be started.
+        // An attempt that was left to its supervisor works there too, even if the supervisor is only about to
+        // be started.
         let left = self.left.values().map(|left| &left.claim);
         let is_in_the_way = |other: &&Claim| {
             !Claim::is_called_by(within, &other.run) && claim.collides(other) && !agreed(other.shared)
@@ -251,7 +254,7 @@ impl Engine {
     }
 }
 
-/// Looks for an end of the journal that is missing: such a run cannot come about, and nothing would ever wake it.
+/// Detects a journal whose end is missing: no valid run is in such a state, and nothing would ever wake it.
 ///
 /// # Errors
 /// The run is not over and wants nothing, although it `goes_on_by_itself`.

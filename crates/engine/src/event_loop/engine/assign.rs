@@ -1,4 +1,5 @@
-//! Slots are given out: a free one by the rule of `slots`, or on loan from the attempt that waits for the run.
+//! Assignment of slots: a free one by the rule of `slots`, or one on loan from the attempt that waits for the
+//! run.
 
 use super::Engine;
 use crate::model::runner::CallingAttempt;
@@ -6,8 +7,8 @@ use envoi_kernel::{Input, ids::RunId, input::Slot};
 use std::sync::Arc;
 
 impl Engine {
-    /// Whether a live attempt of this engine waits for a run that was called `within` it. Such a run goes on although nothing
-    /// new is to be started: the attempt could not end otherwise.
+    /// Whether a live attempt of this engine waits for a run that was called `within` it. Such a run
+    /// continues even if nothing new may start: otherwise the attempt could not end.
     pub(super) fn is_called(&self, within: &[CallingAttempt]) -> bool {
         let live = |caller: &CallingAttempt| self.runs.get(&caller.run)?.live.get(&caller.attempt);
         within.first().and_then(live).is_some()
@@ -20,8 +21,8 @@ impl Engine {
         self.slots.may_lend(lender).then(|| lender.clone())
     }
 
-    /// A slot for what may follow from a decision: that of the attempt which waits for the run, or a free one. A run that
-    /// goes on leaves a free one to those that have been waiting.
+    /// A slot for a start that may follow from a decision: that of the attempt which waits for the run, or a
+    /// free one. A continuing run leaves free slots to runs that have been waiting.
     pub(super) fn take_slot(&mut self, id: &RunId, tenant: &Arc<str>, input: &Input) -> Option<Slot> {
         if let Some(lender) = self.lender(id) {
             self.slots.lend(lender, id.clone());
@@ -36,7 +37,7 @@ impl Engine {
         Some(self.slot(id, tenant))
     }
 
-    /// A slot as it is now: with the accounts that are closed for the tenant, by the time of the run.
+    /// A slot with the present state of the tenant's accounts, by the time of the run.
     fn slot(&mut self, id: &RunId, tenant: &str) -> Slot {
         let now = self.clocks();
         let time = self.runs.get_mut(id).map_or(now.wall, |active| active.time(now));
@@ -51,7 +52,7 @@ impl Engine {
         self.serve_borrowers();
     }
 
-    /// A run that waits although its caller has a slot to lend has its turn before those that wait longer.
+    /// Runs whose caller can lend a slot get their turn before runs that have waited longer.
     pub(super) fn serve_borrowers(&mut self) {
         while self.stopped.is_none() {
             let Some(id) = self.slots.called().find(|id| self.lender(id).is_some()).cloned() else { return };

@@ -1,4 +1,5 @@
-//! A commit is durable, or is not: the run applies it, the observer shows it, and what follows from it starts.
+//! The outcome of a commit: if it is durable, the run applies it, the observer shows it, and the resulting
+//! work starts.
 
 use super::Engine;
 use crate::{
@@ -60,7 +61,8 @@ impl Engine {
             let started =
                 guarded("what the run wants", || self.enter(id).map(|()| self.start(id, &announced, true)));
             if let Err(trouble) = started.flatten() {
-                // What was not started of it is announced in the journal: it is started when the run is taken up.
+                // The journal announces attempts that were not started. They are started when the run is
+                // taken up.
                 return self.set_aside(id, trouble);
             }
         }
@@ -68,7 +70,7 @@ impl Engine {
         self.forget_if_over(id);
     }
 
-    /// The disk is well and does not take what a run wants to write. One that has not begun leaves nothing behind.
+    /// The disk works but does not accept this run's data. A run that has not begun leaves nothing behind.
     pub(super) fn commit_refused(&mut self, id: &RunId, error: &EngineError) {
         if self.runs.get(id).is_some_and(|active| active.run.started().is_none()) {
             self.runs.remove(id);
@@ -76,7 +78,7 @@ impl Engine {
         self.set_aside(id, Trouble::new(TroubleKind::Inconsistent, error.to_string()));
     }
 
-    /// Applies and shows what is durable.
+    /// Applies and shows durable records.
     pub(super) fn show(&mut self, id: &RunId, records: &[Record], receipt: Receipt) -> Result<(), Trouble> {
         let Some(active) = self.runs.get_mut(id) else { return Ok(()) };
         guarded("an event", || {
@@ -100,7 +102,7 @@ impl Engine {
         shown.map_err(|error| Trouble::new(TroubleKind::Files, error.to_string()))
     }
 
-    /// An ended run is not kept in memory; a request that reopens it adopts it again.
+    /// Removes an ended run from memory. A request that reopens it adopts it again.
     pub(super) fn forget_if_over(&mut self, id: &RunId) {
         let over = |active: &Active| {
             matches!(active.run.status(), Status::Ended(_))

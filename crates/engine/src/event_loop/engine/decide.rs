@@ -1,4 +1,4 @@
-//! A request is decided: the run turns it into events or refuses it, and the events go to the journal.
+//! Decision of a request: the run turns it into events, which go to the journal, or refuses it.
 
 use super::Engine;
 use crate::{
@@ -46,7 +46,7 @@ impl Engine {
         let decided = guarded("a decision", || {
             let records = active.run.decide_next(input, slot, time)?;
             if let Some(corrected) = corrected {
-                // Its text is durable with the event that names it.
+                // The text of the flow becomes durable with the event that names it.
                 active.pinned = Some(corrected.pinned);
             }
             self.accounts.decided(&active.tenant, &active.run, &records, now);
@@ -83,7 +83,7 @@ impl Engine {
             self.runs.remove(id);
             self.leave_at_rest(id);
         }
-        // A run that is over may have been adopted only for this request.
+        // An ended run may have been adopted only for this request.
         self.forget_if_over(id);
         match reply {
             Some(reply) => reply(Err(refusal.into())),

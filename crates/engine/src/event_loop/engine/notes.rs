@@ -1,14 +1,14 @@
-//! What the loop notes of a run beside its events, and what follows when a note is durable.
+//! Notes of the loop about a run, and the actions after a note is durable.
 //!
-//! Owns the order: a note stands before whatever the run commits after it. What it means that a run is aside or tried again is
-//! in `set_aside`.
+//! Owns the order: a note is written before any later commit of the run. The module `set_aside` owns the
+//! handling of runs that are set aside or tried again.
 
 use super::Engine;
 use crate::model::message::{EngineError, Reply};
 use envoi_journal::{CommitError, Note, Receipt};
 use envoi_kernel::ids::RunId;
 
-/// A request that was accepted and finds nothing to decide, until that is durable.
+/// An accepted request with nothing to decide, until its note is durable.
 pub(super) struct DoneSoon {
     run: RunId,
     request: String,
@@ -21,14 +21,14 @@ impl Engine {
         self.world.log.note(note);
     }
 
-    /// This engine goes on with the run from now on.
+    /// Notes that this engine works on the run from now on.
     pub(super) fn note_held(&mut self, id: &RunId) {
         let at = self.world.clock.now();
         self.note(Note::Hold { run: id.clone(), at });
     }
 
-    /// Replies to a request that has nothing to decide. One with an id is noted as done first: no event of the run has its id, and
-    /// sent again, after the run has failed, it would reopen the run.
+    /// Replies to a request that has nothing to decide. If it has an id, it is first noted as done: no event
+    /// of the run has its id, so the same request, sent again after the run has failed, would reopen the run.
     pub(super) fn reply_when_noted(&mut self, run: &RunId, request: Option<String>, reply: Reply) {
         let Some(request) = request else { return reply(Ok(())) };
         let at = self.world.clock.now();
@@ -36,7 +36,8 @@ impl Engine {
         self.note(Note::Done { run: run.clone(), request, at });
     }
 
-    /// A note is durable, or is not: then the journal's disk has failed, or another engine has taken over.
+    /// The result of a note. If it is not durable, the journal's disk has failed or another engine has taken
+    /// over.
     pub(super) fn noted(&mut self, note: Note, result: Result<Receipt, CommitError>) {
         self.commits_under_way = self.commits_under_way.saturating_sub(1);
         if let Err(error) = result {

@@ -1,4 +1,4 @@
-//! What a run wants is compared with what is running, and the gap is closed.
+//! Compares the state that a run requires with the real state, and closes the gap.
 
 use super::{Engine, set_aside::was_left};
 use crate::{
@@ -47,7 +47,8 @@ impl Engine {
         self.push(id, Request { blobs, ..Request::of(input) });
     }
 
-    /// Serves the runs whose time has come. Where a commit of one is under way, it is armed anew after that.
+    /// Gives a turn to the runs that are due. If a commit of a run is in progress, its alarm is set again
+    /// after the commit.
     pub(super) fn wake(&mut self) {
         let now = self.clocks();
         while let Some(id) = self.timers.pop(now).or_else(|| self.expiries.pop(now)) {
@@ -55,10 +56,11 @@ impl Engine {
         }
     }
 
-    /// Starts what the run wants running. Returns the next input that needs no client: an expiry, a timer or a free slot.
+    /// Starts the work that the run requires. Returns the next input that needs no client: an expiry, a timer
+    /// or a free slot.
     ///
     /// # Errors
-    /// The run is to be set aside.
+    /// The trouble for which the run must be set aside.
     pub(super) fn reconcile(&mut self, id: &RunId) -> Result<Option<Request>, Trouble> {
         let clocks = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return Ok(None) };
@@ -69,14 +71,14 @@ impl Engine {
         let lapsed = wants.expiries.iter().find(|(_, at)| *at <= now);
         let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone() }));
         if halted {
-            // Its questions lapse all the same: what follows from that starts when the run goes on.
+            // Its questions still expire. Consequences of an expiry start when the run continues.
             return Ok(lapsed.filter(|_| !self.draining));
         }
         if !wants.attempts.is_empty() {
             self.enter(id)?;
         }
         self.start(id, &wants.attempts, false);
-        // After a crash, how an attempt ends that was given up has to be found out first.
+        // After a crash, the end of an abandoned attempt has to be found out first.
         self.start(id, &wants.ending, false);
         self.cancel(id, |attempt| wants.cancelling || wants.ending.contains(attempt));
         if self.draining && !self.runs.get(id).is_some_and(|active| self.is_called(&active.within)) {
@@ -95,7 +97,8 @@ impl Engine {
         if is_free || self.lender(id).is_some() {
             return Ok(Some(Request::of(Input::SlotFree)));
         }
-        // Steps that are skipped, questions and the run's end wait for no slot. Where nothing of the kind is left, this is refused.
+        // Skipped steps, questions and the run's end need no slot. If there is nothing of this kind to do,
+        // the run refuses this input.
         let is_cut_short = self.runs.get_mut(id).map(|active| core::mem::take(&mut active.cut_short));
         if is_cut_short == Some(true) && !self.draining {
             return Ok(Some(Request::of(Input::SlotFree)));
@@ -105,9 +108,9 @@ impl Engine {
         Ok(None)
     }
 
-    /// Has the runner run these attempts, unless it has them already. What a commit announces is started before anything
-    /// else is decided: until then it is not counted, and its slot could be given away. `are_new`: this engine has just
-    /// announced them; others may have been started by an engine before it.
+    /// Starts these attempts unless the runner has them already. Attempts that a commit announces are started
+    /// before any other decision: until then they do not count, and their slot could be given away.
+    /// `are_new`: this engine has just announced them; others may have been started by an earlier engine.
     pub(super) fn start(&mut self, id: &RunId, attempts: &[AttemptId], are_new: bool) {
         let Some(active) = self.runs.get_mut(id) else { return };
         for attempt in attempts {
@@ -117,14 +120,14 @@ impl Engine {
             let Some(job) = active.job(id, attempt, are_new) else { continue };
             active.live.insert(attempt.clone());
             self.slots.take(&active.tenant);
-            // One that was left alone when the run was set aside is still waited for.
+            // An attempt that was left running when the run was set aside is still waited for.
             if !was_left(&mut self.left, id, attempt) {
                 self.world.runner.ensure(job);
             }
         }
     }
 
-    /// Has live attempts of a run ended.
+    /// Cancels live attempts of a run.
     pub(super) fn cancel(&mut self, id: &RunId, is_meant: impl Fn(&AttemptId) -> bool) {
         let Some(active) = self.runs.get_mut(id) else { return };
         for attempt in active.live.iter().filter(|attempt| is_meant(attempt)) {
@@ -134,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// Brings the loop's timers up to those of a run. A question lapses although nothing else of the run goes on.
+    /// Updates the loop's timers from a run. Questions expire even if nothing else of the run continues.
     pub(super) fn arm(&mut self, id: &RunId) {
         let now = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return };

@@ -1,8 +1,8 @@
-//! Runs that are set aside: something is wrong with them alone, and the others go on.
+//! Runs that are set aside because of trouble that affects only them. Other runs go on.
 //!
-//! Owns how such a run leaves the loop and how it comes back. It leaves with its slots and timers, and a client that
-//! waits for a request of it gets its reply once it is durable that it is set aside. Its live attempts go on under their supervisors. It
-//! comes back when it is adopted to be tried again, after that is durable too.
+//! Owns how such a run leaves the loop and returns. It gives up its slots and timers. A client that waits for
+//! a request gets its reply once the note that sets the run aside is durable. Live attempts go on under their
+//! supervisors. The run returns when a request adopts it to be tried again, after that note is durable too.
 
 use super::Engine;
 use crate::model::{
@@ -15,12 +15,12 @@ use envoi_journal::{Aside, Note};
 use envoi_kernel::ids::{AttemptId, RunId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Attempts, by their runs, that the runner is still at although no run of the loop counts them.
+/// Attempts, by run, that the runner still executes although no run of the loop counts them.
 pub(super) type Left = BTreeMap<RunId, LeftAttempts>;
 
-/// Those of one run.
+/// The attempts of one run.
 pub(super) struct LeftAttempts {
-    /// What the run claims as long as there is one.
+    /// The claim of the run, as long as there is such an attempt.
     pub(super) claim: Claim,
     attempts: BTreeSet<AttemptId>,
 }
@@ -28,15 +28,15 @@ pub(super) struct LeftAttempts {
 /// A run that this engine has set aside, or is about to take up again.
 pub(super) struct SetAside {
     stage: Stage,
-    /// Answered when the run is durably aside.
+    /// Answered when the note that sets it aside is durable.
     replies: Vec<Reply>,
-    /// Those who want it tried again.
+    /// Requests to try it again.
     adopts: Vec<Adopt>,
-    /// The requests of theirs that are noted as done with its being taken up.
+    /// Requests that are noted as done together with taking it up.
     noted: Vec<String>,
 }
 
-/// A run that was not adopted, and why.
+/// A run that was not adopted, with the reason.
 pub(super) struct Unadopted {
     pub(super) reply: Reply,
     pub(super) error: EngineError,
@@ -57,29 +57,31 @@ impl Unadopted {
 }
 
 enum Stage {
-    /// That it is aside is on its way to the disk.
+    /// The note that sets it aside is being written.
     Storing(Aside),
-    /// It is aside.
+    /// It is set aside.
     Stored(Aside),
-    /// That it is tried again is on its way to the disk. It was aside for this.
+    /// The note that takes it up is being written. Holds the reason for which it was set aside.
     TakingUp(Aside),
 }
 
 impl Engine {
-    /// Something beside the loop has found what is wrong with a run. The files of a run are placed also after its end, when
-    /// the loop does not hold it any more; trouble with an attempt of such a run is over with it.
+    /// Handles trouble that was found outside of the loop. Trouble with files can affect a run that has ended
+    /// and left the loop, because files are still placed after the end. Trouble with an attempt does not
+    /// matter any more after the end.
     pub(super) fn troubled(&mut self, id: &RunId, trouble: Trouble) {
         if self.runs.contains_key(id) {
             return self.set_aside(id, trouble);
         }
-        // One that is aside already has the first cause. One that is being taken up has had its files made good.
+        // A run that is set aside already keeps its first reason. For a run being taken up, the files were
+        // repaired already.
         if trouble.kind == TroubleKind::Files && !self.aside.contains_key(id) {
             self.put_aside(id, &trouble, Vec::new());
         }
     }
 
-    /// Takes a run out of the loop because of what is wrong with it. A commit of it that is under way is waited for: it is
-    /// applied, shown and answered first.
+    /// Removes a run from the loop because of trouble. If a commit of it is in progress, the loop first waits
+    /// for it, applies it, shows it and answers it.
     pub(super) fn set_aside(&mut self, id: &RunId, trouble: Trouble) {
         let Some(active) = self.runs.get_mut(id) else { return };
         if active.in_flight.is_some() {
@@ -99,7 +101,7 @@ impl Engine {
             self.slots.give_back(&active.tenant);
             self.slots.end_loans(&CallingAttempt { run: id.clone(), attempt: attempt.clone() });
         }
-        // Their ends do not reach this run any more; they count as lost when it is taken up.
+        // The ends of its calls no longer reach this run; they count as lost when it is taken up.
         for (call, _) in active.run.calls() {
             self.calls.remove(call);
         }
@@ -111,8 +113,8 @@ impl Engine {
         self.put_aside(id, &trouble, replies);
     }
 
-    /// A run that cannot be adopted because of what is wrong with it. One that is in the loop stays there: what the loop
-    /// knows of it is whole.
+    /// Sets aside a run that cannot be adopted because of trouble. If the run is in the loop, it stays there,
+    /// because its state in the loop is complete.
     pub(super) fn refuse_to_load(&mut self, id: &RunId, trouble: &Trouble, reply: Reply) {
         if self.runs.contains_key(id) {
             return reply(Ok(()));
@@ -142,12 +144,13 @@ impl Engine {
         self.note(Note::SetAside { run: id.clone(), aside, undone });
     }
 
-    /// A run that is set aside, or may be, by the journal: it is tried again, or nothing is done with it. Returns the
-    /// request if neither is so.
+    /// Handles a request for a run that is or may be set aside: tries the run again, or does nothing with it.
+    /// Returns the request if neither applies.
     pub(super) fn adopt_aside(&mut self, id: &RunId, mut adopt: Adopt) -> Option<Adopt> {
         // Another request may have taken it up since it was loaded.
         let again = adopt.again.clone().filter(|_| !self.runs.contains_key(id));
-        // What would be refused then is refused before: a request that is refused is not done.
+        // Checks for a refusal before the note is written, because a refused request must not be noted as
+        // done.
         if again.is_some()
             && let Err(busy) = self.check_entry_of(&adopt)
         {
@@ -179,8 +182,8 @@ impl Engine {
         None
     }
 
-    /// A request that wants nothing else is done with that, in one commit: were it noted later and the engine killed before, the same
-    /// request, sent again after the run has failed, would reopen it.
+    /// Notes a request that only wants this as done in the same commit. If it were noted later and the engine
+    /// were killed before, the same request, sent again after the run has failed, would reopen the run.
     fn note_taken_up(&mut self, id: &RunId) {
         let at = self.world.clock.now();
         let adopts = self.aside.get_mut(id).into_iter().flat_map(|aside| &mut aside.adopts);
@@ -192,16 +195,16 @@ impl Engine {
         self.note(Note::TakeUp { run: id.clone(), at, requests });
     }
 
-    /// A note of the run is not durable: who waits for it gets the reason.
+    /// A note of the run is not durable: everyone who waits for it gets the error.
     pub(super) fn refuse_aside(&mut self, id: &RunId, error: &EngineError) {
         let Some(aside) = self.aside.remove(id) else { return };
         let replies = aside.replies.into_iter().chain(aside.adopts.into_iter().map(|adopt| adopt.reply));
         replies.for_each(|reply| reply(Err(error.clone())));
     }
 
-    /// It is durable that the run is tried again.
+    /// The note that takes the run up is durable.
     pub(super) fn is_taken_up(&mut self, id: &RunId) {
-        // What fails to be shown here fails again at the next commit, and sets the run aside then.
+        // If showing fails here, it fails again at the next commit, which then sets the run aside.
         let _ = guarded("showing that a run is taken up", || self.world.observer.taken_up(id));
         let Some(SetAside { stage, adopts, noted, .. }) = self.aside.remove(id) else { return };
         let mut refused = Vec::new();
@@ -210,23 +213,24 @@ impl Engine {
         }
         let stays = !self.runs.contains_key(id) && !self.aside.contains_key(id);
         if let (Stage::TakingUp(why), true, false) = (stage, stays, refused.is_empty()) {
-            // No request could be done: the run is set aside again, with its old reason. The requests are answered once that is durable, and
-            // are not done any more: sent again, they are tried again.
+            // No request could be executed, so the run is set aside again with its old reason. The requests
+            // are answered once that is durable. They no longer count as done: if they are sent again, they
+            // are tried again.
             let replies = refused.into_iter().map(Unadopted::when_aside).collect();
             return self.put_aside_as(id, why, replies, noted);
         }
         refused.into_iter().for_each(Unadopted::tell);
-        // Of one that had ended, its files were what was wrong: they are made good by now.
+        // If the run had ended, its files were the trouble, and they have been repaired.
         self.forget_if_over(id);
     }
 
-    /// It is durable that the run is aside.
+    /// The note that sets the run aside is durable.
     pub(super) fn is_aside(&mut self, id: &RunId) {
         let Some(aside) = self.aside.get_mut(id) else { return };
         let Stage::Storing(why) = &aside.stage else { return };
         let why = why.clone();
         aside.stage = Stage::Stored(why.clone());
-        // It is aside already, and its row says so.
+        // If showing fails: the run is set aside already, and its row says so.
         let _ = guarded("showing that a run is set aside", || self.world.observer.set_aside(id, &why));
         let replies = std::mem::take(&mut aside.replies);
         replies.into_iter().for_each(|reply| reply(Err(set_aside(id, &why))));
@@ -237,7 +241,7 @@ impl Engine {
     }
 }
 
-/// Whether the attempt was left to its supervisor when its run was set aside. From now on it is not counted as such.
+/// Whether the attempt was left to its supervisor when its run was set aside. Removes it from that list.
 pub(super) fn was_left(all: &mut Left, id: &RunId, attempt: &AttemptId) -> bool {
     let Some(left) = all.get_mut(id) else { return false };
     let was_left = left.attempts.remove(attempt);

@@ -1,50 +1,52 @@
-//! Places for attempts, and whose turn it is when one is free.
+//! Slots for attempts, and the run that gets the next free one.
 //!
-//! Owns how many attempts each tenant has, and which runs wait. A free place goes to the tenant that has the fewest, among
-//! those to the one that got its last place longest ago; within a tenant to the run that has waited longest. So a tenant with a
-//! thousand runs takes turns with one that has a single run, and with one tenant it is a plain queue. Nothing is taken away:
-//! an attempt keeps its place until it ends. Does not know what a run is.
+//! Owns how many attempts each tenant has, and which runs wait. A free place goes to the tenant that has the
+//! fewest, among those to the one that got its last place longest ago; within a tenant to the run that has
+//! waited longest. So a tenant with a thousand runs takes turns with one that has a single run, and with one
+//! tenant it is a plain queue. Nothing is taken away: an attempt keeps its place until it ends. Does not know
+//! what a run is.
 //!
-//! An attempt whose command waits for another run lends its place to that run, for one attempt at a time: the command does
-//! nothing meanwhile, and without the loan the run could wait for the very place that its caller holds.
+//! An attempt whose command waits for another run lends its place to that run, for one attempt at a time: the
+//! command does nothing meanwhile, and without the loan the run could wait for the very place that its caller
+//! holds.
 //!
-//! Ten thousand runs may wait. Nothing that is done for one of them looks at the others.
+//! Ten thousand runs may wait. No operation for one of them visits the others.
 
 use crate::model::runner::CallingAttempt;
 use envoi_kernel::ids::{AttemptId, RunId};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// See the module.
+/// The slots of an engine.
 pub(super) struct Slots {
-    /// Most attempts at once.
+    /// Maximum number of attempts at once.
     jobs: usize,
-    /// Attempts live or about to be: never above `jobs`, but for attempts that were found live.
+    /// Number of attempts that are live or about to be. Exceeds `jobs` only by attempts that were found live.
     used: usize,
-    /// Places that were given away since the beginning.
+    /// Number of slots given out since the start.
     turns: u64,
-    /// Those that have a place or wait for one, and those that had one.
+    /// Tenants that have a slot, wait for one, or had one.
     tenants: BTreeMap<Arc<str>, Share>,
-    /// Where each run stands that waits.
+    /// The position of each waiting run.
     standing: BTreeMap<RunId, Standing>,
-    /// Runs that have begun to wait since the beginning.
+    /// Number of runs that have begun to wait since the start.
     arrivals: u64,
-    /// Those that wait and were called by an attempt, which may lend them its place.
+    /// Waiting runs that were called by an attempt, which may lend them its slot.
     called: BTreeMap<Standing, RunId>,
-    /// Places that are lent: by whom, and to which run. The attempt is known once its start is committed.
+    /// Slots on loan, by lender, with the borrowing run. The attempt is known once its start is committed.
     loans: BTreeMap<CallingAttempt, (RunId, Option<AttemptId>)>,
 }
 
-/// What a tenant has of the places.
+/// The share of a tenant in the slots.
 #[derive(Default)]
 struct Share {
     used: usize,
-    /// When it was given one last, in turns; 0 for never.
+    /// When it last got a slot, as a number of turns; 0: never.
     last: u64,
-    /// Runs with a visit that waits for a place, by their arrival: the longest waiting first.
+    /// Runs with a visit that waits for a slot, by arrival: the longest waiting first.
     waiting: BTreeMap<u64, RunId>,
 }
 
-/// The place of a run among those that wait.
+/// The position of a run among the waiting ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     tenant: Arc<str>,
@@ -52,7 +54,7 @@ struct Standing {
 }
 
 impl Slots {
-    /// At least one.
+    /// `jobs` is raised to at least 1.
     pub(super) fn new(jobs: usize) -> Self {
         Self {
             jobs: jobs.max(1),
@@ -84,8 +86,8 @@ impl Slots {
         self.loans.insert(lender, (run, None));
     }
 
-    /// The place that was lent to `run` for a start that is being committed, and is now the place of that attempt; without
-    /// one, it goes back.
+    /// Assigns the slot that was lent to `run` for a start that is being committed to that attempt. Without
+    /// an attempt, the slot goes back.
     pub(super) fn settle_loan(&mut self, run: &RunId, attempt: Option<&AttemptId>) {
         let loan = self.loans.iter_mut().find(|(_, (to, of))| to == run && of.is_none());
         match (loan, attempt) {
@@ -98,7 +100,8 @@ impl Slots {
         }
     }
 
-    /// An attempt is over. A place that it was lent goes back; one that it had lent is the borrower's own from now on.
+    /// An attempt has ended. A slot that it borrowed goes back; a slot that it lent now belongs to the
+    /// borrower.
     pub(super) fn end_loans(&mut self, over: &CallingAttempt) {
         self.loans.remove(over);
         self.loans.retain(|_, (run, of)| *run != over.run || of.as_ref() != Some(&over.attempt));
@@ -109,7 +112,7 @@ impl Slots {
         !self.standing.is_empty()
     }
 
-    /// One more attempt of a tenant, whether there is a place or not: it is live.
+    /// Counts one more attempt of a tenant, even above the limit, because it is live.
     pub(super) fn take(&mut self, tenant: &Arc<str>) {
         self.used = self.used.saturating_add(1);
         self.turns = self.turns.saturating_add(1);
@@ -118,7 +121,7 @@ impl Slots {
         share.last = self.turns;
     }
 
-    /// One less.
+    /// Counts one attempt less.
     pub(super) fn give_back(&mut self, tenant: &str) {
         self.used = self.used.saturating_sub(1);
         if let Some(share) = self.tenants.get_mut(tenant) {
@@ -126,7 +129,8 @@ impl Slots {
         }
     }
 
-    /// The run waits, behind those of its tenant that wait already; once. `is_called`: an attempt waits for it, and may lend it a place.
+    /// Adds the run to the end of its tenant's queue, once. `is_called`: an attempt waits for it, and may
+    /// lend it a slot.
     pub(super) fn wait(&mut self, tenant: &Arc<str>, run: &RunId, is_called: bool) {
         let standing = match self.standing.get(run) {
             Some(standing) => standing.clone(),
@@ -150,13 +154,13 @@ impl Slots {
         self.called.values()
     }
 
-    /// The run waits no more, and no place is lent to it or by it.
+    /// The run no longer waits, and its loans in both directions end.
     pub(super) fn forget(&mut self, run: &RunId) {
         self.loans.retain(|lender, (to, _)| lender.run != *run && *to != *run);
         self.stop_waiting(run);
     }
 
-    /// The run waits no more. Places that are lent to it or by it stay lent.
+    /// The run no longer waits. Its loans in both directions stay.
     pub(super) fn stop_waiting(&mut self, run: &RunId) {
         let Some(standing) = self.standing.remove(run) else { return };
         self.called.remove(&standing);
@@ -165,7 +169,7 @@ impl Slots {
         }
     }
 
-    /// Whose turn it is; it does not wait any more.
+    /// Removes and returns the run whose turn it is.
     pub(super) fn next(&mut self) -> Option<RunId> {
         let waiting = self.tenants.values().filter(|share| !share.waiting.is_empty());
         let (_, run) = waiting.min_by_key(|share| (share.used, share.last))?.waiting.first_key_value()?;

@@ -1,4 +1,4 @@
-//! One run's trouble stays with that run.
+//! Trouble with one run does not affect other runs.
 
 use super::*;
 use crate::{
@@ -384,8 +384,8 @@ std::thread_local! {
     static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What an engine says that is closed by the command of `own` and then gets these messages, and how often it has notices tried. It has no time for
-/// anything that is not due.
+/// The lines that an engine prints that is closed by the command of `own` and then gets these messages, and
+/// how often notices were tried. It has time only for work that is due.
 fn closed_by(own: Option<&str>, messages: Vec<Message>) -> (Vec<String>, usize) {
     let (engine, _doings) = engine(1);
     let root = tempfile::tempdir().unwrap();
@@ -473,7 +473,7 @@ fn a_loop_that_panics_leaves_nobody_waiting() {
     assert_eq!(reason, "the loop panicked");
 }
 
-/// What the loop gets, of a run as it is.
+/// The message for the loop, made from the present run.
 type Cause = fn(&Run) -> Message;
 
 /// The only slot is that of run `a`, and run `b` waits for it. What is done because of `message` panics: what the loop does.

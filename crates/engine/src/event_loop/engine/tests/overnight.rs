@@ -204,7 +204,8 @@ fn at_true(ms: u64) -> Timestamp {
     Timestamp::from_millis(EVENING_MS).saturating_add_ms(ms)
 }
 
-/// What happens at these times: the engine is killed and another one comes up, and the wall clock is changed by so many hours before.
+/// Events at these times: the engine is killed and another one starts, and the wall clock is changed by this
+/// many hours before.
 fn lived(mishaps: &[(u64, i64)]) -> (u64, usize, u64) {
     let mut night = Night {
         now: 0,
@@ -236,7 +237,7 @@ fn lived(mishaps: &[(u64, i64)]) -> (u64, usize, u64) {
         night.now = next.max(night.now + 1);
         if let Some((_, hours)) = mishaps.next_if(|(at, _)| *at <= night.now) {
             night.off += hours * 3_600_000;
-            // What was submitted and not written is lost.
+            // Commits that were submitted and not written are lost.
             night.submitted.borrow_mut().clear();
             night.ensured.borrow_mut().clear();
             engine = night.engine();
