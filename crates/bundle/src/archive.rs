@@ -1,4 +1,4 @@
-//! The archive as it is written: entries with nothing of the machine in them, and their sums.
+//! The archive writer: entries without data of the machine, and their sums.
 
 use crate::manifest::{SIGNATURE, SUMS};
 use envoi_contract::digest::Digest;
@@ -10,7 +10,7 @@ use zstd::Encoder;
 /// Higher levels take ten times as long for a fifth less.
 const LEVEL: i32 = 3;
 
-/// What makes a signature of these bytes.
+/// Signs these bytes; returns the signature.
 pub type Sign<'s> = &'s dyn Fn(&[u8]) -> io::Result<Vec<u8>>;
 
 pub(crate) struct Archive<W: Write> {
@@ -31,7 +31,7 @@ impl<W: Write> Archive<W> {
         self.add_from(name, size, bytes).map(drop)
     }
 
-    /// Adds what `source` gives, which has `size` bytes. Returns their digest.
+    /// Adds the `size` bytes of `source`. Returns their digest.
     pub(crate) fn add_from(&mut self, name: &str, size: u64, source: impl Read) -> io::Result<Digest> {
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Regular);
@@ -47,7 +47,7 @@ impl<W: Write> Archive<W> {
         Ok(digest)
     }
 
-    /// Adds the sums and what `sign` makes of them, and ends the archive.
+    /// Adds the sums and their signature (by `sign`), and ends the archive.
     pub(crate) fn finish(mut self, sign: Option<Sign<'_>>) -> io::Result<W> {
         let sums = std::mem::take(&mut self.sums);
         let lines: String = sums.iter().map(|(name, hex)| format!("{hex}  {name}\n")).collect();

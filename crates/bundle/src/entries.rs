@@ -1,6 +1,7 @@
-//! The entries of a bundle as its archive has them: read once, from the beginning to the end, and within bounds.
+//! The entries of a bundle's archive, read once from beginning to end, within size limits.
 //!
-//! Owns which names an entry may have, and how much of an archive is kept in memory. Whether the entries belong together is [`crate::verify`]'s.
+//! Owns which names an entry may have, and how much of an archive is kept in memory. [`crate::verify`] checks
+//! whether the entries belong together.
 
 use crate::{
     manifest::{BLOBS, CHAIN, EVENTS, FLOW, FLOWS, HANDOFFS, LOGS, MANIFEST, README, SIGNATURE, SUMS, TREES},
@@ -17,22 +18,22 @@ use std::{
     path::{Component, PathBuf},
 };
 
-/// The most bytes of all texts and names together: these are kept in memory.
+/// Maximum size of all texts and names together, because they are kept in memory.
 pub(crate) const MAX_KEPT_BYTES: u64 = 1 << 30;
 
-/// The most entries.
+/// Maximum number of entries.
 const MAX_ENTRIES: usize = 2_000_000;
 
-/// The most bytes of an entry that has the name of the next one.
+/// Maximum size of an entry that holds the name of the next one.
 const MAX_NAME_BYTES: u64 = 64 * 1024;
 
-/// The most zeros behind the last entry that are looked at. `tar` fills up to 10 KiB.
+/// Maximum number of zeros after the last entry that are read. `tar` fills up to 10 KiB.
 const MAX_FILL_BYTES: u64 = 1 << 20;
 
-/// What a digest takes that is kept.
+/// Memory counted for each digest that is kept.
 const DIGEST_BYTES: u64 = 64;
 
-/// All entries of a bundle: the sums of all, and the bytes of those that are texts.
+/// All entries of a bundle: the sums of all, and the contents of text entries.
 #[derive(Default)]
 pub(crate) struct Entries {
     pub(crate) folder: String,
@@ -52,7 +53,7 @@ impl Entries {
         serde_json::from_slice(self.text(name)?).map_err(|error| wrong(name, error.to_string()))
     }
 
-    /// The rests of the names that begin so.
+    /// The names that begin with `folder`, without that prefix.
     pub(crate) fn below<'e>(&'e self, folder: &'e str) -> impl Iterator<Item = &'e str> {
         self.sums.keys().filter_map(move |name| name.strip_prefix(folder))
     }
@@ -62,13 +63,13 @@ fn of_archive(error: io::Error) -> Wrong {
     wrong("the archive", error.to_string())
 }
 
-/// Reads the archive once, from its beginning to its end, and keeps at most so many bytes of it.
+/// Reads the archive once, and keeps at most `most_bytes` of it.
 pub(crate) fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
-    // More frames would be read as one stream: what stands in them would be a part of this archive.
+    // Without this limit, further frames would be read as a part of this archive.
     let decoder = zstd::Decoder::new(source).map_err(of_archive)?.single_frame();
     let mut archive = tar::Archive::new(decoder);
     let mut entries = Entries::default();
-    // Lists of artifacts name contents; which contents are lists is known from the events, which come before them.
+    // Lists of artifacts refer to contents. The events, which come first, tell which contents are such lists.
     let mut lists: BTreeSet<String> = BTreeSet::new();
     let mut left_bytes = most_bytes;
     let mut keep = |bytes: u64| -> Result<(), Wrong> {
@@ -79,7 +80,7 @@ pub(crate) fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong>
         Ok(())
     };
     let mut long_name = None;
-    // Raw, because the names of entries would else be read whatever their length.
+    // Raw mode, because otherwise the names of entries would be read whatever their length.
     for entry in archive.entries().map_err(of_archive)?.raw(true) {
         let mut entry = entry.map_err(of_archive)?;
         let kind = entry.header().entry_type();
@@ -162,11 +163,11 @@ pub(crate) fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong>
     Ok(entries)
 }
 
-/// The most bytes of a name that file systems take, and of a path.
+/// Maximum length of a file name in usual file systems.
 const MAX_FILE_NAME_BYTES: usize = 255;
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Why no file of this name can be unpacked, or written by an import.
+/// Why no file with this name can be unpacked, or written by an import.
 pub(crate) fn why_no_file(path: &str) -> Option<String> {
     if path.contains('\0') {
         return Some("no file can have its name".to_owned());
@@ -180,7 +181,8 @@ pub(crate) fn why_no_file(path: &str) -> Option<String> {
     None
 }
 
-/// Behind the last entry there is nothing but the zeros that fill up an archive: two files that differ are not both the bundle.
+/// After the last entry only zeros may follow that fill up an archive. Otherwise two different files could
+/// both be the bundle.
 fn check_end(mut decoder: zstd::Decoder<'_, impl BufRead>) -> Result<(), Wrong> {
     let mut rest = Vec::new();
     decoder.by_ref().take(MAX_FILL_BYTES.saturating_add(1)).read_to_end(&mut rest).map_err(of_archive)?;
@@ -191,7 +193,7 @@ fn check_end(mut decoder: zstd::Decoder<'_, impl BufRead>) -> Result<(), Wrong> 
     if is_fill && is_at_end { Ok(()) } else { Err(wrong("the archive", "something stands behind its end")) }
 }
 
-/// The name of the next entry, which is too long for a header, as GNU's tar or POSIX has it.
+/// The name of the next entry if it is too long for a header, in the form of GNU tar or POSIX.
 fn name_in(entry: &mut tar::Entry<'_, impl Read>) -> Result<Option<PathBuf>, Wrong> {
     use std::os::unix::ffi::OsStringExt as _;
     if entry.size() > MAX_NAME_BYTES {
@@ -219,8 +221,8 @@ fn name_in(entry: &mut tar::Entry<'_, impl Read>) -> Result<Option<PathBuf>, Wro
     Ok(name)
 }
 
-/// Calls `take` with each entry below the folder of the run: its name there, its size, and what it has. For a bundle that was verified: names are
-/// not looked at again.
+/// Calls `take` with each entry below the folder of the run: its name there, its size and its content. The
+/// bundle must have been verified: names are not checked again.
 pub(crate) fn entries<E: From<io::Error>>(
     source: impl Read,
     mut take: impl FnMut(&str, u64, &mut dyn Read) -> Result<(), E>,
@@ -250,7 +252,8 @@ impl io::Write for Sum {
     }
 }
 
-/// The names of the entries that are lists of artifacts. What cannot be read is found wrong later.
+/// The names of the entries that are lists of artifacts. Unreadable events are ignored here and reported
+/// later.
 fn lists_of(events: &[u8]) -> BTreeSet<String> {
     let records = lines(events).filter_map(|line| serde_json::from_slice::<Record>(line).ok());
     let lists = records.filter_map(|record| named::contents(&record.event).1);

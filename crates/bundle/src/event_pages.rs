@@ -1,6 +1,7 @@
-//! The events of a run, a page at a time: an entry of a bundle is as long as all of them, and never in memory.
+//! The events of a run, a page at a time: an entry of a bundle contains all of them and is never in memory as
+//! a whole.
 //!
-//! Owns how much of them is held: one page, and what is made of one event.
+//! Limits the memory: one page, and the output for one event.
 
 use envoi_journal::{EventText, ReadError};
 use envoi_kernel::ids::Seq;
@@ -9,13 +10,14 @@ use std::{
     vec,
 };
 
-/// Events of a page.
+/// Maximum number of events of a page.
 pub(crate) const MOST_EVENTS: u32 = 10_000;
 
-/// The bytes after which a page ends.
+/// Size at which a page ends, in bytes.
 pub(crate) const MOST_BYTES: usize = 16 << 20;
 
-/// The events before `until`, in their order. `fetch` has the events from a place on: at most so many, and after so many bytes it ends.
+/// The events before `until`, in order. `fetch` returns the events from a sequence number on, with a maximum
+/// number and a size limit.
 pub(crate) struct EventPages<F> {
     fetch: F,
     next: Seq,
@@ -28,10 +30,10 @@ impl<F: FnMut(Seq, u32, usize) -> Result<Vec<EventText>, ReadError>> EventPages<
         Self { fetch, next: 0, until, page: Vec::new().into_iter() }
     }
 
-    /// The next event; after the last one `None`.
+    /// The next event; `None` after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<EventText>, ReadError> {
         if self.page.len() == 0 && self.next < self.until {
-            // What is left of the page before goes first.
+            // Frees the previous page before the next one is read.
             self.page = Vec::new().into_iter();
             self.page = (self.fetch)(self.next, MOST_EVENTS, MOST_BYTES)?.into_iter();
         }
@@ -40,17 +42,17 @@ impl<F: FnMut(Seq, u32, usize) -> Result<Vec<EventText>, ReadError>> EventPages<
         Ok(Some(event))
     }
 
-    /// What `write` makes of each event, to be read.
+    /// A reader of the bytes that `write` makes of each event.
     pub(crate) fn read_as<W: FnMut(&EventText, &mut Vec<u8>)>(self, write: W) -> Written<F, W> {
         Written { pages: self, write, made: Vec::new(), read: 0 }
     }
 }
 
-/// See [`EventPages::read_as`].
+/// A reader of the output for all events.
 pub(crate) struct Written<F, W> {
     pages: EventPages<F>,
     write: W,
-    /// What was made of the last event, and how much of it was read.
+    /// The output for the last event, and how much of it was read.
     made: Vec<u8>,
     read: usize,
 }

@@ -1,7 +1,8 @@
-//! A bundle is made of a store, which is only read.
+//! Exports a bundle from a store. The store is only read.
 //!
-//! A run that is at work can be exported: the bundle ends with the events that were there. What its live attempts have written so far
-//! comes too. Events are read a page at a time, once to know the run and again for each entry that is made of them.
+//! A run that is at work can be exported: the bundle then has the events that exist at that time, and the
+//! output of its live attempts so far. Events are read a page at a time: once to replay the run, and again
+//! for each entry that is made of them.
 
 use crate::{
     archive::{Archive, Sign},
@@ -29,13 +30,13 @@ use std::{
     path::PathBuf,
 };
 
-/// Why there is no bundle.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] ReadError),
-    /// The events or the flow of the run cannot be understood.
+    /// The events or the flow of the run are invalid.
     #[error("the run cannot be read: {0}")]
     Run(String),
     /// The bundle cannot be written, or a file of the run cannot be read.
@@ -43,12 +44,12 @@ pub enum ExportError {
     Io(#[from] io::Error),
 }
 
-/// What the events of a run say.
+/// A summary of the events of a run.
 struct Lived {
     run: Run,
     chain: Chain,
     events: u64,
-    /// The bytes of their lines, and of the lines of the chain.
+    /// The size of their lines, and of the lines of the chain.
     line_bytes: u64,
     sum_bytes: u64,
     handoffs: Vec<(VisitId, Seq)>,
@@ -56,16 +57,16 @@ struct Lived {
     contents: BTreeSet<Digest>,
     /// Lists of snapshots.
     snapshots: BTreeSet<Digest>,
-    /// Contents that were written while files were set back.
+    /// Contents that were written during restores of files.
     late: BTreeSet<Digest>,
 }
 
-/// What a bundle is to have, and who makes it.
+/// Options of an export.
 #[derive(Clone, Copy, Default)]
 pub struct Wanted<'w> {
     /// The version of the program.
     pub made_by: &'w str,
-    /// What makes a signature of the sums. `None`: it is not signed.
+    /// Signs the sums. `None`: the bundle is not signed.
     pub sign: Option<Sign<'w>>,
     /// Whether the snapshots of the workspace are left out.
     pub without_files: bool,
@@ -74,7 +75,7 @@ pub struct Wanted<'w> {
 /// Writes the bundle of a run.
 ///
 /// # Errors
-/// [`ExportError`]; what was written until then is no bundle.
+/// [`ExportError`]; the output written so far is not a valid bundle.
 pub fn export<W: Write>(
     layout: &Layout,
     reader: &Reader,
@@ -135,8 +136,8 @@ pub fn export<W: Write>(
     Ok((manifest, archive.finish(wanted.sign)?))
 }
 
-/// A content that the events of a run name, that the store has, and that a bundle of the run does not have: this one, or one that is made
-/// now. `None`: there is none.
+/// Returns a content that the events of a run refer to and that the store has, but that is not in a bundle of
+/// the run: the given one, or one made now. `None`: there is none.
 ///
 /// # Errors
 /// [`ExportError`]
@@ -216,7 +217,7 @@ fn bytes(text: &[u8]) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
-/// Reads all events that are there now. `each` gets their lines.
+/// Reads all present events. `each` gets their lines.
 fn live_again(
     reader: &Reader,
     run: &RunId,
@@ -251,7 +252,7 @@ fn live_again(
         lived.late.extend(workspace.late);
         let (contents, list) = named::contents(&record.event);
         lived.contents.extend(contents);
-        // One that cannot be read is left out, and with it what it names.
+        // An unreadable list is omitted, together with the contents it refers to.
         let listed = list.and_then(|list| reader.blob(&list).ok()).and_then(|bytes| named::in_list(&bytes));
         lived.contents.extend(listed.into_iter().flatten());
         match record.event {
@@ -269,7 +270,7 @@ pub(crate) struct Source<'s> {
     pub(crate) shelf: &'s Shelf,
 }
 
-/// What a bundle has of the store, and what it does not have.
+/// The contents that a bundle takes from the store, and those that are missing.
 struct Collected {
     lists: Vec<Digest>,
     contents: Vec<Digest>,
@@ -300,7 +301,8 @@ impl Source<'_> {
         }
         let mut contents = Vec::new();
         for digest in wanted {
-            // All of it is read: a damaged one is found before the bundle says that it has it.
+            // Reads the whole content, so that damage is found before the manifest claims that the bundle has
+            // it.
             match self.write(&digest, &mut io::sink())? {
                 Ok(()) => contents.push(digest),
                 Err(why) => leave(digest, why),
@@ -312,7 +314,7 @@ impl Source<'_> {
         Ok(Collected { lists, contents, left_out })
     }
 
-    /// The contents that the list of a snapshot names, or why the list is not in a bundle.
+    /// The contents that the list of a snapshot refers to, or why the list is not in a bundle.
     fn list(&self, digest: &Digest) -> Result<Result<BTreeSet<Digest>, &'static str>, ExportError> {
         let mut bytes = Vec::new();
         if let Err(why) = self.write(digest, &mut bytes)? {
@@ -324,7 +326,7 @@ impl Source<'_> {
         Ok(named::in_snapshot(&bytes).ok_or(LeftOut::DAMAGED))
     }
 
-    /// Writes a content, or says why it is not there.
+    /// Writes a content, or returns why it is missing.
     pub(crate) fn write(
         &self,
         digest: &Digest,
@@ -333,7 +335,7 @@ impl Source<'_> {
         match self.reader.write_blob(digest, target) {
             Ok(()) => return Ok(Ok(())),
             Err(BlobError::Damaged { .. }) => return Ok(Err(LeftOut::DAMAGED)),
-            // It may be in a pack.
+            // The content may be in a pack.
             Err(BlobError::Missing { .. }) => {}
             Err(error) => return Err(io::Error::other(error.to_string()).into()),
         }
@@ -345,7 +347,7 @@ impl Source<'_> {
         }
     }
 
-    /// Adds a content; it is laid aside first, because its size comes before it.
+    /// Adds a content. It is first written to a temporary place, because its size precedes it in the archive.
     fn add<W: Write>(
         &self,
         archive: &mut Archive<W>,
@@ -366,7 +368,7 @@ impl Source<'_> {
     }
 }
 
-/// A file and its size now, if it is a plain one.
+/// A file with its present size, if it is a regular file.
 fn plain_file(place: &PathBuf) -> io::Result<Option<(File, u64)>> {
     match place.symlink_metadata() {
         Ok(found) if found.is_file() => Ok(Some((File::open(place)?, found.len()))),

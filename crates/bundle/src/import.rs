@@ -1,8 +1,8 @@
-//! A bundle comes into a store: all of it, or nothing that can be seen.
+//! Imports a bundle into a store: either all of it, or nothing visible.
 //!
-//! Owns the order. The bundle is verified first, from its beginning to its end. Then its contents and the output of its attempts are put
-//! into their places, and then one commit makes the run: until then nothing names what was put. After it the files that are made of
-//! the run are written; a further import of the bundle writes those that are missing.
+//! Owns the order. First the whole bundle is verified. Then its contents and the output of its attempts are
+//! stored. Then one commit creates the run; until then nothing refers to the stored contents. Then the files
+//! that show the run are written; if some are missing, another import of the bundle writes them.
 
 use crate::{
     entries::entries,
@@ -24,45 +24,45 @@ use std::{
     path::PathBuf,
 };
 
-/// Why a bundle is not in the store now.
+/// Why an import failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The run may go on where it was lived.
+    /// The run may continue in the store that it comes from.
     #[error("the run was not over when the bundle was made, but {status}")]
     NotOver {
-        /// How it stood.
+        /// Its status.
         status: String,
     },
-    /// The store has a run of this id with other events, or had one.
+    /// The store has, or had, a run with this id and other events.
     #[error("the store has run `{run}` with other events, of head {head}")]
     Exists {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// The head of the chain over those events.
+        /// The head of the hash chain over those events.
         head: Digest,
     },
-    /// The store did not take it; nothing names what was put.
+    /// The store refused the commit. Nothing refers to the stored contents.
     #[error(transparent)]
     Store(#[from] CommitError),
     /// The store cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A content cannot be stored, or is another one than when the bundle was verified.
+    /// A content cannot be stored, or has changed since the bundle was verified.
     #[error(transparent)]
     Content(#[from] BlobError),
     /// A file of the run cannot be written.
     #[error(transparent)]
     Files(#[from] FileError),
-    /// The machine failed.
+    /// An I/O operation failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// So many contents are made durable together.
+/// Number of contents that are synced together.
 const PORTION: usize = 500;
 
-/// Brings a bundle in that [`crate::open`] has opened; `source` is the same file again. Says whether it is new: the store may have the run.
-/// To be called by the holder of the lease.
+/// Imports a bundle that [`crate::open`] has opened; `source` is the same file again. Returns whether the run
+/// is new to the store. The caller must hold the lease.
 ///
 /// # Errors
 /// [`ImportError`]
@@ -105,7 +105,7 @@ pub fn import(
     Ok(is_new)
 }
 
-/// Puts contents, and what attempts wrote.
+/// Stores the contents, and the output of attempts.
 fn put(opened: &Opened, source: impl Read, store: &Store, reader: &Reader) -> Result<(), ImportError> {
     let attempts: BTreeMap<String, &AttemptId> = opened
         .events

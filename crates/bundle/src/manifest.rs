@@ -1,13 +1,14 @@
-//! What a bundle says of itself.
+//! The manifest: the description of a bundle within the bundle.
 
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the form of a run that names snapshots.
+/// Version of the format for a run with snapshots.
 pub const FORMAT: u32 = 2;
 
-/// The version of the form of any other run: it is as it was before bundles had snapshots. One of a run that names some, of that time, has none.
+/// Version of the format for any other run: the same as before bundles had snapshots. An old bundle of a run
+/// with snapshots does not contain them.
 pub(crate) const WITHOUT_SNAPSHOTS: u32 = 1;
 
 pub(crate) const README: &str = "README.txt";
@@ -24,7 +25,7 @@ pub(crate) const BLOBS: &str = "blobs/sha256/";
 pub(crate) const SUMS: &str = "SHA256SUMS";
 pub(crate) const SIGNATURE: &str = "SHA256SUMS.sig";
 
-/// See the module.
+/// The description of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -34,15 +35,15 @@ pub struct Manifest {
     pub run: String,
     /// The id of its flow.
     pub flow: String,
-    /// How it stood after the last event: a word of `envoi runs`.
+    /// Its status after the last event: a word of `envoi runs`.
     pub status: String,
     /// Number of events.
     pub events: u64,
-    /// The head of the chain over them.
+    /// The head of the hash chain over the events.
     pub head: Digest,
     /// Number of contents.
     pub contents: u64,
-    /// Contents and lists of snapshots that events name and that are not there, or that such a list names.
+    /// Missing contents and lists of snapshots that events, or such a list, refer to.
     pub left_out: Vec<LeftOut>,
     /// The version of the program that made it.
     pub made_by: String,
@@ -54,7 +55,7 @@ pub struct Manifest {
 pub struct LeftOut {
     /// Its digest.
     pub digest: Digest,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 

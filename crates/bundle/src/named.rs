@@ -1,4 +1,4 @@
-//! The contents that an event names.
+//! The contents that an event refers to.
 
 use envoi_contract::digest::Digest;
 use envoi_engine::snapshots;
@@ -10,7 +10,7 @@ use envoi_kernel::{
 use envoi_tree::Tree;
 use std::collections::BTreeSet;
 
-/// Contents that stand in the event itself, and the list of artifacts, whose content names more.
+/// Contents that the event itself refers to, and the list of artifacts, which refers to more.
 pub(crate) fn contents(event: &Event) -> (Vec<Digest>, Option<Digest>) {
     let Event::AttemptSettled(settled) = event else { return (Vec::new(), None) };
     let own = [&settled.text, &settled.report, &settled.data_kept];
@@ -19,7 +19,7 @@ pub(crate) fn contents(event: &Event) -> (Vec<Digest>, Option<Digest>) {
     (own.chain(of_files(&settled.files)).chain(list).collect(), list)
 }
 
-/// The folder that is named for what an event begins or hands over. An import makes it.
+/// The folder named after the attempt or visit of the event. An import creates it.
 pub(crate) fn folder(event: &Event) -> Option<String> {
     match event {
         Event::AttemptStarted(started) => Some(started.attempt.to_string()),
@@ -30,16 +30,16 @@ pub(crate) fn folder(event: &Event) -> Option<String> {
     }
 }
 
-/// Contents that a list of artifacts names; none if it is no list.
+/// Contents that a list of artifacts refers to; `None` if it is not such a list.
 pub(crate) fn in_list(bytes: &[u8]) -> Option<Vec<Digest>> {
     manifest::read(bytes).ok().map(|files| of_files(&files).collect())
 }
 
-/// What an event names of the files of the workspace.
+/// The contents of the workspace that an event refers to.
 pub(crate) struct Workspace {
     /// The lists of snapshots.
     pub(crate) snapshots: BTreeSet<Digest>,
-    /// What was written while files were set back.
+    /// Content that was written during restores of files.
     pub(crate) late: Vec<Digest>,
 }
 
@@ -65,10 +65,10 @@ pub(crate) fn late(record: &Record) -> impl Iterator<Item = &LateFile> {
     late.iter().chain(others)
 }
 
-/// The most bytes of the list of a snapshot: about 500,000 files. What is read of it is several times as large in memory.
+/// Maximum size of the list of a snapshot: about 500,000 files. In memory it is several times as large.
 pub(crate) const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// Contents that the list of a snapshot names; none if it is no list.
+/// Contents that the list of a snapshot refers to; `None` if it is not such a list.
 pub(crate) fn in_snapshot(bytes: &[u8]) -> Option<BTreeSet<Digest>> {
     let tree = Tree::parse(bytes).ok()?;
     Some(tree.entries().iter().filter_map(|entry| entry.content().map(|(digest, _)| digest)).collect())

@@ -1,7 +1,8 @@
-//! Finds what a bundle tells others about this machine and its secrets, so that the person who hands it over knows.
+//! Finds data about this machine and its secrets in a bundle, so that the person who passes it on knows about
+//! them.
 //!
-//! Texts, reports and output are masked in the store. Artifacts and files of the workspace are not: they are looked through here. Nothing is
-//! written, and no value of a secret is named.
+//! Texts, reports and output are masked in the store. Artifacts and files of the workspace are not, so this
+//! module searches them. It writes nothing, and reports no value of a secret.
 
 use crate::{
     export::{ExportError, Source},
@@ -20,16 +21,16 @@ use std::{
     io::{self, Write},
 };
 
-/// See the module.
+/// Data in a bundle that others should perhaps not see.
 #[derive(Debug, Default)]
 pub struct Outgoing {
-    /// Folders of the machine that the events name.
+    /// Folders of the machine that the events mention.
     pub folders: BTreeSet<String>,
     /// Artifacts, by their paths.
     pub artifacts: BTreeSet<Vec<u8>>,
-    /// Whether files of the workspace go out that are no artifacts.
+    /// Whether the bundle has files of the workspace that are not artifacts.
     pub has_files: bool,
-    /// Files in which a secret stands, or in whose name, each with the name of the secret.
+    /// Files that contain a secret, each with the name of the secret.
     pub secrets: BTreeSet<(Vec<u8>, String)>,
 }
 
@@ -54,7 +55,7 @@ pub fn outgoing(
             for list in named::workspace(&record).snapshots {
                 out.has_files = true;
                 let mut bytes = Vec::new();
-                // One that is damaged or missing is left out of the bundle, with all that it names.
+                // A damaged or missing list is omitted from the bundle, with everything it refers to.
                 let Ok(()) = source.write(&list, &mut bytes)? else { continue };
                 let Ok(tree) = Tree::parse(&bytes) else { continue };
                 for entry in tree.entries() {
@@ -98,7 +99,7 @@ pub fn outgoing(
     }
     for (digest, paths) in contents {
         let mut search = Search::of(secrets);
-        // What is not there is not in the bundle.
+        // A missing content is not in the bundle.
         if source.write(&digest, &mut search)?.is_err() {
             continue;
         }
@@ -113,10 +114,10 @@ fn stands_in(text: &[u8], value: &str) -> bool {
     !value.is_empty() && text.windows(value.len()).any(|part| part == value.as_bytes())
 }
 
-/// Looks for secrets in what is written to it, also where one stands across two pieces.
+/// Searches the written bytes for secrets, also across two writes.
 struct Search<'s> {
     secrets: &'s [(String, String)],
-    /// The end of what came before: one byte less than the longest secret.
+    /// The end of the previous bytes: one byte less than the longest secret.
     kept: Vec<u8>,
     longest: usize,
     found: BTreeSet<String>,

@@ -1,7 +1,9 @@
-//! A bundle is checked: its sums, its names, its chain, that its events are a life of its flow, and that nothing which they name is missing.
+//! Verifies a bundle: its sums, its names, its hash chain, that its events are a valid run of its flow, and
+//! that no content they refer to is missing.
 //!
-//! A bundle may come from anybody, and a small file may unpack to any size. This module writes nothing to the disk, keeps no more of the archive in
-//! memory than a bound ([`crate::entries`]), and looks at nothing outside the bundle.
+//! A bundle may come from anybody, and a small file may unpack to any size. This module writes nothing to the
+//! disk, keeps no more of the archive in memory than a bound ([`crate::entries`]), and reads nothing outside
+//! the bundle.
 
 use crate::{
     entries::{Entries, MAX_KEPT_BYTES, lines, read, why_no_file},
@@ -18,37 +20,37 @@ use envoi_journal::{Chain, PinnedFlow, handoff_bytes};
 use envoi_kernel::{Event, Record, Run, Status, ids::RunId};
 use std::{collections::BTreeSet, io::Read};
 
-/// What a bundle that is whole has.
+/// The contents of a valid bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whole {
-    /// What it says of itself, which is true.
+    /// Its manifest, which has been verified.
     pub manifest: Manifest,
     /// Bytes of its contents.
     pub content_bytes: u64,
     /// Snapshots of the workspace.
     pub snapshots: u64,
-    /// Entries of what attempts wrote. No event vouches for them.
+    /// Number of entries with output of attempts. They are not confirmed by any event.
     pub logs: u64,
-    /// The head of the chain after each event, in order: the last one is the head of the whole.
+    /// The head of the hash chain after each event, in order. The last one is the head of the whole chain.
     pub heads: Vec<Digest>,
     /// The sums of all entries.
     pub sums: Vec<u8>,
-    /// The signature of the sums, if it has one. Whose it is, was not looked at.
+    /// The signature of the sums, if there is one. The signer was not checked.
     pub signature: Option<Vec<u8>>,
 }
 
 /// Checks a bundle.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first fault that was found.
 pub fn verify(source: impl Read) -> Result<Whole, Wrong> {
     open(source).map(|opened| opened.whole)
 }
 
-/// A bundle that is whole, with the life of its run.
+/// A valid bundle, with the run replayed.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// What it has.
+    /// The contents.
     pub whole: Whole,
     /// The run.
     pub run: RunId,
@@ -56,11 +58,11 @@ pub struct Opened {
     pub events: Vec<(Record, String)>,
     /// Its flow, with those before its corrections.
     pub pinned: PinnedFlow,
-    /// Whether the run was over, and nothing was left to be done for it.
+    /// Whether the run had ended with no work left.
     pub is_over: bool,
 }
 
-/// As [`verify`], for one who wants more of it.
+/// As [`verify`], but also returns the run and its events.
 ///
 /// # Errors
 /// As [`verify`].
@@ -101,7 +103,7 @@ pub fn open(source: impl Read) -> Result<Opened, Wrong> {
     Ok(Opened { whole, run, events: lived.events, pinned, is_over: lived.is_over })
 }
 
-/// The sums name each entry once, but themselves, and are right.
+/// Checks that the sums list each entry once, except themselves, and are right.
 fn check_sums(entries: &Entries) -> Result<(), Wrong> {
     let text = String::from_utf8_lossy(entries.text(SUMS)?);
     let mut named = BTreeSet::new();
@@ -147,7 +149,7 @@ fn pinned(entries: &Entries) -> Result<PinnedFlow, Wrong> {
     Ok(pinned)
 }
 
-/// The events follow from the flow, one after the other, to the state that the manifest says.
+/// Checks that the events are a valid run of the flow, with the final state of the manifest.
 fn check_events(
     entries: &Entries,
     manifest: &Manifest,
@@ -243,14 +245,14 @@ fn check_events(
         );
         return Err(wrong(MANIFEST, reason));
     }
-    // A run that was reopened in between, or whose files are half set back, goes on.
+    // A run that was reopened, or whose files are being restored, is not over.
     let is_over = matches!(status, Status::Ended(_))
         && lived.restoring().is_none()
         && lived.interrupts().next().is_none();
     Ok(Life { events: records, heads, contents, snapshots, is_over })
 }
 
-/// What the events have come to, and what they name.
+/// The final state of the events, and the contents they refer to.
 struct Life {
     events: Vec<(Record, String)>,
     /// The head of the chain after each.
@@ -262,8 +264,9 @@ struct Life {
     snapshots: BTreeSet<Digest>,
 }
 
-/// Checks the contents and the lists of snapshots: the name of each is its digest, an event names it, and each one that an event names is there or is
-/// listed in `left_out`. Returns the number and the bytes of the contents.
+/// Checks the contents and the lists of snapshots: the name of each is its digest, an event names it, and
+/// each one that an event refers to is present or listed in `left_out`. Returns the number and the bytes of
+/// the contents.
 fn check_contents(entries: &Entries, manifest: &Manifest, named: &Life) -> Result<(u64, u64), Wrong> {
     let left_out: BTreeSet<Digest> = manifest.left_out.iter().map(|left| left.digest).collect();
     check_folder(entries, TREES, &named.snapshots, &left_out, &BTreeSet::new())?;

@@ -1,12 +1,12 @@
-//! Where a bundle differs from what it should be, and how: a sentence that is safe on a terminal, whatever the archive has.
+//! A fault of a bundle: a sentence that is safe on a terminal, whatever the archive contains.
 
-/// Where a bundle differs from what it should be, and how.
+/// A fault of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {reason}")]
 pub struct Wrong {
-    /// The entry, or what of the archive.
+    /// The entry, or the part of the archive.
     pub place: String,
-    /// In a sentence.
+    /// The fault in one sentence.
     pub reason: String,
 }
 
@@ -14,10 +14,10 @@ pub(crate) fn wrong(place: impl Into<String>, reason: impl Into<String>) -> Wron
     Wrong { place: readable(&place.into()), reason: readable(&reason.into()) }
 }
 
-/// The most characters of a place or a reason.
+/// Maximum length of a place or a reason, in characters.
 const MAX_WORDS: usize = 500;
 
-/// What may quote the archive, for a terminal: one line, and not a long one.
+/// Makes a text that may quote the archive safe for a terminal: one line of limited length.
 fn readable(text: &str) -> String {
     let escaped = |letter: char| match letter.is_control() {
         true => letter.escape_default().collect(),
