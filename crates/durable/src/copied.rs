@@ -1,7 +1,7 @@
-//! Copies of files that other programs made, with their holes, new files that get holes, and what such a file weighs.
+//! Sparse files: copying them with their holes, writing new ones, and measuring them.
 //!
-//! Disks of virtual machines and databases may say that they are hundreds of gigabytes long, and hold few. A copy that wrote every zero would
-//! fill the disk.
+//! Disks of virtual machines and databases may have a length of hundreds of gigabytes and contain few. A copy
+//! that wrote every zero would fill the disk.
 
 use rustix::{
     fs::{SeekFrom, seek},
@@ -13,14 +13,15 @@ use std::{
     os::unix::fs::{FileExt as _, MetadataExt as _},
 };
 
-/// The unit in which the system counts what a file takes of a disk.
+/// The unit in which the system counts the disk space of a file.
 const BLOCK: u64 = 512;
 
-/// Copies the content of `from` into the empty file `to`. What was never written there is not written here either, as far as the file system
-/// says so. Where it can, both files share their blocks until one of them is written to (XFS, Btrfs). Not synced.
+/// Copies the content of `from` into the empty file `to`. Holes stay holes, as far as the file system reports
+/// them. If the file system supports it (XFS, Btrfs), both files share their blocks until one of them is
+/// written to. Not synced.
 ///
 /// # Errors
-/// One of them cannot be read or written.
+/// A file cannot be read or written.
 pub fn copy_content(from: &File, to: &File) -> io::Result<()> {
     match shares_blocks(from, to) {
         true => Ok(()),
@@ -28,8 +29,9 @@ pub fn copy_content(from: &File, to: &File) -> io::Result<()> {
     }
 }
 
-/// Whether `to` has the content of `from` now, without a copy of it. It may not because of the file system, or because they are on two:
-/// whatever the reason, nothing was written then, and a copy shows what is wrong.
+/// Tries to give `to` the content of `from` by sharing blocks. Returns whether it did. It can fail because of
+/// the file system, or because the files are on two of them. In any case nothing was written then, and a copy
+/// will show the error.
 #[cfg(target_os = "linux")]
 fn shares_blocks(from: &File, to: &File) -> bool {
     rustix::fs::ioctl_ficlone(to, from).is_ok()
@@ -48,13 +50,13 @@ fn copy_bytes(mut from: &File, mut to: &File) -> io::Result<()> {
         seek(to, SeekFrom::Start(start))?;
         match end {
             Some(end) => io::copy(&mut from.take(end.saturating_sub(start)), &mut to)?,
-            // What was added since is copied too.
+            // Data that were appended meanwhile are copied too.
             None => io::copy(&mut from, &mut to)?,
         };
         let Some(end) = end.filter(|end| *end < length) else { break };
         place = end;
     }
-    // One that has become shorter meanwhile is not made longer again.
+    // If `from` has become shorter meanwhile, `to` is not made longer again.
     let length = length.min(from.metadata()?.len());
     if to.metadata()?.len() < length {
         to.set_len(length)?;
@@ -62,32 +64,33 @@ fn copy_bytes(mut from: &File, mut to: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the next data from `place` on begins, and where it ends if that is known; `None`: there is none.
+/// The beginning of the next data from `place` on, and their end if it is known; `None`: there are no more
+/// data.
 fn next_data(file: &File, place: u64) -> io::Result<Option<(u64, Option<u64>)>> {
     match seek(file, SeekFrom::Data(place)) {
         Ok(start) => Ok(Some((start, seek(file, SeekFrom::Hole(start)).ok()))),
         Err(Errno::NXIO) => Ok(None),
-        // The file system knows no holes.
+        // The file system does not support holes.
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some((place, None))),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// An empty file that is written from its beginning. Pieces of nothing but zeros become holes. Only after [`Sparse::finish`] it is as long as
-/// what was written.
+/// An empty file that is written from its beginning. Pieces that consist of zeros become holes. The file has
+/// its full length only after [`Sparse::finish`].
 pub struct Sparse<'f> {
     file: &'f File,
     bytes: u64,
 }
 
-/// What is no hole: looked for in pieces that are not longer.
+/// Zeros for comparison with pieces of at most this length.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// The shortest hole: a file system has no shorter one.
 const SHORTEST_HOLE: usize = 4096;
 
 impl<'f> Sparse<'f> {
-    /// `file` is empty.
+    /// `file` must be empty.
     #[must_use]
     pub const fn new(file: &'f File) -> Self {
         Self { file, bytes: 0 }
@@ -118,7 +121,7 @@ impl io::Write for Sparse<'_> {
     }
 }
 
-/// The bytes of a file that take room: all of it, but for its holes.
+/// The size of a file without its holes, in bytes.
 #[must_use]
 pub fn without_holes(file: &Metadata) -> u64 {
     file.len().min(file.blocks().saturating_mul(BLOCK))
@@ -130,7 +133,7 @@ mod tests {
     use super::*;
     use std::{fs, io::Write as _};
 
-    /// Where it stands, and what.
+    /// Offset and content.
     type Piece<'p> = (u64, &'p [u8]);
 
     #[test]

@@ -1,4 +1,4 @@
-//! Names in folders, and what makes them durable.
+//! Names in folders, and their durability.
 
 use std::{
     collections::BTreeSet,
@@ -31,7 +31,7 @@ pub fn make_folders(folder: &Path, changed: &mut BTreeSet<PathBuf>) -> io::Resul
         folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
     for folder in missing.into_iter().rev() {
         match fs::create_dir(folder) {
-            // Another process was faster.
+            // Another process created it first.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
             made => made?,
         }
@@ -40,8 +40,9 @@ pub fn make_folders(folder: &Path, changed: &mut BTreeSet<PathBuf>) -> io::Resul
     Ok(())
 }
 
-/// The folders that may need a sync because an earlier try to make `folder` was killed before its sync. What that try
-/// had made has a name in each of them, and holds nothing else. None, if no part of `folder` can be such a one.
+/// The folders that may need a sync because an earlier try to make `folder` was killed before its sync. Each
+/// of them contains the folder that this try had made, and nothing else. Empty if no part of `folder` can be
+/// from such a try.
 #[must_use]
 pub fn perhaps_changed(folder: &Path) -> BTreeSet<PathBuf> {
     let mut changed = BTreeSet::new();
@@ -90,7 +91,7 @@ pub fn sync_file_system(folder: &Path) -> io::Result<()> {
 /// Makes these files of `root` durable, with their names.
 ///
 /// # Errors
-/// One of them is gone, or the disk fails.
+/// A file does not exist any more, or the disk fails.
 pub fn sync_files<'a>(root: &Path, files: impl Iterator<Item = &'a Path> + Clone) -> io::Result<()> {
     if files.clone().nth(FEW).is_some() {
         return sync_file_system(root);

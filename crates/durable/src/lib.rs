@@ -1,7 +1,7 @@
-//! Files and folders that are there whole, and still there after a loss of power.
+//! Files and folders that are always complete, and survive a power failure.
 //!
-//! Owns temporary names, renames, and the order of fsyncs; and how files are opened that others may have put there. Knows nothing of what
-//! is written or read.
+//! Owns temporary names, renames, and the order of fsyncs; and the safe opening of files that others may have
+//! created. Does not interpret contents.
 //!
 //! ```
 //! let folder = tempfile::tempdir()?;

@@ -1,4 +1,5 @@
-//! What is mounted below a folder: its files are another's, and go with a folder that is removed.
+//! Mount points below a folder: their files belong to another file system, and would be deleted with the
+//! folder.
 
 use std::{
     fs, io,

@@ -1,7 +1,8 @@
-//! Reading files that another program may have put there.
+//! Reading files that another program may have created.
 //!
-//! A pipe would block the reader until a process writes to it, and a device may never end. So what is no plain file is not opened for longer
-//! than it takes to see that. A link is followed: the owner of a file may keep it elsewhere.
+//! A pipe would block the reader until a process writes to it, and a device may never end. So any other file
+//! than a regular one is closed as soon as its type is known. A link is followed: the owner of a file may
+//! keep it elsewhere.
 
 use rustix::fs::OFlags;
 use std::{
@@ -11,10 +12,10 @@ use std::{
     path::Path,
 };
 
-/// The content of the plain file at `path`, of at most `most` bytes; `None` if nothing is there.
+/// The content of the plain file at `path`, of at most `most` bytes; `None` if it does not exist.
 ///
 /// # Errors
-/// It cannot be read, is larger, or is something else than a plain file.
+/// It cannot be read, is larger than `most`, or is not a regular file.
 pub fn read_plain(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {

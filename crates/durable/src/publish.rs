@@ -1,4 +1,4 @@
-//! Files that must be new: of many that write one, the first succeeds.
+//! Creating files that must be new: if several processes write one, the first succeeds.
 
 use crate::{
     sync_folder,
@@ -12,7 +12,8 @@ use std::{
     path::Path,
 };
 
-/// Writes a new file, durable with its name when it returns. False: there is one, and it stays as it is. Half a file does not stay.
+/// Writes a new file, durable with its name when it returns. Returns false if the file exists already; it is
+/// not changed. No partial file remains.
 ///
 /// # Errors
 /// It cannot be written.
@@ -67,11 +68,11 @@ pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<bool> {
 }
 
 impl Temporary {
-    /// Gives the file its lasting name if nothing has it: false if something has. The name is durable when it returns; the content, if the
-    /// caller has synced it.
+    /// Gives the file its lasting name if nothing has it: false if something has. The name is durable when it
+    /// returns; the content, if the caller has synced it.
     ///
     /// # Errors
-    /// It cannot have that name. It is removed then.
+    /// It cannot have that name. The file is then removed.
     pub fn publish(self, target: &Path) -> io::Result<bool> {
         let Some(path) = self.release() else { return Ok(false) };
         let is_named = name_new(CLAIMS, &path, target)?;
@@ -89,7 +90,7 @@ fn publish_by(claims: &[Claim], path: &Path, bytes: &[u8]) -> io::Result<bool> {
 /// Gives `temp` the name `path` if nothing has it: false if something has. `temp` is gone after it.
 fn name_new(claims: &[Claim], temp: &Path, path: &Path) -> io::Result<bool> {
     let claimed = claim(claims, temp, path);
-    // A rename has taken it away.
+    // After a rename, the temporary name does not exist any more.
     match fs::remove_file(temp) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => claimed,
@@ -109,8 +110,8 @@ fn claim(claims: &[Claim], from: &Path, to: &Path) -> io::Result<bool> {
     Err(refused)
 }
 
-/// What file systems answer to a call that they do not have: Linux says EPERM to a hard link on FAT, and EINVAL to a rename
-/// with flags.
+/// Whether a file system does not support a call: Linux answers EPERM to a hard link on FAT, and EINVAL to a
+/// rename with flags.
 fn is_unsupported(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let unsupported = [Errno::PERM, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS, Errno::MLINK];
@@ -129,7 +130,7 @@ fn rename_to_new(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// The name is claimed by its creation, before the content stands. A file that is there in part counts as there.
+/// Claims the name by creating it, before the content is complete. A partial file counts as existing.
 fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
     let mut target = File::options().write(true).create_new(true).open(to)?;
     let mut from =

@@ -19,12 +19,12 @@ use std::{
 /// Flags of every open: no link, no wait, no terminal of our own, not for children.
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// What is there is no regular file.
+/// The file is not a regular file.
 #[derive(Debug, thiserror::Error)]
 #[error("it is not a regular file")]
 struct NotRegular;
 
-/// What is there is larger than its reader expects.
+/// The file is larger than its reader allows.
 #[derive(Debug, thiserror::Error)]
 #[error("it has more than {most_bytes} bytes")]
 struct TooLarge {
@@ -74,13 +74,13 @@ pub fn read_regular(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     read_bounded(open_regular(path)?, most_bytes)
 }
 
-/// What is left to read in `file`.
+/// Reads the rest of `file`.
 ///
 /// # Errors
 /// It cannot be read, or there is more than `most_bytes` ([`is_too_large`]).
 pub fn read_bounded(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // A file that is sparse, or grows while it is read, is not read beyond the bound.
+    // Never reads beyond the limit, even if the file is sparse or grows meanwhile.
     file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most_bytes {
         return Err(io::Error::new(io::ErrorKind::InvalidData, TooLarge { most_bytes }));
@@ -88,7 +88,7 @@ pub fn read_bounded(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether an open failed because of what kind of file is there.
+/// Whether an open failed because the file is not a regular file.
 #[must_use]
 pub fn is_not_regular(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<NotRegular>())
@@ -100,7 +100,7 @@ pub fn is_too_large(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<TooLarge>())
 }
 
-/// What kind of file it is, in words.
+/// The kind of a file, in words.
 #[must_use]
 pub fn kind(file: std::fs::FileType) -> &'static str {
     if file.is_dir() {
@@ -125,11 +125,11 @@ fn not_regular() -> io::Error {
 fn checked(opened: Result<OwnedFd, Errno>) -> io::Result<File> {
     let file = match opened {
         Ok(fd) => File::from(fd),
-        // A link, or a socket: put there after the look.
+        // A link or a socket that was created after the check.
         Err(Errno::LOOP | Errno::NXIO) => return Err(not_regular()),
         Err(errno) => return Err(errno.into()),
     };
-    // What stood there at the look may have been replaced since.
+    // The file that was checked may have been replaced since.
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }
 

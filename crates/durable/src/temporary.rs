@@ -1,4 +1,4 @@
-//! Files that get their lasting name when they are whole.
+//! Files that get their final name when they are complete.
 
 use crate::sync_folder;
 use rustix::{io::Errno, process::Pid};
@@ -13,7 +13,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Replaces `path` by `bytes`: the old file or the new one is there at any moment. Durable when it returns.
+/// Replaces the content of `path`: at any moment, either the old or the new file exists. Durable when it
+/// returns.
 ///
 /// # Errors
 /// The file cannot be written; the old one is as it was.
@@ -29,7 +30,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temp = temp_beside(path);
     let mut file = create(&temp)?;
-    // An empty file has nothing but its name that could be lost.
+    // An empty file can only lose its name, so it needs no sync.
     if !bytes.is_empty() {
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -47,7 +48,7 @@ pub fn renew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let written =
         create(&temp).and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&temp, path));
     if written.is_err() {
-        // The caller reports why it was not written; half a file that stays adds nothing to that.
+        // The caller reports the write error; a failure to remove the partial file adds nothing to that.
         fs::remove_file(&temp).ok();
     }
     written
@@ -76,10 +77,11 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// What the name of a [`Temporary`] begins with. Then come the id of its process, a `-` and a number.
 const BEGINNING: &str = ".new-";
 
-/// No process takes longer to write a file. An older one was left behind, also where another process has got the id since.
+/// No process takes longer to write a file. An older file was left behind, even if another process has the id
+/// now.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whether a file or folder has the name of one that a process was writing, whether or not it lives.
+/// Whether the name is that of a temporary file, whether or not its process lives.
 #[must_use]
 pub fn is_temporary(name: &OsStr) -> bool {
     process_of(name).is_some()
@@ -95,7 +97,7 @@ fn process_of(name: &OsStr) -> Option<Pid> {
 #[must_use]
 pub fn is_being_written(name: &OsStr, changed: SystemTime) -> bool {
     process_of(name).is_some_and(|process| {
-        // A file from the future was made by a clock that was set back since.
+        // A file with a time in the future was written before the clock was set back.
         let is_old = changed.elapsed().is_ok_and(|age| age > LONGEST);
         let is_there = || !matches!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
         !is_old && process != rustix::process::getpid() && is_there()
@@ -128,14 +130,14 @@ impl Temporary {
             let path = folder.join(name);
             match File::options().read(true).write(true).create_new(true).mode(mode).open(&path) {
                 Ok(file) => return Ok((Self { path: Some(path) }, file)),
-                // Of a process that was killed and had the same id.
+                // Left by a killed process with the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Where it is now.
+    /// Its present path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.path.as_deref().unwrap_or(Path::new(""))
@@ -149,7 +151,7 @@ impl Temporary {
         self.rename_by(|path| fs::rename(path, target))
     }
 
-    /// From now on its file is the caller's to name or to remove.
+    /// Hands the file over: the caller now has to rename or remove it.
     pub(crate) fn release(mut self) -> Option<PathBuf> {
         self.path.take()
     }
@@ -170,7 +172,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Nothing refers to it, and the next sweep of the folder finds it.
+            // No name refers to it, and the next sweep of the folder finds it.
             fs::remove_file(path).ok();
         }
     }
