@@ -72,7 +72,7 @@ pub(crate) struct Books {
     pub(crate) expired: u64,
     /// Whether it had a question that lapses: how it goes on then depends on whether the answer or the expiry comes first.
     pub(crate) timed: bool,
-    /// What happened, without when: the same in a world with crashes as in one without.
+    /// The events without their times: the same in a world with crashes as in one without.
     pub(crate) story: Vec<String>,
 }
 

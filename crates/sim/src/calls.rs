@@ -19,7 +19,7 @@ use envoi_kernel::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a person wants of a run.
+/// The request of a person for a run.
 pub(crate) struct Request {
     pub(crate) input: Input,
     pub(crate) errand: Errand,
@@ -27,7 +27,7 @@ pub(crate) struct Request {
     pub(crate) label: &'static str,
 }
 
-/// One call on its way. It ends with the engine that it was made to.
+/// A call in progress. It ends with its engine.
 pub(crate) struct Call {
     pub(crate) run: RunId,
     /// The run as it was when the call was made; taken when it is handed over.
@@ -49,7 +49,7 @@ impl Call {
     }
 }
 
-/// What was refused.
+/// The refusals so far.
 #[derive(Default)]
 pub(crate) struct Refusals {
     /// How often each question's answer was.
@@ -58,7 +58,7 @@ pub(crate) struct Refusals {
     pub(crate) corrections: BTreeSet<RunId>,
 }
 
-/// What a person or command wants of this run now.
+/// The request of a person or a command for this run now.
 pub(crate) fn wanted(
     plan: &Plan,
     planned: &Planned,

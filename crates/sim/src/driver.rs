@@ -1,7 +1,7 @@
 //! One world from its beginning until nothing can happen any more.
 //!
-//! Owns the choice of what happens next. What the engine's doings do to the world is in `effects`; crashes, take-overs and other mishaps
-//! in `mishap`; what may be expected of everyone in `checks`; calls of models in `called`.
+//! Owns the choice of the next event. The effects of an engine on the world are in `effects`; crashes,
+//! take-overs and other mishaps in `mishap`; the expectations in `checks`; model calls in `called`.
 
 mod called;
 mod checks;
@@ -52,7 +52,7 @@ pub(crate) struct Driver<'p> {
     books: BTreeMap<RunId, Books>,
     /// The engine that holds the lease.
     engine: Option<Instance>,
-    /// One that was stopped and does not know that it has been replaced.
+    /// An engine that was suspended and does not know that it has been replaced.
     asleep: Option<Instance>,
     calls: Vec<Call>,
     /// Calls of models that commands make through the engine.
@@ -68,7 +68,7 @@ pub(crate) struct Driver<'p> {
     tally: Tally,
 }
 
-/// What happened in a world, in numbers.
+/// Statistics of a world.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) happenings: u64,
@@ -179,7 +179,7 @@ impl<'p> Driver<'p> {
         Err(Violation::new("no world turns in circles", format!("{MOST_HAPPENINGS} things have happened")))
     }
 
-    /// What the wall clock shows.
+    /// The time of the wall clock.
     fn now(&self) -> Timestamp {
         self.clocks.wall.get()
     }
@@ -188,7 +188,7 @@ impl<'p> Driver<'p> {
         Clock { wall: self.now(), steady_ms: self.clocks.steady_ms.get() }
     }
 
-    /// What a clock shows that is never changed. What is outside of the machine goes by it.
+    /// The time of a clock that is never changed. The world outside of the machine uses it.
     fn true_now(&self) -> Timestamp {
         Timestamp::from_millis(BEGINNING_MS).saturating_add_ms(self.clocks.steady_ms.get())
     }
@@ -211,7 +211,7 @@ impl<'p> Driver<'p> {
         self.night.iter_mut().for_each(|night| night.watch.comes_up(clock));
     }
 
-    /// What happens next: any of what can. Time passes now and then although something else could happen.
+    /// The next event: any of the possible ones. Sometimes time passes although something else could happen.
     fn next(&mut self) -> Option<Happening> {
         let mut possible = self.possible();
         if let Some(due) = self.next_due()
@@ -254,7 +254,7 @@ impl<'p> Driver<'p> {
         possible
     }
 
-    /// What has to be done from outside so that this run goes on.
+    /// The action from outside that this run needs to continue.
     fn needed(&self, instance: &Instance, run: &RunId) -> Option<Happening> {
         let planned = self.plan.run(run)?;
         let books = self.books.get(run)?;
@@ -472,7 +472,7 @@ impl<'p> Driver<'p> {
         let (Some(call), Some(instance)) = (self.calls.get_mut(place), &self.engine) else { return Ok(()) };
         let run = call.run.clone();
         if let Some(loaded) = call.loaded.take() {
-            // What corrects a run is decided as it is handed over.
+            // A correction is decided together with the adoption.
             let corrects = call.request.take_if(|request| request.errand == Errand::Correct);
             let request =
                 call.again.as_ref().map(|why| format!("after {} at {}", why.code, loaded.next_seq()));

@@ -1,4 +1,4 @@
-//! What may go wrong in a world, and how often: times in a thousand opportunities.
+//! The faults of a world, and their frequencies per 1,000 opportunities.
 
 /// See the module. The default is a world in which nothing goes wrong.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,11 +22,11 @@ pub(crate) struct Faults {
     pub(crate) drain: u64,
     /// The store refuses a commit or cannot say whether it took it.
     pub(crate) store: u64,
-    /// What is committed of one run cannot be shown.
+    /// A commit of one run cannot be shown.
     pub(crate) observer: u64,
     /// A supervisor dies alone.
     pub(crate) lost: u64,
-    /// What became of an attempt cannot be found out.
+    /// The outcome of an attempt cannot be found out.
     pub(crate) unknown: u64,
     /// A run that is under way is resumed from a state that was read some time ago.
     pub(crate) strangers: u64,

@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Finished {
     /// Whether the last visit of a step has succeeded, and has led on.
     done: BTreeMap<StepId, bool>,
-    /// Where the last visit of a step has led.
+    /// The course of the last visit of each step.
     courses: BTreeMap<StepId, (VisitId, Course)>,
-    /// Where the run has stopped, while it is over.
+    /// The step at which the run stopped, while it has ended.
     stopped_at: Option<StepId>,
     last: Option<StepId>,
 }
@@ -92,7 +92,7 @@ impl Finished {
         }
     }
 
-    /// What follows a step is to be done again with it.
+    /// Steps that follow a step are repeated with it.
     fn repeat(&mut self, flow: &Flow, step: &StepId) {
         let mut again: BTreeSet<&StepId> = [step].into();
         // What a step of a graph needs is listed before it, or is found the next time round.

@@ -44,7 +44,7 @@ pub(crate) enum Errand {
     Adopt,
     /// To try it again, after it was set aside, by the id of the request.
     TakeUp(String),
-    /// Of a question, by this person.
+    /// An answer of this person to this question.
     Answer(InterruptId, String),
     ModelCall(CallId),
     ModelCalled(CallId),
@@ -55,7 +55,7 @@ pub(crate) enum Errand {
     TryNow(String),
 }
 
-/// What the engine answered.
+/// The reply of the engine.
 pub(crate) struct Answer {
     pub(crate) run: RunId,
     pub(crate) errand: Errand,

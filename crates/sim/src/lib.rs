@@ -32,7 +32,7 @@ use plan::Plan;
 /// Lines of a trace that a failure shows.
 const TAIL: usize = 60;
 
-/// What a seed went through without breaking a promise, in all its worlds together.
+/// Statistics of all worlds of a seed in which no promise was broken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
     /// Worlds: a calm one, and those with mishaps.
@@ -114,7 +114,7 @@ pub fn check(seed: u64) -> Result<Report, Box<Failure>> {
     Ok(report)
 }
 
-/// What a world of a night has reached, by situation, and how many minutes it took, under `MINUTES`.
+/// How often each situation was reached in one world of a night, and under `MINUTES` its duration.
 pub type Reached = std::collections::BTreeMap<&'static str, u64>;
 
 /// How long a night was, in [`Reached`].

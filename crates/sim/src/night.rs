@@ -13,7 +13,7 @@ use envoi_kernel::event::Command;
 use envoi_testkit::Dice;
 use provider::Provider;
 
-/// What is there in a night, and in no other world.
+/// The state that only the worlds of a night have.
 pub(crate) struct Night {
     provider: Provider,
     pub(crate) watch: Watch,
@@ -24,7 +24,7 @@ impl Night {
         Self { provider: Provider::new(seed), watch: Watch::default() }
     }
 
-    /// What an attempt of an agent does that begins now.
+    /// The work of an attempt of an agent that begins now.
     pub(crate) fn work(&mut self, job: &Job, now: Clock) -> Option<Work> {
         let Command::Agent(call) = &job.started.command else { return None };
         let attempt = format!("{} {}", job.run, job.started.attempt);

@@ -1,4 +1,4 @@
-//! What a seed stands for: which runs there are, what people will do with them, how many attempts may run at once.
+//! The plan that a seed stands for: the runs, the actions of people, and the number of parallel attempts.
 
 use crate::{
     budgets,
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) is_night: bool,
 }
 
-/// One run, before it begins.
+/// The plan of one run.
 pub(crate) struct Planned {
     pub(crate) id: RunId,
     pub(crate) flow: Arc<Flow>,
@@ -87,7 +87,7 @@ impl Plan {
         self.runs.iter().find(|planned| planned.id == *id)
     }
 
-    /// What a person says, after having been refused `refusals` times. Follows from the question, not from its time.
+    /// The choice of a person after `refusals` refusals. Depends on the question, not on its time.
     pub(crate) fn choice(
         &self,
         run: &RunId,

@@ -14,7 +14,7 @@ use envoi_kernel::{
 };
 use envoi_testkit::Dice;
 
-/// Who answers. None of them started the run.
+/// The people who answer. None of them started the run.
 const PEOPLE: [&str; 4] = ["bob", "carl", "dora", "emil"];
 
 /// Lets some steps ask in place of what they did, and some bounds.

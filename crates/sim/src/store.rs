@@ -30,7 +30,7 @@ pub struct SimJournal {
     state: Arc<Mutex<State>>,
 }
 
-/// What befalls a commit on its way to the disk.
+/// The fate of a commit on its way to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It becomes durable, if it can.

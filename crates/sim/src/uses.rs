@@ -1,4 +1,5 @@
-//! What a run has used, computed from its events alone: every sum is made from what each attempt reported and what was metered.
+//! The usage of a run, computed from its events alone: every sum comes from the reports and the metered usage
+//! of attempts.
 
 use envoi_kernel::{
     event::{AttemptSettled, ModelCallEnded, ModelCallStarted, Outcome},
@@ -75,7 +76,7 @@ impl Uses {
         self.reserved.extend(budget.map(|budget| (attempt.clone(), budget)));
     }
 
-    /// What has been used and what all but this attempt may still use: calls and cost.
+    /// The usage, plus the unused budgets of all attempts but this one: calls and cost.
     fn taken(&self, but: Option<&AttemptId>) -> (u64, Cost) {
         let mut taken = (self.calls(), self.cost());
         for (attempt, budget) in self.reserved.iter().filter(|(attempt, _)| Some(*attempt) != but) {

@@ -1,4 +1,4 @@
-//! A promise that was found broken.
+//! A broken promise.
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -6,7 +6,7 @@
 pub struct Violation {
     /// The promise.
     pub promise: &'static str,
-    /// What happened instead.
+    /// The fault that was found.
     pub found: String,
 }
 

@@ -1,7 +1,7 @@
-//! What a simulated command does: how long it runs, how it ends and what it leaves.
+//! The behaviour of a simulated command: its duration, its end and its results.
 //!
-//! All of it follows from the seed and the attempt's name, never from when it runs: so the same run ends the same way in a
-//! world with crashes as in one without.
+//! All of it follows from the seed and the attempt's name, never from when it runs: so the same run ends the
+//! same way in a world with crashes as in one without.
 
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_engine::Job;
@@ -45,7 +45,7 @@ impl Work {
         Self { duration_ms, outcome: Outcome::Exited { code }, text, report: Some(report) }
     }
 
-    /// What the supervisor records; `outcome` overrides the command's own, for one that was ended.
+    /// The record of the supervisor. `outcome` replaces the command's own one, for a command that was ended.
     pub(crate) fn result(
         &self,
         job: &Job,

@@ -1,4 +1,4 @@
-//! What is outside every engine: attempts under their supervisors, and the hand-offs that people can see.
+//! The world outside of the engines: attempts under their supervisors, and the visible hand-offs.
 //!
 //! Supervisors outlive an engine; like the real ones they never start an attempt of which there is a trace.
 
@@ -40,7 +40,7 @@ enum State {
     Lost { ran_ms: u64 },
 }
 
-/// What is to be known of an attempt.
+/// The state of an attempt, as an engine can find it out.
 pub(crate) enum Found {
     Running,
     Settled(Box<AttemptResult>),

@@ -64,7 +64,7 @@ fn a_seed_does_the_same_each_time() {
     assert_eq!(check(FIRST).unwrap(), check(FIRST).unwrap());
 }
 
-/// What every night is to reach.
+/// The situations that every night must reach.
 const IN_ALL: [&str; 12] = [
     "refusals",
     "refusals without a time",
@@ -80,7 +80,7 @@ const IN_ALL: [&str; 12] = [
     "steps that failed at the limit of waiting",
 ];
 
-/// What each world of a night is there for.
+/// The purpose of each world of a night.
 const IN_ONE: [(&str, &[&str]); 5] = [
     (
         "night: a crash after every commit",

@@ -10,7 +10,7 @@ use envoi_kernel::{Input, ids::CallId, input::ModelCall};
 use std::sync::Arc;
 
 impl Driver<'_> {
-    /// What can happen to calls of models now.
+    /// The possible next events of model calls.
     pub(super) fn model_calls(&self, instance: &Instance) -> Vec<Happening> {
         let answers = self.models.made().cloned().map(Happening::ModelAnswers);
         let running = self.outside.running();

@@ -1,4 +1,4 @@
-//! What may be expected at any time, and what at the end.
+//! Expectations that are checked at any time, and at the end.
 
 use super::{Driver, End, RunEnd};
 use crate::{MINUTES, Reached};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// No night without a mishap takes longer: some windows of the accounts are waited for.
 const LONGEST_MINUTES: u64 = 24 * 60;
 
-/// Where machines are down, work is lost and clocks are changed.
+/// The same with mishaps: machines are down, work is lost and clocks are changed.
 const LONGEST_WITH_MISHAPS_MINUTES: u64 = 48 * 60;
 
 impl Driver<'_> {
@@ -116,7 +116,7 @@ impl Driver<'_> {
         Ok(end)
     }
 
-    /// What the night has reached. No run was waiting for anything in the end.
+    /// The situations that the night has reached. No run was waiting for anything at the end.
     pub(crate) fn night_is_over(&self) -> Result<Reached, Violation> {
         for (id, books) in &self.books {
             let over = matches!(books.replayed.status(), Status::Ended(_));
@@ -171,7 +171,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// What people have seen stands in the journal.
+    /// Every visible hand-off is in the journal.
     fn seen_is_kept(&self) -> Result<(), Violation> {
         for (run, visit, text) in self.outside.visible() {
             let kept = self.store.records(run).iter().any(|record| match &record.event {

@@ -1,4 +1,4 @@
-//! What an engine does to the world, and whether it may.
+//! The effects of an engine on the world, and whether they are allowed.
 
 use super::Driver;
 use crate::{
@@ -19,7 +19,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// What an engine, whichever it is, does to the world.
+    /// Applies an effect of any engine on the world.
     pub(super) fn affect(&mut self, instance: &mut Instance, effect: Effect) -> Result<(), Violation> {
         match effect {
             Effect::Submit(commit) => self.submit(instance, *commit),
@@ -76,7 +76,7 @@ impl Driver<'_> {
             self.note(format!("{run}: it is set aside: {}", aside.code));
             self.tally.set_aside = self.tally.set_aside.saturating_add(1);
             instance.aside.insert(run.clone());
-            // What was decided and not started stays so until the run is taken up.
+            // Attempts that were decided and not started stay so until the run is taken up.
             instance.reserved.retain(|(of, _)| of != run);
         }
         instance.note(note);

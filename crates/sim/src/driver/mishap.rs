@@ -1,7 +1,7 @@
-//! What goes wrong, and when.
+//! The mishaps, and their times.
 //!
-//! An engine dies or falls asleep between any two of its doings. What it had in memory is gone; what was durable, and what
-//! its supervisors do, is not.
+//! An engine dies or falls asleep between any two of its doings. What it had in memory is gone; what was
+//! durable, and what its supervisors do, is not.
 
 use super::Driver;
 use crate::{
@@ -264,7 +264,8 @@ impl Driver<'_> {
         self.late_effects(instance)
     }
 
-    /// What it does to the world now: it may ask for attempts, which start at most once all the same.
+    /// The late effects of a replaced engine on the world. It may request attempts, but each still starts at
+    /// most once.
     fn late_effects(&mut self, instance: &mut Instance) -> Result<(), Violation> {
         while let Some(effect) = instance.next_effect() {
             self.affect(instance, effect)?;

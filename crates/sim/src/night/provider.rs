@@ -25,12 +25,12 @@ struct Account {
     phase_ms: u64,
     /// How many attempts it takes in a window.
     most: u64,
-    /// What it has taken, by window.
+    /// The number of accepted attempts, by window.
     taken: BTreeMap<u64, u64>,
     refusals: u64,
 }
 
-/// What an account says to an attempt.
+/// The answer of an account to an attempt.
 enum Answer {
     Taken,
     /// Refused, and what it says of when it takes work again, by the true time.

@@ -1,7 +1,8 @@
-//! What is promised of closed accounts, checked at each decision of an engine, and how often each situation was reached.
+//! Checks the promises about closed accounts at each decision of an engine, and counts how often each
+//! situation was reached.
 //!
-//! Keeps its own account of what an engine may know: what the journal says when it comes up, and what it has decided since. Like an alarm,
-//! an account opens by whichever clock gets there first.
+//! Keeps its own account of what an engine may know: what the journal says when it comes up, and what it has
+//! decided since. Like an alarm, an account opens by whichever clock gets there first.
 
 use super::ATTEMPTS;
 use crate::{
@@ -42,7 +43,7 @@ impl Clock {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// What the journal says, by account.
+    /// The state of the journal, by account.
     durable: BTreeMap<String, Durable>,
     /// The newest reset that was stated, with its margin, as the journal says.
     durably_stated: BTreeMap<String, Timestamp>,
@@ -65,7 +66,7 @@ pub(crate) struct Watch {
     pub(crate) is_clock_changed: bool,
 }
 
-/// What the journal says of an account: a refusal, or an attempt after it that nothing is known of.
+/// The state of an account in the journal: a refusal, or a later attempt with an unknown result.
 #[derive(Clone)]
 struct Durable {
     /// When the event was written.

@@ -94,7 +94,7 @@ pub(super) fn closed<'r>(runs: impl Iterator<Item = &'r [Record]>) -> Vec<Closed
     found.into_values().filter(|said| !said.passed).map(|said| said.account).collect()
 }
 
-/// What a run says of an account.
+/// The state of an account according to a run.
 struct Said {
     account: ClosedAccount,
     /// The attempt that tries it.
