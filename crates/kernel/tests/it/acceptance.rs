@@ -1,5 +1,6 @@
-//! What is accepted as an answer, and where it leads: every kind of question, every choice, every state of the question,
-//! live and after a restart. The expectations are written down here a second time, in the terms of the contract.
+//! The accepted answers and their consequences: every kind of question, every choice, every state of the
+//! question, live and after a restart. The expectations are written down here a second time, in the terms of
+//! the contract.
 
 use crate::{
     driver::{Driver, person},
@@ -41,9 +42,9 @@ enum State {
     PutAgain,
     /// It was put again, and that is answered.
     Anew,
-    /// Whoever answers saw something else.
+    /// The person saw another subject.
     SeenOtherwise,
-    /// Whoever answers saw what it is about.
+    /// The person saw the present subject.
     Seen,
 }
 
@@ -61,7 +62,7 @@ const STATES: [State; 11] = [
     State::Seen,
 ];
 
-/// What a question is like beside its kind.
+/// The properties of a question besides its kind.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     kind: InterruptKind,

@@ -1,4 +1,4 @@
-//! What holds of steps that talk to other agents: which message of which task is sent, and what answers do.
+//! Rules for steps that talk to other agents: which message of which task is sent, and the effect of answers.
 
 use envoi_kernel::{
     Event,
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Counts what the records tell of agents.
 #[derive(Default)]
 pub(crate) struct Agents {
-    /// What the next call of each visit has to be.
+    /// The required next call of each visit.
     next: BTreeMap<VisitId, Next>,
     calls: BTreeMap<AttemptId, Call>,
     /// The visit whose agent has just asked.

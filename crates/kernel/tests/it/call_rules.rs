@@ -1,5 +1,5 @@
-//! What holds of what is used, told from the records alone: every sum is made anew from what each attempt told and what was
-//! metered of it.
+//! Rules for usage, checked from the records alone: every sum is computed again from the reports and the
+//! metered usage of attempts.
 
 use envoi_contract::json::Value;
 use envoi_kernel::{
@@ -42,7 +42,7 @@ impl Uses {
         self.of.values().map(|used| used.told.0).sum()
     }
 
-    /// What live attempts, but for this one, may still use of their budgets.
+    /// The unused budgets of live attempts, except this one.
     fn set_aside(&self, but: Option<&AttemptId>) -> (u64, Cost) {
         let others = self.live.iter().filter(|(attempt, _)| Some(*attempt) != but);
         others.fold((0, Cost::default()), |sum, (attempt, budget)| {
@@ -136,12 +136,12 @@ impl Uses {
         );
     }
 
-    /// What is set aside, as a run of these records says it.
+    /// Compares the reservations with those of a run with these records.
     pub(crate) fn agree_on_reserved(&self, reserved: &Ledger) {
         assert_eq!((reserved.llm_calls, reserved.cost), self.set_aside(None));
     }
 
-    /// What no step has used.
+    /// Usage that belongs to no step.
     pub(crate) fn beside(&self) -> (u64, Cost) {
         self.beside
     }

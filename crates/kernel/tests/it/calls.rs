@@ -142,7 +142,7 @@ fn no_call_passes_the_bounds_of_the_run() {
             &["call 1 a.1.1", "called 1 0.10"],
             "refused: no further model call may begin: cost_usd 0.10 of 0.10 is used up",
         ),
-        // What it will cost is not known before it is over.
+        // The cost of a call is not known before the call has ended.
         (one(("cost", "0.10"), a()), &["call 1 a.1.1", "call 2 a.1.1"], "call_x of a.1.1"),
         (one(("wall_time_ms", "1"), a()), &[], "call_x of a.1.1"),
     ] {

@@ -43,7 +43,7 @@ pub(crate) fn correction(to: &Flow, from: Option<&str>) -> Input {
     }))
 }
 
-/// What follows from a correction, and how the run stands then.
+/// The events of a correction, and the state of the run after it.
 fn correct_from(driver: &mut Driver, to: &Arc<Flow>, from: Option<&str>) -> String {
     driver.run.learn(Arc::clone(to));
     let outlook = driver.run.correction(to, from.map(step_id).as_ref());
@@ -634,7 +634,7 @@ fn looping(rounds: u64, then: OnExhausted, bounds: &[(&str, &str)], name: &str) 
     version(name, &bounded(limits(bounds), [step("a"), closing, step("z")]))
 }
 
-/// What the comparison says of each step, and where the run goes on.
+/// The change of each step in the outlook, and the step at which the run continues.
 fn shown(driver: &Driver, to: &Flow) -> (String, Option<String>) {
     let outlook = driver.run.correction(to, None);
     let runs = outlook.steps.iter().filter(|row| row.to_run).map(|row| row.step.as_str());
@@ -1122,7 +1122,7 @@ fn what_differs_between_two_flows() {
     );
 }
 
-/// What a correction comes to that was agreed to when it meant `seen`.
+/// The result of a correction that a person agreed to when its outlook was `seen`.
 fn agreed(driver: &mut Driver, to: &Arc<Flow>, from: Option<&str>, seen: Digest) -> Result<(), Refusal> {
     let Input::Correct(mut correct) = correction(to, from) else { unreachable!() };
     correct.seen = Some(seen);

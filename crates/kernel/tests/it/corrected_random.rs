@@ -51,7 +51,7 @@ fn repeat_failed(flow: &Flow, done: &mut BTreeMap<StepId, bool>) {
     failed.iter().for_each(|step| repeat(flow, step, done));
 }
 
-/// Where this visit of the run's own flow has gone back to.
+/// The step that this visit of the run's own flow has gone back to.
 fn went_back(records: &[Record], visit: &VisitId) -> Option<StepId> {
     records.iter().find_map(|record| match &record.event {
         Event::Routed(routed) if routed.visit == *visit && visit.scope.is_empty() => match &routed.course {
@@ -153,7 +153,8 @@ fn opened(flow: &Flow, records: &[Record]) -> Vec<StepId> {
     opened
 }
 
-/// What the correction itself opens: nothing that is finished, but for what resuming the run would have done again anyway.
+/// Checks the steps that the correction itself opens: no finished step, except those that resuming the run
+/// would have repeated anyway.
 fn check_commit(
     flow: &Flow,
     records: &[Record],

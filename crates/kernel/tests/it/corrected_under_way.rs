@@ -13,7 +13,7 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What follows from a correction, or the reasons against it, and how the run stands then.
+/// The events of a correction, or the reasons against it, and the state of the run after it.
 fn correct(driver: &mut Driver, to: &Arc<Flow>, from: Option<&str>) -> String {
     driver.run.learn(Arc::clone(to));
     let shown = driver.run.correction(to, from.map(step_id).as_ref()).refusals;

@@ -6,7 +6,7 @@ use crate::{
 };
 use envoi_kernel::{Event, event::AttemptSettled, input::AttemptResult};
 
-/// What became of an attempt of a step, which takes its text as its data if `is_text`.
+/// The settled attempt of a step, which parses its text as data if `is_text`.
 fn attempt(is_text: bool, result: AttemptResult) -> AttemptSettled {
     let first = step("a").with(|step| step.data_is_text = is_text);
     let mut driver = Driver::started(&flow([first]));

@@ -66,7 +66,7 @@ pub(crate) fn reported(id: &str, members: &str) -> AttemptResult {
     }
 }
 
-/// Nobody knows how it ended; it ran for so long.
+/// An attempt in doubt, which ran for this long.
 pub(crate) fn doubtful(id: &str, ran_ms: u64) -> Input {
     let ran = ("ran_ms".to_owned(), Value::from(ran_ms));
     Input::InDoubt { attempt: attempt(id), evidence: Value::Object([ran].into_iter().collect()) }
@@ -161,7 +161,7 @@ impl Driver {
         decided
     }
 
-    /// What holds after every commit.
+    /// Checks that run after every commit.
     fn check(&self) {
         let ended = matches!(self.run.status(), Status::Ended(_));
         let begun = !self.records.is_empty();

@@ -173,7 +173,7 @@ pub(crate) trait With: Sized {
         let argv = arguments.iter().map(|text| Template((*text).to_owned())).collect();
         self.with(|step| step.kind = StepKind::Run(CommandPlan::Exec(argv)))
     }
-    /// What is said to the agent.
+    /// Sets the message to the agent.
     fn with_message(self, message: &str) -> Step {
         self.with(|step| match &mut step.kind {
             StepKind::A2a(plan) => plan.message = Template(message.to_owned()),

@@ -139,7 +139,7 @@ fn a_fork_goes_on_under_the_flow_that_held_where_it_is_cut() {
     for (from, expected, flow) in [
         (None, "b.2 succeeded | c.1.1 begins = c.1.1 live", &second),
         (Some("b"), "reopened at b | b.2.1 begins = b.2.1 live", &second),
-        // What the run was corrected to later, it has not lived.
+        // The fork does not contain a later correction of the run.
         (Some("a"), "started | a.1.1 begins = a.1.1 live", &first),
     ] {
         assert_eq!(told(&source, from), expected, "{from:?}");
@@ -366,7 +366,7 @@ fn the_fork_is_a_run_of_its_own_and_the_old_one_stays_as_it_is() {
     for (own, old) in forked.records.iter().zip(&source.records).take(5).skip(1) {
         assert_eq!(own, old);
     }
-    // Who forks starts it, as does who started the old one.
+    // The starter of a fork is the person who forks it, and also the starter of the old run.
     forked.exit("b.1.1", 0);
     for starter in ["ada", "bob"] {
         let refused = forked.say(forked.answer(Choice::Approve, starter));

@@ -1,4 +1,4 @@
-//! What is given up leaves nothing behind: no items, no flow, no question that anybody waits for.
+//! An abandoned step leaves nothing behind: no items, no flow, no open question.
 
 use crate::{
     flows::{With as _, ask, critic, flow, graph, step, step_id},
@@ -44,7 +44,7 @@ fn triage() -> Step {
     })
 }
 
-/// What `j` is entered by: the first of these two.
+/// The steps `one` and `other`, and `j`, which is entered after the first of them.
 fn either(one: Step, other: Step) -> [Step; 3] {
     let needs = [one.id.to_string(), other.id.to_string()];
     let join = first(after(step("j"), &[needs[0].as_str(), needs[1].as_str()]));

@@ -1,4 +1,4 @@
-//! What no journal of a graph, of items or of flows in flows may ever show, told from its records and its flow alone.
+//! Rules for every journal with a graph, items or inner flows, checked from its records and its flow alone.
 
 use envoi_contract::{handoff::Status, json::Value};
 use envoi_kernel::{
@@ -57,7 +57,7 @@ pub(crate) fn hangs_on(flow: &Flow, later: &StepId, earlier: &StepId) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stands {
     Open,
-    /// Somebody, or another flow, says where it leads.
+    /// A person, or another flow, decides where it leads.
     Held,
     Over(Done),
 }
@@ -69,7 +69,7 @@ struct Graph {
     given_up: BTreeSet<StepId>,
     /// A step that has just been entered without having awaited all that it needs.
     first: Option<StepId>,
-    /// What had been given up before that.
+    /// The steps that had been abandoned before that.
     before: BTreeSet<StepId>,
 }
 
@@ -393,7 +393,7 @@ impl Graph {
     fn is_awaited(&self, of: &Flow, winner: &StepId, other: &StepId) -> bool {
         let mut by = of.steps.iter().filter(|step| step.needs.contains(other)).peekable();
         let waits = |step: &StepId| !self.steps.contains_key(step) && !self.before.contains(step);
-        // What `winner` does not hang on goes on in its own right.
+        // Steps that `winner` does not depend on continue independently.
         by.peek().is_none()
             || by.any(|step| {
                 let id = &step.id;
@@ -427,7 +427,7 @@ impl Graph {
         let failed = |stands: &Stands| *stands == Stands::Over(Done::Failed);
         let mut all: Vec<StepId> =
             self.steps.iter().filter(|(_, stands)| failed(stands)).map(|(id, _)| id.clone()).collect();
-        // What went on without a failed step, and succeeded, stays.
+        // A step that ran in spite of a failed step, and succeeded, stays.
         let stays = |step: &Step| {
             step.join != Join::All && self.steps.get(&step.id) == Some(&Stands::Over(Done::Passed))
         };

@@ -1,4 +1,4 @@
-//! What a visit leaves behind.
+//! The results that a visit leaves behind.
 
 use crate::{
     driver::{AttemptResultExt as _, Driver, blob, exited, result, settled},

@@ -1,4 +1,5 @@
-//! What a run left in doubt when it ended: it is asked about before the step begins again, wherever the run goes on.
+//! Attempts in doubt at the end of a run: a person is asked before the step begins again, wherever the run
+//! continues.
 
 use crate::{
     corrected::{correction, version},
@@ -67,7 +68,7 @@ fn for_each(step: Step, items: &str) -> Step {
     step.with(|step| step.for_each = Some(plan))
 }
 
-/// What is asked, and about which attempt.
+/// Checks the question, and the attempt that it is about.
 fn is_asked(driver: &Driver, said: &str, visit: &str, attempt: &str) {
     assert!(said.contains(&format!("asks InDoubt of {visit}")), "{said}");
     let question = &driver.question().question;
@@ -161,7 +162,7 @@ fn what_is_in_doubt_in_the_flow_of_an_item_is_asked_about_before_that_item_begin
     driver.restart();
     let went = feed(&mut driver, "answer rerun");
     assert!(went.ends_with("0.x.2.s.1.1 begins = 0.x.2.s.1.1 live"), "{went}");
-    // Where the flow says what to do, nobody is asked.
+    // If the flow decides about doubts, no person is asked.
     let rerun = vec![step("s").in_doubt(InDoubtPolicy::Rerun), step("t")];
     let of = around([for_each(runs_build("x"), "[1]")], rerun);
     let mut driver = Driver::started(&of);

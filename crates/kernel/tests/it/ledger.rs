@@ -1,4 +1,4 @@
-//! What a run has used, in all and by step: kept over crash, resume and reopening.
+//! The usage of a run, in total and by step, is kept over crash, resume and reopening.
 
 use crate::{
     driver::{Driver, doubtful, exited, person, reported, settled},

@@ -1,8 +1,8 @@
-//! What one run promises: tables of inputs and what they cause, and properties of any run.
+//! The promises of one run: tables of inputs with their effects, and properties of every run.
 //!
-//! One file a feature. [`flows`] builds flows in code, [`driver`] lives a run and checks at every turn what must hold in
-//! all of them, [`story`] writes inputs and outcomes as text. [`random`] makes flows and inputs,
-//! [`rules`] says what no journal may show.
+//! One file per feature. [`flows`] builds flows in code, [`driver`] drives a run and checks the common rules
+//! after every commit, [`story`] writes inputs and outcomes as text. [`random`] makes random flows and
+//! inputs, [`rules`] has the rules for every journal.
 
 #![expect(
     clippy::unwrap_used,

@@ -35,7 +35,7 @@ fn item(id: &str, code: i32, left: &str) -> Input {
     settled(AttemptResult { workspace_after: snapshot(left), ..result })
 }
 
-/// What an attempt merges.
+/// The items that an attempt merges, with their results.
 fn merged(driver: &Driver, id: &str) -> Vec<(u64, Digest)> {
     let Command::Merge(call) = &driver.begun(id).command else { panic!("{id} merges nothing") };
     assert_eq!(call.on_conflict, OnConflict::Theirs);

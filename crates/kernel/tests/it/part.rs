@@ -334,7 +334,7 @@ fn conditions_hold_as_if_what_is_left_out_were_skipped() {
     }
 }
 
-/// What a flow reads, as crate `flow` finds it.
+/// Adds the reads of a flow, as crate `flow` finds them.
 fn reading(flow: &Arc<Flow>, reads: &[(&str, &str, u32, bool)]) -> Arc<Flow> {
     let one = |(reader, path, line, optional): &(&str, &str, u32, bool)| {
         let step = path.strip_prefix("steps.").map(|rest| step_id(rest.split('.').next().unwrap()));

@@ -39,7 +39,7 @@ pub(crate) fn program(name: &str, label: Option<&str>) -> Step {
     Step::new(step_id(name), StepKind::Agent(Box::new(plan)))
 }
 
-/// One whose program reports the id of its session.
+/// A step whose program reports the id of its session.
 fn reporting(name: &str) -> Step {
     program(name, Some(name)).with(|step| match &mut step.kind {
         StepKind::Agent(plan) => plan.takes_session_id = false,
@@ -87,7 +87,7 @@ fn the_id_of_a_session_is_committed_with_the_start_and_every_further_attempt_res
     assert_eq!((second.before.cost, second.before.tokens_out), (Cost::parse("0.5"), Some(20)));
     assert_eq!(second.failure.as_deref(), Some("AGENT_OVERLOADED: busy"));
     driver.restart();
-    // One that leaves no report has had its session all the same.
+    // An attempt without a report has still used its session.
     driver.exit("a.1.2", 137).timer_due();
     assert_eq!(session(&driver, "a.1.3"), (Some(id), true));
     assert_eq!(call(&driver, "a.1.3").before.cost, Cost::parse("0.5"));
@@ -298,7 +298,7 @@ fn a_fork_begins_its_session_with_what_the_old_one_had_come_to_where_the_run_is_
     );
     assert!(first.before.is_empty(), "what the old session has cost was charged there");
     new.restart();
-    // One that was cut off may never have begun.
+    // An attempt that was interrupted may never have begun.
     new.exit("b.1.1", 137).timer_due();
     let second = call(&new, "b.1.2").clone();
     assert_eq!((second.session.as_ref(), second.resumes), (Some(&own), true));

@@ -155,7 +155,8 @@ proptest! {
     }
 }
 
-/// What was used and is set aside is what the records say; the steps' accounts sum up to it, but for what no step called.
+/// Usage and reservations match the records. The steps' accounts add up to the usage, except for calls that
+/// belong to no step.
 fn check_accounts(driver: &Driver) {
     let (run, uses) = (&driver.run, rules::check(driver.run.flow(), &driver.records));
     let sum = |count: fn(&Ledger) -> u64| run.ledger_by_step().values().map(count).sum::<u64>();
@@ -213,7 +214,7 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
     driver
 }
 
-/// What somebody may always say.
+/// An answer that is always accepted.
 fn plain(raised: &InterruptRaised) -> Answer {
     let choice = match raised.about {
         About::InDoubt | About::Throttled => Choice::Fail,

@@ -55,7 +55,7 @@ fn a_single_denial_decides() {
     let over = "answered deny, q.1 stops, q.1 failed, over: policy_violation at q = nothing [failed 1]";
     assert_eq!(ends(&flow, &["start", "deny by bob"]), over);
     assert_eq!(ends(&flow, &["start", "approve by bob", "deny by carl"]), over);
-    // Somebody who has approved may change their mind.
+    // A person who has approved may change their mind.
     assert_eq!(ends(&flow, &["start", "approve by bob", "restart", "deny by bob"]), over);
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn name(place: usize) -> String {
     format!("s{place}")
 }
 
-/// What a step of a random flow is made of; places are folded into the flow's length.
+/// The properties of a step of a random flow. Step numbers are taken modulo the flow's length.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) routing: (u8, usize, u64, OnExhausted, OnBlocked, bool),
@@ -214,7 +214,7 @@ pub(crate) fn flows() -> impl Strategy<Value = Arc<Flow>> {
     })
 }
 
-/// What an attempt left behind.
+/// The result of an attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
     outcome: u8,
@@ -222,7 +222,7 @@ pub(crate) struct Left {
     place: usize,
     llm_calls: u64,
     duration_ms: u64,
-    /// What an agent came to, if the attempt talks to one.
+    /// The outcome of an agent, if the attempt talks to one.
     agent: u8,
 }
 
@@ -289,7 +289,7 @@ impl Left {
     }
 }
 
-/// One random turn; ids are filled in from what the run wants, or are nonsense.
+/// One random input. Ids are taken from the wants of the run, or are invalid.
 #[derive(Debug, Clone)]
 pub(crate) enum Turn {
     Start,
@@ -368,7 +368,7 @@ pub(crate) fn said() -> impl Strategy<Value = Said> {
 }
 
 impl Said {
-    /// What is said to the open question, or to one that is not.
+    /// The answer to the open question, or to another one.
     pub(crate) fn answer(&self, driver: &Driver) -> Answer {
         let earlier = self.which.map(|place| driver.asked().into_iter().nth(place));
         let all: Vec<&InterruptRaised> = driver.run.interrupts().collect();

@@ -18,11 +18,11 @@ use std::{collections::BTreeMap, sync::Arc};
 const STEPS: usize = 6;
 const INNER_STEPS: usize = 3;
 
-/// What a step of a random graph is made of.
+/// The properties of a step of a random graph.
 #[derive(Debug, Clone)]
 struct Node {
     plan: Plan,
-    /// One bit for each earlier step.
+    /// A bit set: one bit for each earlier step.
     needs: u8,
     join: Join,
     /// Items, and how many at once.

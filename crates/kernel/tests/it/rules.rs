@@ -1,5 +1,5 @@
-//! What no journal of any run may ever show, told from its records and its flow alone. What holds of graphs and of items is
-//! in [`crate::graph_rules`].
+//! Rules for every journal of a run, checked from its records and its flow alone. The rules for graphs and
+//! items are in [`crate::graph_rules`].
 
 use crate::{
     agent_rules::Agents,
@@ -37,7 +37,7 @@ struct Count {
     handed_on: BTreeSet<VisitId>,
     /// The highest visit that left a trace, by its scope.
     visits: BTreeMap<(String, StepId), u32>,
-    /// What people have added to the bounds.
+    /// The amounts that people have added to the bounds.
     raised: Ledger,
     /// When something was added last, and by whom.
     last_raise: Option<(Timestamp, Principal)>,
@@ -78,7 +78,7 @@ pub(crate) fn check(flow: &Flow, records: &[Record]) -> Uses {
     count.uses
 }
 
-/// What has happened; shown where a rule is broken.
+/// The events so far; printed when a rule is broken.
 struct Told(Vec<String>);
 
 impl Drop for Told {
@@ -89,7 +89,7 @@ impl Drop for Told {
     }
 }
 
-/// What leads where, a line for each step.
+/// The transitions of the flow, one line per step.
 fn shape(flow: &Flow) -> String {
     let line = |step: &Step| {
         let needs: Vec<&str> = step.needs.iter().map(StepId::as_str).collect();
@@ -173,7 +173,8 @@ impl Count {
         *last = visit.visit;
     }
 
-    /// What is to be verified is not run again before that, and only what is in doubt is verified.
+    /// An attempt in doubt that must be verified is not repeated before that, and only attempts in doubt are
+    /// verified.
     fn verifies(&mut self, flow: &Flow, event: &AttemptStarted) {
         let unsettled = self.unsettled.remove(&event.attempt.visit);
         assert_eq!(event.verifies, unsettled, "{} begins", event.attempt);
@@ -273,7 +274,7 @@ fn move_all<V: Clone>(map: &mut BTreeMap<(String, StepId), V>, old: &str, new: &
     map.extend(moved.into_iter().map(|(step, value)| ((new.to_owned(), step), value)));
 }
 
-/// What holds of questions and answers.
+/// Rules for questions and answers.
 impl Count {
     fn asks(&mut self, flow: &Flow, record: &Record) {
         match &record.event {
@@ -318,7 +319,7 @@ impl Count {
         self.open.remove(id).unwrap_or_else(|| panic!("{id} is closed, and was not open"))
     }
 
-    /// What holds of any answer, whether it decides or is one of several.
+    /// Rules for any answer, whether it decides or is one of several.
     fn counts(&self, flow: &Flow, record: &Record, event: &InterruptAnswered) {
         let (raised, voters) = &self.open[&event.interrupt];
         assert!(raised.expires_at.is_none_or(|at| record.at < at), "an answer after its time");
@@ -341,7 +342,7 @@ impl Count {
             assert_eq!(event.choice, Choice::Raise);
             self.last_raise = Some((record.at, event.by.clone()));
         } else if event.choice == Choice::Raise {
-            // What one answer adds answers the other questions about the same bound too.
+            // An added amount also answers the other questions about the same bound.
             assert_eq!(raised.about, About::Limit);
             assert_eq!(self.last_raise, Some((record.at, event.by.clone())), "a raise adds nothing");
         }
@@ -417,7 +418,7 @@ impl Count {
         }
     }
 
-    /// What the flow says of a question that one of its steps asks.
+    /// The settings of a question that a step of the flow asks.
     fn plan<'f>(&self, flow: &'f Flow, raised: &InterruptRaised) -> Option<&'f AskPlan> {
         self.step(flow, &raised.visit).asks().filter(|_| raised.about == About::Ask)
     }

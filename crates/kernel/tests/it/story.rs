@@ -36,7 +36,7 @@ pub(crate) fn ends(flow: &Arc<Flow>, inputs: &[&str]) -> String {
     turns.last().map(|turn| turn[1..].join(" ")).unwrap_or_default()
 }
 
-/// One input, whatever comes of it.
+/// Feeds one input, whether it is accepted or refused.
 pub(crate) fn feed(driver: &mut Driver, words: &str) -> String {
     turn(driver, words)[1..].join(" ")
 }
@@ -169,7 +169,7 @@ fn attempt_input(id: &str, words: &str) -> Input {
     settled(result)
 }
 
-/// What is known of an attempt in doubt: `nothing sent`, `copied`, `copied and nothing sent`, or nothing.
+/// The evidence for an attempt in doubt: `nothing sent`, `copied`, `copied and nothing sent`, or nothing.
 fn evidence(words: &str) -> Value {
     let member = |word: &str, name: &'static str| words.contains(word).then(|| (name, Value::from(true)));
     let members =
@@ -207,7 +207,7 @@ pub(crate) fn call(name: &str) -> CallId {
     CallId::new(format!("call_{name}")).unwrap()
 }
 
-/// What the agent of an `a2a` step came to.
+/// The result of the agent of an `a2a` step.
 pub(crate) fn agent_said(id: &str, ok: bool, said: &str) -> envoi_kernel::input::AttemptResult {
     let error = if ok { "" } else { r#","error":{"code":"AGENT_FAILED","message":"no luck"}"# };
     reported(id, &format!(r#""ok":{ok},"agent":{{"said":{said}}}{error}"#))
@@ -345,7 +345,7 @@ fn over(event: &RunEnded) -> String {
     format!("over: {}{at}", event.terminal_reason)
 }
 
-/// What the run wants, and its status with its exit code.
+/// The wants of the run, and its status with its exit code.
 pub(crate) fn stand(run: &Run) -> String {
     let wants = run.wants();
     let mut parts: Vec<String> = wants.attempts.iter().map(|id| format!("{id} live")).collect();

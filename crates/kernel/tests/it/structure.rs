@@ -6,7 +6,7 @@ use envoi_kernel::{
     flow::{Overdue, Step, StepKind},
 };
 
-/// Of each loop: the step that closes it, where it goes back to, where `again` leads, and what it spans.
+/// For each loop: the step that closes it, the steps it goes back to, the target of `again`, and its span.
 fn loops(flow: &Flow) -> Vec<String> {
     let name = |place: usize| flow.steps[place].id.to_string();
     let names = |places: &[usize]| places.iter().map(|place| name(*place)).collect::<Vec<_>>().join(" ");

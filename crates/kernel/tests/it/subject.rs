@@ -1,4 +1,4 @@
-//! What a question is about, as one digest, and what happens when that changes.
+//! The subject of a question as one digest, and the reaction when it changes.
 
 use crate::{
     driver::{Driver, blob, exited, settled},
@@ -96,7 +96,7 @@ fn the_newest_version_of_each_artifact_counts_whatever_became_of_the_attempt() {
     assert_eq!(twice, lived(&[], &two).0);
     assert_eq!(files.into_iter().collect::<Vec<_>>(), [("a".to_owned(), Some(Digest::of(b"2")))]);
     assert_ne!(twice, lived(&two, &one).0);
-    // What an attempt left counts even if it failed.
+    // Files that an attempt left count even if it failed.
     assert_eq!(lived(&one, &[]).1, lived(&[], &one).1);
     assert_ne!(lived(&one, &[]).0, lived(&[], &[]).0);
 }

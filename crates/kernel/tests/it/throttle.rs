@@ -54,7 +54,7 @@ fn refused(id: &str, until: Option<Timestamp>) -> Input {
     settled(AttemptResult { outcome: exited(id, 1).outcome, ..reported(id, &members) })
 }
 
-/// What was decided last of a throttle.
+/// The last throttle that was decided.
 fn throttled(driver: &Driver) -> Throttled {
     let of = |record: &Record| match &record.event {
         Event::AttemptSettled(settled) => settled.throttled.clone(),

@@ -1,4 +1,4 @@
-//! What is not known of the use of agents and models: it is counted, so that no total says more than is known.
+//! Unknown usage of agents and models is counted, so that no total claims more than is known.
 
 use crate::{
     driver::{Driver, doubtful, exited, reported, settled},
@@ -14,7 +14,7 @@ use envoi_kernel::{
     ledger::{Budget, Cost, Ledger},
 };
 
-/// Of calls, tokens and cost.
+/// The numbers of unknown calls, tokens and costs.
 fn unknown(ledger: &Ledger) -> (u64, u64, u64) {
     (ledger.unknown_calls, ledger.unknown_tokens, ledger.unknown_costs)
 }

@@ -1,4 +1,4 @@
-//! What another flow would make of the texts of a run: each decision by itself, as things stood then.
+//! The effect of another flow on the texts of a run: each decision separately, in the state of that time.
 
 use crate::{
     driver::{Driver, exited, settled},

@@ -47,7 +47,7 @@ fn read(written: &Written, mut store: Vec<Vec<u8>>) -> Result<Message, Unfit> {
     Message::read(&written.text, |digest| store.iter().find(|bytes| Digest::of(bytes) == *digest).cloned())
 }
 
-/// What a sender on another machine would send is what arrives.
+/// Checks that a message arrives as it was sent.
 pub(crate) fn check_travels(input: &Input, slot: Option<&Slot>, at: Timestamp) {
     let message = Message { input: input.clone(), slot: slot.cloned(), at };
     let written = message.clone().written().unwrap();
