@@ -19,7 +19,7 @@ pub(crate) fn contents(event: &Event) -> (Vec<Digest>, Option<Digest>) {
     (own.chain(of_files(&settled.files)).chain(list).collect(), list)
 }
 
-/// The folder named after the attempt or visit of the event. An import creates it.
+/// The folder named after the attempt, question or flow of the event. An import creates it.
 pub(crate) fn folder(event: &Event) -> Option<String> {
     match event {
         Event::AttemptStarted(started) => Some(started.attempt.to_string()),
