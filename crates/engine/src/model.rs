@@ -1,4 +1,4 @@
-//! What the parts of this crate pass to each other: messages, requests, jobs, time, and what may go wrong.
+//! Types that the parts of this crate exchange: messages, requests, jobs, time and errors.
 
 pub(crate) mod claim;
 pub(crate) mod clock;

@@ -32,7 +32,7 @@ pub enum Message {
     Input {
         /// Which run; it must have been begun or adopted.
         run: RunId,
-        /// What the run is to decide on.
+        /// The input.
         input: Box<Input>,
         /// Answered after the commit.
         reply: Reply,
@@ -95,13 +95,13 @@ pub enum Message {
 pub struct Begin {
     /// A run without events.
     pub run: Run,
-    /// What it starts with.
+    /// The data of its start.
     pub start: Start,
     /// A folder was made for it after [`Message::MayBegin`].
     pub made: bool,
     /// The flow, as it is stored.
     pub pinned: PinnedFlow,
-    /// What commands may see.
+    /// Variables and secrets of the client.
     pub caller: Arc<Caller>,
     /// Answered after the commit.
     pub reply: Reply,
@@ -111,13 +111,13 @@ pub struct Begin {
 pub struct Branch {
     /// A run without events.
     pub run: Run,
-    /// What it begins with.
+    /// The data of the fork.
     pub fork: Fork,
     /// As in [`Begin`].
     pub made: bool,
     /// The flow, as it is stored.
     pub pinned: PinnedFlow,
-    /// What commands may see.
+    /// Variables and secrets of the client.
     pub caller: Arc<Caller>,
     /// Answered after the commit.
     pub reply: Reply,
@@ -127,13 +127,13 @@ pub struct Branch {
 pub struct Adopt {
     /// The run as the journal has it.
     pub run: Run,
-    /// What it is to decide on before anything of it is started.
+    /// Inputs to decide before anything of the run is started.
     pub inputs: Vec<Input>,
     /// The corrected flow, if one of the inputs corrects it.
     pub corrected: Option<Corrected>,
     /// The purpose.
     pub purpose: Purpose,
-    /// Why it is set aside, if it is and is to be tried again.
+    /// The reason for which it was set aside, if it is to be tried again.
     pub again: Option<Aside>,
     /// The id of the request, to be noted as done if it has no `inputs`.
     pub request: Option<String>,
@@ -141,7 +141,7 @@ pub struct Adopt {
     pub is_inside: bool,
     /// Bytes of the events since its last snapshot.
     pub tail_bytes: u64,
-    /// What commands may see.
+    /// Variables and secrets of the client.
     pub caller: Arc<Caller>,
     /// Answered when it is in the loop and what it has decided on `inputs` is durable.
     pub reply: Reply,
@@ -232,7 +232,7 @@ pub enum EngineError {
     SetAside {
         /// Which.
         run: RunId,
-        /// Of what is wrong.
+        /// The code of the trouble.
         code: String,
         /// In a sentence.
         reason: String,

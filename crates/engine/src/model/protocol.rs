@@ -1,7 +1,9 @@
-//! Requests of commands to the engine, and its responses: JSON, one line each, the same in one process and over the socket.
+//! Requests of commands to the engine, and its responses: JSON, one line each, the same in one process and
+//! over the socket.
 //!
-//! The command may be of a newer version than the engine. A request with a member that the engine does not know is refused, because the engine
-//! would leave out what the member asks for. A response is read as it is: new members do no harm there.
+//! The command may be of a newer version than the engine. A request with an unknown member is refused,
+//! because the engine would otherwise ignore a part of the request. In a response, unknown members are
+//! ignored.
 
 pub use super::refused::Refused;
 use super::{
@@ -43,14 +45,14 @@ pub enum Request {
     Apply(Box<ApplyRequest>),
     /// End a run and follow it to its end.
     Cancel {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// Who.
+        /// Who cancels it.
         by: Principal,
         /// For the case that an attempt has to be waited for.
         caller: Box<CallerWire>,
     },
-    /// Delete what is not needed any more.
+    /// Delete data that are not needed any more.
     Collect(Box<CollectRequest>),
     /// Checks that an engine answers.
     Ping,
@@ -88,7 +90,7 @@ impl Request {
         }
     }
 
-    /// What commands of the run may see, and which attempts wait for it.
+    /// The client's data: the variables that commands may see, and the attempts that wait for the run.
     pub fn caller_mut(&mut self) -> Option<&mut CallerWire> {
         match self {
             Self::Start(start) => Some(&mut start.caller),
@@ -135,18 +137,18 @@ pub struct StartRequest {
     /// Steps whose questions are approved as soon as they are put.
     #[serde(default)]
     pub yes_to: Vec<StepId>,
-    /// The client's `traceparent`; one that is not well formed is ignored.
+    /// The client's `traceparent`; ignored if it is not well formed.
     #[serde(default)]
     pub trace: Option<String>,
-    /// On whose behalf, as the caller states it.
+    /// The requester, as the caller states it.
     #[serde(default)]
     pub requester: Requester,
-    /// The part of the flow that is to be done; `None`: the whole flow.
+    /// The part of the flow to execute; `None`: the whole flow.
     #[serde(default)]
     pub part: Option<PartRequest>,
-    /// Who.
+    /// Who starts it.
     pub by: Principal,
-    /// What commands may see.
+    /// Variables and secrets of the client.
     pub caller: CallerWire,
 }
 
@@ -154,9 +156,9 @@ pub struct StartRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartRequest {
-    /// Which steps.
+    /// The selected steps.
     pub selection: Selection,
-    /// The run whose hand-offs stand for those of steps that are left out.
+    /// The run whose hand-offs replace those of omitted steps.
     pub with: Option<RunId>,
 }
 
@@ -168,7 +170,7 @@ pub struct ForkRequest {
     pub run: RunId,
     /// The run whose history the new one begins with.
     pub from: RunId,
-    /// Where the new one begins; `None`: at the step that stopped the other one.
+    /// The step at which the new run begins; `None`: the step that stopped the other one.
     pub step: Option<StepId>,
     /// How the workspace may be used.
     pub workspace: WorkspaceUse,
@@ -176,7 +178,7 @@ pub struct ForkRequest {
     pub yes_to: Vec<StepId>,
     /// The reason, if one is given.
     pub why: Option<String>,
-    /// The corrected flow under which the new one goes on; `None`: the flow that held there.
+    /// The corrected flow for the new run; `None`: the flow that applied at that point.
     #[serde(default)]
     pub correct: Option<CorrectedFlow>,
     /// Whether the files are first set back to what they were when the step was entered.
@@ -185,9 +187,9 @@ pub struct ForkRequest {
     /// The new run gets a tree of its own, and keeps its files.
     #[serde(default)]
     pub isolate: Option<Isolate>,
-    /// Who.
+    /// Who forks it.
     pub by: Principal,
-    /// What commands may see.
+    /// Variables and secrets of the client.
     pub caller: CallerWire,
 }
 
@@ -250,7 +252,7 @@ pub struct ResumeRequest {
     /// Whether it is tried again if it is set aside.
     #[serde(default)]
     pub again: bool,
-    /// Whether what a closed account holds up, or has failed, is tried now, before its time.
+    /// Whether visits that wait for a closed account, or have failed because of one, are tried now.
     #[serde(default)]
     pub now: bool,
     /// Whether the files are first set back to what they were when the attempt in doubt began. Only with [`Choice::Rerun`].
@@ -261,9 +263,9 @@ pub struct ResumeRequest {
     pub request: Option<String>,
     /// The reason, if one is given.
     pub why: Option<String>,
-    /// Who.
+    /// Who resumes it.
     pub by: Principal,
-    /// What commands may see.
+    /// Variables and secrets of the client.
     pub caller: CallerWire,
 }
 
@@ -303,7 +305,8 @@ pub struct CorrectedFlow {
     pub language: Option<u32>,
     /// The step from which on finished steps run again. A fork has its own.
     pub from: Option<StepId>,
-    /// What was agreed to ([`envoi_kernel::Outlook::digest`]). `None`: whatever it means by now. A fork is of an ended run: it has none.
+    /// The outlook that the person agreed to ([`envoi_kernel::Outlook::digest`]). `None`: agrees to any
+    /// outlook. A fork has none, because it is of an ended run.
     #[serde(default)]
     pub seen: Option<Digest>,
 }
@@ -314,15 +317,15 @@ pub struct CorrectedFlow {
 pub struct ApplyRequest {
     /// The run that has a tree of its own.
     pub run: RunId,
-    /// What is to be done.
+    /// The action.
     pub what: Applied,
     /// Folders of which no snapshot is taken.
     pub too_wide: Vec<PathBuf>,
     /// The reason, if one is given.
     pub why: Option<String>,
-    /// Who.
+    /// Who requests it.
     pub by: Principal,
-    /// What commands may see.
+    /// Variables and secrets of the client.
     pub caller: CallerWire,
 }
 
@@ -338,7 +341,7 @@ pub enum Applied {
     PreferRun,
     /// All of it. Where both sides changed the same lines, both stand in the file, between markers.
     Marked,
-    /// The last one is taken back.
+    /// Takes the last application back.
     Undone,
 }
 
@@ -360,7 +363,7 @@ pub struct RestoreRequest {
     pub too_wide: Vec<PathBuf>,
     /// The reason, if one is given.
     pub why: Option<String>,
-    /// Who.
+    /// Who requests it.
     pub by: Principal,
     /// For the case that an attempt has to be waited for.
     pub caller: CallerWire,
@@ -386,11 +389,11 @@ pub struct AnswerRequest {
     pub answer: Answer,
     /// Whether the run is to be followed until it comes to rest; else it is enough that the answer is durable.
     pub follow: bool,
-    /// What commands may see.
+    /// Variables and secrets of the client.
     pub caller: CallerWire,
 }
 
-/// What a run takes from the process that asks; never written to disk.
+/// Data that a run takes from the client's process; never written to disk.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallerWire {
@@ -426,12 +429,12 @@ impl core::fmt::Debug for CallerWire {
 pub enum Response {
     /// The request was taken; records of this run follow.
     Accepted {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
     /// Something happened, and is durable.
     Record {
-        /// What.
+        /// The record.
         record: Box<Record>,
     },
     /// A note for the client; it changes nothing.
@@ -448,7 +451,7 @@ pub enum Response {
     Refused(Refused),
     /// The engine has stopped; the run goes on when one is there again.
     Stopped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// To [`Request::Collect`]: what went.

@@ -19,9 +19,9 @@ pub struct Refused {
     foreign_code: Option<String>,
     /// That of the code; of a code that only another version knows, that of its exit code.
     class: Class,
-    /// What is wrong.
+    /// The error, in words.
     pub message: String,
-    /// What to do.
+    /// A hint how to solve it.
     pub hint: Option<String>,
 }
 
@@ -146,7 +146,7 @@ impl From<EngineError> for Refused {
     }
 }
 
-/// What to do about what a run does not accept, where the message does not have it.
+/// The hint for a refusal of a run, if its message does not contain one.
 fn hint_of(refusal: &Refusal) -> Option<&'static str> {
     match refusal {
         Refusal::PastBound { bound } if bound.starts_with("max_iterations") => Some(
@@ -163,7 +163,7 @@ fn hint_of(refusal: &Refusal) -> Option<&'static str> {
     }
 }
 
-/// The code of what a run does not accept.
+/// The code of a refusal of a run.
 fn code_of(refusal: &Refusal) -> Code {
     match refusal {
         Refusal::Over { .. } => Code::RunOver,

@@ -1,6 +1,7 @@
-//! The value of a secret, from where its declaration says that it is.
+//! Reads the value of a secret from its declared source.
 //!
-//! Does not know what the secret is for: who asks for it names that in a message. Nothing here is stored or logged.
+//! Does not know the purpose of the secret; the caller names it in a message. Nothing here is stored or
+//! logged.
 
 use envoi_kernel::flow::SecretSource;
 use envoi_step::plain;
@@ -9,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why a secret cannot be had.
+/// Why a secret cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The environment has no such variable.
@@ -23,7 +24,7 @@ pub enum SourceError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }

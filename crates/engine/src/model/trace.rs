@@ -45,7 +45,7 @@ pub struct Trace {
     run: RunId,
 }
 
-/// What a span is about. Its id is made of this and of the run.
+/// The subject of a span. The id of the span is derived from it and from the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of<'n> {
     /// A stretch of the run's activity, by the event that began it.

@@ -1,6 +1,6 @@
-//! Why a run cannot go on although the engine can: what is found wrong with one run alone.
+//! Trouble: a fault that stops one run, but not the engine.
 //!
-//! Owns the codes. What follows from it, that the run is set aside, is the loop's.
+//! Owns the codes. The loop sets the run aside.
 
 use envoi_contract::{code::Code, time::Timestamp};
 use envoi_journal::Aside;
@@ -8,11 +8,11 @@ use envoi_journal::Aside;
 /// Something is wrong with one run. It is set aside, and the others go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What kind.
+    /// The kind.
     pub kind: TroubleKind,
-    /// In a sentence.
+    /// The reason in one sentence.
     pub reason: String,
-    /// What is known besides; may be empty. Of both only the beginning is kept.
+    /// Further details; may be empty. Only the beginning of reason and evidence is kept.
     pub evidence: String,
 }
 
@@ -27,7 +27,7 @@ pub enum TroubleKind {
     Files,
     /// The machine failed, so the outcome of an attempt is unknown.
     Attempt,
-    /// What it needs from outside is not there: a secret, its workspace.
+    /// Something outside is missing: a secret, its workspace.
     Outside(Code),
 }
 

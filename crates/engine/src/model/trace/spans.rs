@@ -13,7 +13,7 @@ use envoi_kernel::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something that is over.
+/// A finished span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// The trace of its run.
@@ -32,7 +32,7 @@ pub struct Span {
     pub start: Timestamp,
     /// When it was over; not before its beginning.
     pub end: Timestamp,
-    /// What is known of it, by name.
+    /// Its attributes, by name.
     pub attributes: Vec<(&'static str, Attribute)>,
     /// The stretch of the run before this one.
     pub link: Option<SpanId>,
@@ -49,7 +49,7 @@ pub enum Attribute {
     Number(i64),
 }
 
-/// What has to be known of a run to make spans of its next records.
+/// The state of a run that is needed to make spans of its next records.
 #[derive(Debug, Clone)]
 pub struct Trail {
     trace: Trace,
@@ -252,7 +252,8 @@ impl Trail {
         }
     }
 
-    /// What a visit is part of: the visit of which it is an item, the one that runs its flow, or the run.
+    /// The parent span of a visit: the visit of which it is an item, the visit that runs its flow, or the
+    /// run.
     fn above(&self, visit: &VisitId) -> Option<SpanId> {
         if visit.item().is_some() {
             return Some(self.trace.span(Of::Visit(&visit.whole())));
