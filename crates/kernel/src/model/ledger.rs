@@ -86,7 +86,7 @@ impl TokenPrice {
 const DECIMALS: usize = 9;
 const DECIMALS_U32: u32 = 9;
 
-/// Maximum number of digits of the integer part, leading zeros included; every larger number is out of range
+/// Maximum number of digits of the integer part. Apart from leading zeros, a longer one is out of range
 /// anyway.
 const MAX_WHOLE_DIGITS: usize = 40;
 
