@@ -1,7 +1,6 @@
 //! What people read: times in their zone, items by their value, lists that fit the terminal.
 
 use crate::{
-    repair::sql,
     stage::{Stage, text},
     terminal::Terminal,
 };
@@ -289,31 +288,6 @@ fn why_shows_the_newest_decisions_unless_more_are_wanted() {
     let place = stage.json(&["--json", "why", "--step", "s7"]);
     let of_place: Vec<_> = rows.iter().filter(|row| row["event"]["visit"]["step"] == "s7").collect();
     assert!(place.as_array().unwrap().iter().eq(of_place), "{place}");
-}
-
-/// Old events that cannot be understood change nothing of what is shown: nobody reads them.
-#[test]
-fn what_people_see_of_a_long_run_is_read_from_its_end() {
-    let steps: String = (0..1_600).map(|n| format!("  - {{ id: s{n}, if: 'false', run: x }}\n")).collect();
-    let last = "  - { id: work, run: 'echo worked' }\n  - { id: ask, ask: 'Go on?' }\n";
-    let stage = Stage::with_flow(&format!("flow: f\nsteps:\n{steps}{last}"));
-    stage.expect(3, &["run", "flow.yaml"]);
-    let looks = || ["show", "why", "logs"].map(|look| stage.expect(0, &[look]).out);
-    let before = looks();
-    assert!(before[0].contains("\ns1599.1  ") && before[0].contains("earlier visits"), "{}", before[0]);
-    assert!(before[2].contains("work.1.1 | worked"), "{}", before[2]);
-    // They begin with their type, which is all that is looked at of most events. Those after the snapshot are applied, and the last ones are shown.
-    let old = "seq > 0 AND seq < min((SELECT seq FROM snapshots), (SELECT max(seq) FROM events) - 1200)";
-    let broken = format!(r#"UPDATE events SET body = substr(body, 1, instr(body, '",')) WHERE {old};"#);
-    let enough = format!(
-        "CREATE TABLE enough (n INTEGER CHECK (n > 500)); INSERT INTO enough SELECT count(*) FROM events WHERE {old}; DROP TABLE enough;"
-    );
-    // The envelope is most of the snapshot of a long run.
-    let no_envelope =
-        "UPDATE snapshots SET state = CAST(json_set(CAST(state AS TEXT), '$.envelope', 'gone') AS BLOB);";
-    sql(&stage, &(enough + &broken + no_envelope));
-    assert_eq!(looks(), before);
-    assert_ne!(stage.envoi(&["--json", "why"]).code, Some(0), "they are read where all are wanted");
 }
 
 #[test]
