@@ -85,6 +85,8 @@ pub fn outgoing(
                 let listed = list.and_then(|bytes| manifest::read(&bytes).ok()).unwrap_or_default();
                 for FileChange { path, blob, before, .. } in settled.files.into_iter().chain(listed) {
                     let path = path.into_bytes();
+                    let in_name = secrets.iter().filter(|(_, value)| stands_in(&path, value));
+                    out.secrets.extend(in_name.map(|(name, _)| (path.clone(), name.clone())));
                     for blob in blob.iter().chain(&before) {
                         contents.entry(blob.digest).or_default().insert(path.clone());
                     }

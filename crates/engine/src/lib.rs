@@ -28,7 +28,8 @@ pub use attempts::{
     variables::{PerAttempt, Variable, is_allowed},
 };
 pub use commands::{
-    collect::collectable, elsewhere, handler::Commands, names::Names, take_up::TakingUp, trees,
+    apply::last_applied, collect::collectable, elsewhere, handler::Commands, names::Names, take_up::TakingUp,
+    trees,
 };
 pub use delivery::settings::Notices;
 pub use envoi_step::plain;

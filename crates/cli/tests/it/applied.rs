@@ -68,47 +68,32 @@ fn undo_without_a_run_takes_back_the_run_that_was_applied_last() {
     assert!(!stage.path("work/made.txt").exists());
 }
 
+/// Of a snapshot alone nobody knows what git tracks and ignores. The tree of another store is not worked in.
 #[test]
-fn a_fork_of_a_run_whose_tree_is_gone_gets_one_made_from_its_snapshot() {
+fn a_fork_of_a_run_whose_tree_is_not_here_is_refused() {
     let stage = stage(ASKS);
     stage.write("work/fail", "");
-    stage.write("work/gone.txt", "gone\n");
     stage.expect(1, &["run", "flow.yaml", "--yes-to", "sure"]);
     let id = newest(&stage);
     let exported = stage.path("bundle").display().to_string();
     stage.expect(0, &["export", &id, "-o", &exported]);
     let tree = stage.path(&format!(".local/state/envoi/trees/{id}"));
-    stage.write(&format!(".local/state/envoi/trees/{id}/old.sh"), "later\n");
-    fs::remove_file(stage.path("work/fail")).unwrap();
-
-    // On another machine, where nothing of it is; and where the tree is that of another store.
     let other = Stage::new();
     other.expect(0, &["import", &exported]);
-    for is_gone in [false, true] {
-        if is_gone {
-            fs::remove_dir_all(&tree).unwrap();
-        }
-        let before = fs::read_to_string(tree.join("old.sh")).ok();
-        let done = other.expect(1, &["fork", &id, "--from", "last"]);
+    let before = fs::read_to_string(tree.join("made.txt")).unwrap();
+    for arguments in [&["fork", &id, "--from", "last"][..], &["fork", &id, "--from", "last", "--isolate"]] {
+        let refused = other.expect(2, arguments);
         assert!(
-            done.err.contains("is not here, so the files are those of the snapshot where `last` was entered"),
-            "{done:?}"
+            refused.err.contains("WORKSPACE_MISSING") && refused.err.contains("the bundle was made"),
+            "{refused:?}"
         );
-        let fork = newest(&other);
-        let at = |name: &str| other.read(&format!(".local/state/envoi/trees/{fork}/{name}"));
-        assert_eq!((at("made.txt"), at("last.txt")), ("one\n".to_owned(), "last\n".to_owned()));
-        assert!(at("old.sh").ends_with("x\n"), "{}", at("old.sh"));
-        assert_eq!(fs::read_to_string(tree.join("old.sh")).ok(), before, "the other tree is left alone");
-        let shown = other.expect(0, &["diff", &fork, "--stat"]).out;
-        assert!(shown.contains("made.txt") && shown.contains("last.txt"), "{shown}");
     }
-    // Its result comes into the folder that the tree of the first run was made from.
-    stage.expect(1, &["fork", &id, "--from", "last"]);
-    let fork = newest(&stage);
-    stage.expect(0, &["apply", &fork]);
-    assert_eq!(stage.read("work/made.txt") + &stage.read("work/last.txt"), "one\nlast\n");
-    assert!(!stage.path("work/gone.txt").exists());
-    stage.expect(0, &["doctor"]);
+    assert_eq!((other.runs().len(), fs::read_to_string(tree.join("made.txt")).unwrap()), (1, before));
+    fs::remove_dir_all(&tree).unwrap();
+    let refused = stage.expect(2, &["fork", &id, "--from", "last"]);
+    assert!(refused.err.contains("is gone") && refused.err.contains("--into FOLDER"), "{refused:?}");
+    stage.expect(0, &["restore", &id, "--at", "end", "--into", "files"]);
+    assert_eq!(stage.read("files/made.txt"), "one\n");
 }
 
 #[test]

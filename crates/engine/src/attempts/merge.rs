@@ -375,7 +375,11 @@ fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), MergeError>
             format!("{}: {}", order.name(item), shown(conflicts))
         };
         let named = conflicts.iter().map(of).collect::<Vec<_>>().join("; ");
+        let is_unkept = |conflict: &Conflict| conflict.why == Why::NotKept;
         let message = match order.call.alone {
+            _ if conflicts.iter().all(|put_off| put_off.conflicts.iter().all(is_unkept)) => format!(
+                "files cannot be merged whose content no snapshot has, because they are larger than `trees: max_file` or cannot be read; {named}"
+            ),
             true => format!("others have changed the same lines in the run's tree; {named}"),
             false => format!("items have changed the same lines as the run or an item before them; {named}"),
         };

@@ -133,11 +133,12 @@ impl Commands {
             }
             None => stood.folders,
         };
-        let brought: Vec<String> = differences(&before.tree, &merged.tree)
+        let mut brought: Vec<(Vec<u8>, String)> = differences(&before.tree, &merged.tree)
             .iter()
-            .map(|change| format!("{} `{}`", word(change), names.shown(change.path())))
+            .map(|change| {
+                (change.path().to_vec(), format!("{} `{}`", word(change), names.shown(change.path())))
+            })
             .collect();
-        let count = brought.len();
         if let Some(path) = not_still(&now.tree, &stood.kept.tree, &changes) {
             let message = format!("nothing was written: {}", in_the_way(&path));
             let refused = Refused::new(Code::ApplyConflict, message, Some("move it away, and try again"));
@@ -170,8 +171,11 @@ impl Commands {
         };
         let end = |_: &Run| Ok(vec![input.clone()]);
         let run = self.adopt(id, caller, Adoption::from(Purpose::Decide), end)?;
-        done.map_err(|error| refused(&error, &names))?;
-        note(client, brought.iter().take(MOST_NAMED).cloned().collect());
+        let restored = done.map_err(|error| refused(&error, &names))?;
+        // A remark above names these: they are as they were.
+        brought.retain(|(path, _)| !restored.left.contains(path) && !restored.newer.contains(path));
+        let count = brought.len();
+        note(client, brought.into_iter().take(MOST_NAMED).map(|(_, words)| words).collect());
         if let Some(more @ 1..) = count.checked_sub(MOST_NAMED) {
             send(client, Response::Noted { text: format!("and {more} more") });
         }
@@ -298,8 +302,9 @@ fn rest(run: &Run, client: &Sender<Response>) {
     send(client, Response::Rest { standing: standing.unwrap_or_else(Standing::answered) });
 }
 
-/// The last change of the folder that was made.
-fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
+/// The last change that was made to the folder of which the tree of a run was made. `None` if there was none, or if each was refused.
+#[must_use]
+pub fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
     let mut last = None;
     let mut begun = None;
     for record in records {

@@ -8,13 +8,13 @@ use super::{
     handler::{Commands, check_secrets, send},
     isolate::MadeTree,
     names::Names,
-    restore::{certain, note, then},
+    restore::{note, then},
     resume::parse,
     start::{check_yes_to, found, note_tree},
 };
 use crate::model::{
     message::{Branch, Corrected, EngineError, Message, Purpose},
-    protocol::{ForkRequest, Isolate, Refused, Response, ResumeRequest, WorkspaceUse},
+    protocol::{ForkRequest, Refused, Response, ResumeRequest, WorkspaceUse},
 };
 use crate::{
     attempts::secrets::caller_of,
@@ -61,26 +61,9 @@ impl Commands {
         if makes {
             self.may_begin(&request.caller.within)?;
         }
-        let gone = tree_that_is_gone(&reader, &source, &request)?;
-        let is_of_snapshot = gone.is_some();
-        let (workspace, isolated) = match gone {
-            Some((wanted, gone)) => {
-                let entered = snapshots::entered(&lived, cut.at);
-                let to = certain(entered, &format!("where `{}` was entered", cut.step))?;
-                let names = Names::of(flow, &request.caller);
-                let scope = fork_scope(&source, true);
-                let MadeTree { inside, isolated } =
-                    self.tree_of(&request.run, wanted, scope, (&gone, Path::new(&named)), &to, &names)?;
-                note_tree(&isolated, client);
-                let text = format!(
-                    "the tree of run `{}` is not here, so the files are those of the snapshot where `{}` was entered",
-                    request.from, cut.step
-                );
-                note(client, [text].into_iter().chain(isolated.remarks.clone()).collect());
-                (inside, Some(Box::new(isolated)))
-            }
-            None => self.place_for(&request, &source, flow, Path::new(&named), then, client)?,
-        };
+        check_tree_is_here(&reader, &source, &request)?;
+        let (workspace, isolated) =
+            self.place_for(&request, &source, flow, Path::new(&named), then, client)?;
         let made = isolated.clone().filter(|_| request.isolate.is_some());
         let scope = fork_scope(&source, isolated.is_some());
         let files =
@@ -93,7 +76,7 @@ impl Commands {
                 }
             })?;
         let sets_back = files.is_some();
-        if !sets_back && !is_of_snapshot {
+        if !sets_back && then.is_none() {
             note_differences(&reader, &lived, &cut, &workspace, client);
         }
         let pinned = pinned(&reader, &request, corrected.as_ref())?;
@@ -193,30 +176,22 @@ impl Commands {
     }
 }
 
-/// The tree of the source that is not there any more, or was never here, and how the fork gets one.
+/// Refuses a fork of a run whose own tree is gone, or was never here: a snapshot alone does not say what git tracks and ignores, so a tree
+/// that is made of it would lose files.
 ///
 /// # Errors
-/// The fork was not to have a tree of its own, so it has nowhere to work.
-fn tree_that_is_gone<'r>(
-    reader: &Reader,
-    source: &Run,
-    request: &'r ForkRequest,
-) -> Result<Option<(&'r Isolate, Isolated)>, Refused> {
-    let Some(started) = source.started() else { return Ok(None) };
-    let Some(isolated) = started.isolated.as_deref() else { return Ok(None) };
+/// The tree of the run is not here.
+fn check_tree_is_here(reader: &Reader, source: &Run, request: &ForkRequest) -> Result<(), Refused> {
+    let Some(started) = source.started().filter(|started| started.isolated.is_some()) else { return Ok(()) };
     let imported = reader.imported(&request.from).map_err(|error| Refused::from(&error))?.is_some();
-    if !imported && Path::new(&started.workspace).is_dir() {
-        return Ok(None);
-    }
-    if let Some(wanted) = &request.isolate {
-        return Ok(Some((wanted, isolated.clone())));
-    }
     let place = &started.workspace;
     let message = match imported {
         true => format!("the tree `{place}` is that of run `{}` where the bundle was made", request.from),
+        false if Path::new(place).is_dir() => return Ok(()),
         false => format!("the tree `{place}` of run `{}` is gone", request.from),
     };
-    let hint = "`envoi fork RUN --isolate` gives the fork a tree of its own, made from a snapshot of the run";
+    let hint =
+        "`envoi restore RUN --at STEP --into FOLDER` writes the files of a snapshot; start a new run there";
     Err(Refused::new(Code::WorkspaceMissing, message, Some(hint)))
 }
 

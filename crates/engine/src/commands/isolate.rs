@@ -128,53 +128,6 @@ impl Commands {
         }
     }
 
-    /// Makes a tree from a snapshot alone, for the fork of a run whose own tree `of` is not there. It is a folder without git, and what the fork
-    /// changes comes back with what that run has changed.
-    pub(super) fn tree_of(
-        &self,
-        run: &RunId,
-        wanted: &Isolate,
-        scope: Scope,
-        (of, workspace): (&Isolated, &Path),
-        to: &Digest,
-        names: &Names,
-    ) -> Result<MadeTree, Refused> {
-        let order = self.order(wanted.too_wide.clone(), scope);
-        let target = tree(&order, to)?;
-        let place = match made_place(&wanted.trees, run)? {
-            Made::New(place) => place,
-            // By an engine that went away in the middle of this request: the run has not begun.
-            Made::Left(place) => {
-                fs::remove_dir_all(&place).map_err(|error| failed(&place, &error))?;
-                made_place(&wanted.trees, run)?.place()
-            }
-        };
-        let inside = place.join(workspace.strip_prefix(&of.place).unwrap_or(Path::new("")));
-        let fill = || {
-            fs::create_dir_all(&inside).map_err(|error| failed(&inside, &error))?;
-            let laid = envoi_tree::lay(&inside, &order, &target).map_err(|error| refused(&error, names))?;
-            envoi_durable::sync_file_system(&place).map_err(|error| failed(&place, &error))?;
-            Ok::<_, Refused>(laid)
-        };
-        let laid = fill().inspect_err(|_| {
-            // Its name has the id of a run that does not begin.
-            fs::remove_dir_all(&place).ok();
-        })?;
-        let mut isolated =
-            Isolated { place: text(&place), branch: None, head: None, remarks: Vec::new(), ..of.clone() };
-        let left = laid.left.iter().take(MOST_REMARKS);
-        remark(
-            &mut isolated,
-            left.map(|path| {
-                format!(
-                    "warning: the content of `{}` is not kept, and it is not in the tree",
-                    names.shown(path)
-                )
-            }),
-        );
-        Ok(MadeTree { inside, isolated })
-    }
-
     /// Returns what cannot be read, and is therefore not in the tree; and the files that were taken, if they are not those of the commit.
     fn fill(
         &self,

@@ -3,27 +3,18 @@
 use super::{correct, run};
 use crate::command::restore;
 use crate::{
-    process::{
-        args::{ForkArgs, IsolationArgs},
-        environment,
-        failure::Failure,
-        messages,
-    },
+    process::{args::ForkArgs, environment, failure::Failure, messages},
     session::{background, engine_client, interactive::Conversation},
     store::{home::Home, select},
     view::printer::Printer,
 };
-use envoi_engine::protocol::{ForkRequest, Isolate, Request};
-use envoi_journal::Reader;
+use envoi_engine::protocol::{ForkRequest, Request};
 use envoi_kernel::{
-    Cut, Event, Record, Run,
+    Cut, Event, Record,
     event::Command,
     ids::{AttemptId, RunId, Seq},
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
@@ -53,7 +44,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         caller,
         correct: corrected.map(|corrected| corrected.wanted),
         files: restore::set_back(args.files),
-        isolate: isolate(&reader, &original, args)?,
+        isolate: run::isolate(&args.isolation, None)?,
         from: from.clone(),
     }));
     if let Some(note) = sessions(&lived, cut.map(|cut| cut.at)).filter(|_| !home.json) {
@@ -74,19 +65,6 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         .asks_in_place(conversation.is_possible())
         .forks();
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
-}
-
-/// The tree of its own that the arguments want, or that the fork needs because that of the original run is not here.
-fn isolate(reader: &Reader, original: &Run, args: &ForkArgs) -> Result<Option<Isolate>, Failure> {
-    let started = original.started().filter(|started| started.isolated.is_some());
-    let is_elsewhere = args.copy || args.share_workspace || args.isolation.isolate;
-    let Some(started) = started.filter(|_| !is_elsewhere) else { return run::isolate(&args.isolation, None) };
-    let is_here = Path::new(&started.workspace).is_dir()
-        && reader.imported(&started.run).map_err(Failure::store)?.is_none();
-    match is_here {
-        true => run::isolate(&args.isolation, None),
-        false => run::isolate(&IsolationArgs { isolate: true, ..args.isolation.clone() }, None),
-    }
 }
 
 /// What becomes of the sessions of agent programs in the original run. Where a program can, those of the fork begin with what its sessions

@@ -58,24 +58,27 @@ pub(crate) fn apply(
     engine_client::ask(&store, request, &EngineArgs::default(), &mut printer, &mut conversation)
 }
 
-/// The run of which the folder has got something last: it is its apply that a person wants to take back.
+/// The run that was applied last: it is its apply that a person wants to undo. A run that cannot be read is left out.
 fn last_applied(reader: &Reader) -> Result<RunId, Failure> {
-    let is_applied = |record: &&Record| match &record.event {
+    let may_be = |record: &&Record| match &record.event {
         Event::FilesRestoring(wanted) => wanted.reach.folder().is_some(),
         _ => false,
     };
-    let mut last = None;
+    let mut found = Vec::new();
     for row in reader.runs(RunFilter::default()).map_err(Failure::store)? {
-        let notable = reader.notable_records(&row.run).map_err(Failure::store)?;
-        let applied = notable.iter().rev().find(is_applied).map(|record| (record.at, row.run.clone()));
-        last = last.max(applied);
+        let Ok(notable) = reader.notable_records(&row.run) else { continue };
+        found.extend(notable.iter().rev().find(may_be).map(|record| (record.at, row.run.clone())));
     }
-    let (_, run) = last.ok_or_else(|| {
-        let message = "no run of this store was applied, so nothing can be undone";
-        Failure::new(Code::FilesNotKept, message)
-    })?;
-    messages::say(&format!("the run that was applied last: {run}"));
-    Ok(run)
+    found.sort();
+    // An apply that was refused in the middle has changed nothing.
+    for (_, run) in found.into_iter().rev() {
+        let records = reader.records(&run, 0, None).map_err(Failure::store)?;
+        if envoi_engine::last_applied(&records).is_some() {
+            messages::say(&format!("the run that was applied last: {run}"));
+            return Ok(run);
+        }
+    }
+    Err(Failure::new(Code::FilesNotKept, "no run of this store was applied, so nothing can be undone"))
 }
 
 /// Says how far a run is whose result may not be what a person wants. If it was not named, one that waits for a person or was denied is refused.

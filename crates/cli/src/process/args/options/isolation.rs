@@ -4,7 +4,7 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
 /// A tree of its own.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct IsolationArgs {
     /// Work in a tree of its own, outside the workspace: in git a worktree with the branch `envoi/RUN`, elsewhere a folder. Keeps files
     #[arg(long, help_heading = "A tree of its own")]
