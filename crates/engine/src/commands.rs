@@ -2,7 +2,7 @@
 
 mod adopt;
 mod answer;
-mod apply;
+pub(crate) mod apply;
 pub(crate) mod beginnings;
 mod call;
 mod cancel;

@@ -6,7 +6,7 @@
 use super::{
     handler::Commands,
     names::Names,
-    restore::{not_kept, refused, tree},
+    restore::{not_kept, refused},
 };
 use crate::{
     attempts::{
@@ -19,7 +19,7 @@ use crate::{
         runner::Caller,
     },
 };
-use envoi_contract::{code::Code, digest::Digest};
+use envoi_contract::code::Code;
 use envoi_kernel::{Flow, event::Isolated, ids::RunId};
 use envoi_step::{MIN_SECRET_BYTES, plain};
 use envoi_tree::{NotKept, Order, Scope, Tree};
