@@ -274,17 +274,21 @@ fn what_was_deleted_was_archived_before() {
     }
     let ids: Vec<_> = stage.runs().iter().map(|run| text(&run["run"])).collect();
     let bundle = format!("old/{}.envoi.tar.zst", ids[1]);
-    // Something else has its name: the run stays.
+    // Something else has its name: the run stays, and the exit code says so.
     stage.write(&bundle, "no bundle");
-    let found = gc_as_planned(&stage, &[]);
-    assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
+    let not_archived = || {
+        for arguments in [&["--json", "gc", "--dry-run"][..], &["--json", "gc"]] {
+            let found: Value = serde_json::from_str(&stage.expect(8, arguments).out).unwrap();
+            assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
+        }
+    };
+    not_archived();
     assert_eq!(stage.read(&bundle), "no bundle");
     fs::remove_file(stage.path(&bundle)).unwrap();
     // Reading a pipe blocks until something is written to it.
     let pipe = stage.path(&bundle);
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let found = gc_as_planned(&stage, &[]);
-    assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
+    not_archived();
     assert!(!fs::symlink_metadata(&pipe).unwrap().is_file(), "it is left as it is");
     fs::remove_file(&pipe).unwrap();
     let found = gc_as_planned(&stage, &[]);

@@ -74,6 +74,31 @@ pub(crate) fn read(
     words: Option<&str>,
 ) -> Result<AnswerContent, Fault> {
     let data = data(message)?;
+    let answer = content(question, data, words)?;
+    // A yes is not taken from a message that says something else in its text.
+    let says = words.filter(|_| data.is_some()).and_then(|words| said(question, words));
+    let is_no = Some(answer.choice) == no(&question.choices);
+    if says.is_some_and(|says| says != answer.choice) && !is_no {
+        return Err(not_an_answer(question, "the text is another decision than the data part"));
+    }
+    Ok(answer)
+}
+
+/// The decision in a text beside a data part: in words, or as JSON.
+fn said(question: &Question, words: &str) -> Option<Choice> {
+    let in_json = || {
+        let data = Value::parse_str(words.trim_ascii()).ok()?;
+        exact_answer(question, exact_members(&data)?, None).ok()
+    };
+    let is_of_operator = |prefix: &str| words.trim_ascii().starts_with(prefix);
+    match decision(question, words).or_else(in_json) {
+        Some(answer) => Some(answer.choice),
+        None if is_of_operator(APPROVED) || is_of_operator(DENIED) => no(&question.choices),
+        None => None,
+    }
+}
+
+fn content(question: &Question, data: Option<&Value>, words: Option<&str>) -> Result<AnswerContent, Fault> {
     if let Some(form) = &question.form {
         return form_answer(question, form, data, words);
     }
@@ -181,11 +206,13 @@ fn exact_answer(question: &Question, members: &Object, words: Option<&str>) -> R
 fn decision(question: &Question, words: &str) -> Option<AnswerContent> {
     let words = words.trim_ascii();
     let choices = &question.choices;
-    if let Some(note) = words.strip_prefix(APPROVED) {
-        return Some(AnswerContent::of(yes(choices)?).saying(note.trim_ascii()));
-    }
-    if let Some(note) = words.strip_prefix(DENIED) {
-        return Some(AnswerContent::of(no(choices)?).saying(note.trim_ascii()));
+    let approved = words.strip_prefix(APPROVED).map(|note| (yes(choices), note));
+    let denied = || words.strip_prefix(DENIED).map(|note| (no(choices), note));
+    if let Some((choice, note)) = approved.or_else(denied) {
+        let note = note.trim_ascii();
+        // The text says both.
+        let is_ambiguous = [APPROVED, DENIED].iter().any(|beginning| note.starts_with(beginning));
+        return choice.filter(|_| !is_ambiguous).map(|choice| AnswerContent::of(choice).saying(note));
     }
     // A single word does not say by how much a limit is raised.
     choice(choices, &words.to_ascii_lowercase())
