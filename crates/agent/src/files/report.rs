@@ -36,6 +36,8 @@ pub(crate) enum Outcome {
     Message(Value),
     /// We cancelled the task, or there was none to cancel.
     Canceled(String),
+    /// We asked the agent to cancel the task, and it says that the task is in another state.
+    NotCanceled(String, TaskState),
     /// The agent does not know the task any more.
     TaskLost(String),
     /// It is not known whether the agent accepted the message.
@@ -99,6 +101,14 @@ impl Content {
             Outcome::Message(message) => Self::of_message(message),
             Outcome::Canceled(task) => {
                 Self::over(task, Code::AgentCanceled, format!("task {task} was cancelled"))
+            }
+            Outcome::NotCanceled(task, state) => {
+                let how = match state.is_terminal() {
+                    true => "had ended before, as",
+                    false => "is not cancelled yet: the agent says",
+                };
+                let message = format!("task {task} was to be cancelled, and {how} {}", state.word());
+                Self::over(task, Code::AgentCanceled, message)
             }
             Outcome::TaskLost(task) => {
                 Self::over(task, Code::AgentTaskLost, format!("the agent does not know task {task} any more"))

@@ -11,6 +11,7 @@ use crate::{
         endpoint::Endpoint,
     },
 };
+use envoi_a2a::model::TaskState;
 use std::time::{Duration, Instant};
 
 /// There is no task to cancel.
@@ -51,17 +52,23 @@ impl Session<'_> {
     }
 }
 
-/// Cancels a task at the agent.
+/// Cancels a task at the agent. A task may have ended before, and an agent may answer before the task has ended.
 pub(super) fn cancel_task(client: &Client, endpoint: &Endpoint, task: &str) -> Outcome {
     match client.cancel(endpoint, task) {
-        Ok(_) | Err(CallError::TaskNotFound) => {
-            log::print(&format!("task {task} is cancelled"));
-            Outcome::Canceled(task.to_owned())
-        }
+        Ok(answer) => canceled(task, answer.state),
+        Err(CallError::TaskNotFound) => canceled(task, TaskState::Canceled),
         // The agent refuses to cancel a task that has ended.
         Err(error) => match client.get(endpoint, task) {
-            Ok(known) if known.state.is_terminal() => Outcome::Canceled(task.to_owned()),
+            Ok(known) if known.state.is_terminal() => canceled(task, known.state),
             _ => Outcome::Unreachable(format!("task {task} cannot be cancelled: {error}")),
         },
     }
+}
+
+fn canceled(task: &str, state: TaskState) -> Outcome {
+    if state != TaskState::Canceled {
+        return Outcome::NotCanceled(task.to_owned(), state);
+    }
+    log::print(&format!("task {task} is cancelled"));
+    Outcome::Canceled(task.to_owned())
 }

@@ -32,6 +32,23 @@ fn a_task_without_a_reply_is_searched_and_cancelled() {
     assert_eq!((agent.stands(0), agent.sent().len(), agent.tasks()), ("canceled", 1, 1));
 }
 
+/// A task that has ended before, or goes on, is not said to be cancelled.
+#[test]
+fn a_task_that_is_in_another_state_is_not_called_cancelled() {
+    for (canceled, words) in [
+        ("canceled", "was cancelled"),
+        ("completed", "was to be cancelled, and had ended before, as completed"),
+        ("failed", "was to be cancelled, and had ended before, as failed"),
+        ("working", "was to be cancelled, and is not cancelled yet: the agent says working"),
+    ] {
+        let agent =
+            Agent::new(Ways { canceled, ..Ways::default() }, &[(Asks("which?"), Good), (Works, Good)]);
+        let left = without_reply(&agent).attempt();
+        assert_eq!((left.code(), left.agent("said")), ("AGENT_CANCELED", "over"), "{canceled}");
+        assert!(left.message().ends_with(words), "{canceled}: {}", left.message());
+    }
+}
+
 #[test]
 fn where_it_cannot_be_found_nothing_is_sent() {
     let agent =

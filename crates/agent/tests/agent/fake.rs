@@ -74,6 +74,8 @@ pub(crate) struct Ways {
     pub(crate) asks_in_history: bool,
     /// Whether it replaces the ids of contexts with its own.
     pub(crate) own_contexts: bool,
+    /// The state of a task after it was asked to cancel it.
+    pub(crate) canceled: &'static str,
 }
 
 impl Default for Ways {
@@ -93,6 +95,7 @@ impl Default for Ways {
             renews_ids: false,
             asks_in_history,
             own_contexts,
+            canceled: "canceled",
         }
     }
 }
@@ -384,7 +387,7 @@ impl State {
             },
             "CancelTask" | "tasks/cancel" => match self.tasks.iter_mut().find(|task| task.id == id) {
                 Some(task) => {
-                    task.state = "canceled";
+                    task.state = self.ways.canceled;
                     format!(r#""result":{}"#, task.told(&self.ways))
                 }
                 None => r#""error":{"code":-32001,"message":"Task not found"}"#.to_owned(),

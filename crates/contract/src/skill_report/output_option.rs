@@ -348,6 +348,8 @@ mod tests {
             ("./w $(echo --output) out/r.json", true),
             ("declare -A M=([o]=--output); ./w ${M[o]} out/r.json", true),
             ("agent -p \"call $TOOL and t --output r.json\"", false),
+            ("./w {--output=,}out/r.json", true),
+            ("A=$'--output\\x20out/r.json'; ./w $A", true),
             ("curl --output-dir x", false),
         ] {
             assert_eq!(of_script(script).is_hidden, is_hidden, "{script}");

@@ -285,7 +285,9 @@ impl Walk {
     fn text(&mut self, text: &str) {
         self.mentioned.extend(mentioned(text));
         // The path may be in another text, or follow this one.
-        self.is_hidden |= text.trim_end_matches(['}', ')', ']', '"', '\'']).ends_with(OPTION);
+        let ends = |rest: &str| rest.is_empty() || rest.starts_with([',', '}', ')', ']', '"', '\'', '\\']);
+        let is_open = |rest: &str| ends(rest) || rest.strip_prefix('=').is_some_and(ends);
+        self.is_hidden |= text.split(OPTION).skip(1).any(is_open);
     }
 
     fn command(&mut self, words: &[Word], documents: &[String], place: &mut Place) {
