@@ -16,7 +16,7 @@ CREATE TABLE journals (
     run  INTEGER PRIMARY KEY,
     id   TEXT    NOT NULL UNIQUE,
     flow INTEGER NOT NULL REFERENCES flows (flow)
-, listed INTEGER NOT NULL DEFAULT 1 CHECK (listed IN (0, 1))) STRICT;
+) STRICT;
 CREATE TABLE events (
     event INTEGER PRIMARY KEY,
     run   INTEGER NOT NULL,
@@ -315,19 +315,5 @@ CREATE TABLE tries (
     passed   INTEGER NOT NULL,
     PRIMARY KEY (run, account)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX journals_unlisted ON journals (run) WHERE listed = 0;
-CREATE TRIGGER runs_gone AFTER DELETE ON runs BEGIN
-    UPDATE journals SET listed = 0 WHERE run = old.run;
-END;
-CREATE TRIGGER runs_moved AFTER UPDATE OF run ON runs BEGIN
-    UPDATE journals SET listed = 0 WHERE run = old.run;
-    UPDATE journals SET listed = 1 WHERE run = new.run;
-END;
-CREATE TRIGGER runs_there AFTER INSERT ON runs WHEN EXISTS (SELECT 1 FROM journals WHERE run = new.run AND listed = 0) BEGIN
-    UPDATE journals SET listed = 1 WHERE run = new.run;
-END;
-CREATE TRIGGER journals_moved AFTER UPDATE OF run ON journals BEGIN
-    UPDATE journals SET listed = EXISTS (SELECT 1 FROM runs WHERE runs.run = new.run) WHERE run = new.run;
-END;
 INSERT INTO engine (one, epoch) VALUES (1, 0);
 INSERT INTO store (one, id) VALUES (1, 'store_' || lower(hex(randomblob(16))));

@@ -128,7 +128,9 @@ pub(crate) fn has_attempt_at_work(
 fn has_live(layout: &Layout, reader: &Reader, row: &RunRow) -> bool {
     let most = usize::try_from(row.live_attempts).unwrap_or(usize::MAX);
     let open = reader.newest_open_attempts(&row.run, most);
+    // The row may count fewer than there are, such as one that was read before another attempt began.
     folders_of(layout, &row.run, open).iter().any(AttemptDir::is_locked)
+        || may_be_open(layout, reader, &row.run).iter().any(AttemptDir::is_locked)
 }
 
 /// The folders of the open attempts of a run, however many its row counts.

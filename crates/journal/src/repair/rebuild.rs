@@ -134,8 +134,8 @@ fn enter(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
                     report.mended_rows.push(format!("journals {id}: had another key"));
                     continue;
                 }
-                let sql = "INSERT OR IGNORE INTO journals (run, id, flow, listed) \
-                           SELECT ?1, ?2, flow, EXISTS (SELECT 1 FROM runs WHERE runs.run = ?1) FROM flows WHERE digest = ?3 ORDER BY flow DESC LIMIT 1";
+                let sql = "INSERT OR IGNORE INTO journals (run, id, flow) \
+                           SELECT ?1, ?2, flow FROM flows WHERE digest = ?3 ORDER BY flow DESC LIMIT 1";
                 conn.execute(sql, params![key, id, digest])? > 0
             }
             None => false,

@@ -97,7 +97,7 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     let held = envoi_engine::is_held(store.layout(), &reader, &row).map_err(Failure::store)?;
     let is_running = |attempt: &AttemptId| held || envoi_engine::is_alive(store.layout(), &id, attempt);
     let has_head = row.ended.is_some() && matches!(view, View::Overview { .. });
-    let is_head_left_out = has_head && !home.json && row.next_seq > MOST_SUMMED;
+    let is_head_left_out = has_head && !home.json && row.next_seq > MOST_SUMMED && row.aside.is_none();
     let wants_head = (has_head && !is_head_left_out).then(|| reader.head(&id));
     let head = wants_head.transpose().map_err(Failure::store)?;
     let imported = reader.imported(&id).map_err(Failure::store)?;

@@ -35,14 +35,11 @@ struct Entry {
 impl Reader {
     /// As [`Reader::runs`]. Runs that have no row come first: they count as unfinished and set aside.
     ///
-    /// A list that is not of all runs takes the same time however many there are. It finds runs without a row by the marks that whoever
-    /// removes rows leaves; the list of all runs finds every one.
-    ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
     pub fn all_runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, ReadError> {
-        let without_row = if filter == RunFilter::default() { WITHOUT_ROW } else { MARKED_WITHOUT_ROW };
-        let mut rows = self.entries(without_row, [])?;
+        let mut rows =
+            self.entries("WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = journals.run)", [])?;
         rows.extend(self.runs(filter)?);
         if let Some(limit) = filter.limit {
             rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -79,7 +76,12 @@ impl Reader {
     }
 
     fn entries(&self, which: &str, values: impl rusqlite::Params) -> Result<Vec<RunRow>, ReadError> {
-        let sql = select_entries(which);
+        let sql = format!(
+            "SELECT journals.run AS run, journals.id AS id, flows.digest AS digest, \
+             (SELECT max(seq) + 1 FROM events WHERE events.run = journals.run) AS next_seq, \
+             (SELECT max(at_ms) FROM events WHERE events.run = journals.run) AS updated_at_ms \
+             FROM journals LEFT JOIN flows USING (flow) {which} ORDER BY journals.run DESC"
+        );
         let entry = |row: &Row<'_>| {
             let key = row.get("run")?;
             Ok(Entry {
@@ -144,22 +146,6 @@ impl Reader {
     }
 }
 
-/// Of [`select_entries`]: all entries that have no row.
-const WITHOUT_ROW: &str = "WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = journals.run)";
-
-/// The same by their marks, which an index has.
-const MARKED_WITHOUT_ROW: &str =
-    "WHERE journals.listed = 0 AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = journals.run)";
-
-fn select_entries(which: &str) -> String {
-    format!(
-        "SELECT journals.run AS run, journals.id AS id, flows.digest AS digest, \
-         (SELECT max(seq) + 1 FROM events WHERE events.run = journals.run) AS next_seq, \
-         (SELECT max(at_ms) FROM events WHERE events.run = journals.run) AS updated_at_ms \
-         FROM journals LEFT JOIN flows USING (flow) {which} ORDER BY journals.run DESC"
-    )
-}
-
 /// A run whose id is lost.
 pub(crate) fn unnamed(key: RunKey) -> String {
     format!("run number {key} of the database")
@@ -170,83 +156,3 @@ pub(crate) const KEYS_OF_EVENTS_ALONE: &str = "WITH RECURSIVE keys (run) AS (SEL
      UNION ALL SELECT (SELECT min(run) FROM events WHERE events.run > keys.run) FROM keys WHERE keys.run IS NOT NULL) \
      SELECT run FROM keys WHERE run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = keys.run) \
      AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = keys.run) ORDER BY run";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        Store,
-        testing::{TestStore, attempt, commit, place, run, started},
-    };
-    use envoi_kernel::ids::RunId;
-
-    const SOME: [RunFilter; 2] =
-        [RunFilter { unfinished: true, limit: None }, RunFilter { unfinished: false, limit: Some(99) }];
-
-    fn store() -> TestStore {
-        let place = place();
-        let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
-        for name in ["a", "b", "c"] {
-            writer.commit(commit(&run(name), 0, [started(&run(name)), attempt("repair", 1)])).unwrap();
-        }
-        place
-    }
-
-    fn change(store: &Store, sql: &str) {
-        rusqlite::Connection::open(store.layout().db()).unwrap().execute_batch(sql).unwrap();
-    }
-
-    /// Those without a row, as each list has them.
-    fn without_row(place: &TestStore) -> Vec<RunId> {
-        let lost = |filter| {
-            let rows = place.reader.all_runs(filter).unwrap();
-            let lost = rows.into_iter().filter(|row| {
-                row.aside.as_ref().is_some_and(|aside| aside.reason.starts_with("its row is missing"))
-            });
-            lost.map(|row| row.run).collect::<Vec<_>>()
-        };
-        let all = lost(RunFilter::default());
-        for filter in SOME {
-            assert_eq!(lost(filter), all, "{filter:?}");
-        }
-        all
-    }
-
-    #[test]
-    fn a_list_names_runs_without_a_row_whoever_took_it() {
-        let place = store();
-        assert_eq!(without_row(&place), []);
-        change(&place.store, "DELETE FROM runs WHERE run = 2");
-        assert_eq!(without_row(&place), [run("b")]);
-        change(&place.store, "UPDATE runs SET run = 7 WHERE run = 3");
-        assert_eq!(without_row(&place), [run("c"), run("b")]);
-        change(&place.store, "UPDATE runs SET run = 3 WHERE run = 7");
-        assert_eq!(without_row(&place), [run("b")]);
-        change(&place.store, "UPDATE journals SET run = 9 WHERE run = 1");
-        assert_eq!(without_row(&place), [run("a"), run("b")]);
-        change(&place.store, "UPDATE journals SET run = 1 WHERE run = 9");
-        assert_eq!(without_row(&place), [run("b")]);
-        assert!(place.store.mend_rows(&run("b")).unwrap());
-        assert_eq!(without_row(&place), []);
-        // A mark that is wrong says nothing of itself.
-        change(&place.store, "UPDATE journals SET listed = 0");
-        assert_eq!(without_row(&place), []);
-    }
-
-    #[test]
-    fn a_list_of_some_runs_compares_no_entries_with_rows() {
-        let place = store();
-        let plan = |which: &str| -> Vec<String> {
-            let sql = format!("EXPLAIN QUERY PLAN {}", select_entries(which));
-            let mut statement = place.reader.conn().prepare(&sql).unwrap();
-            statement.query_map([], |row| row.get("detail")).unwrap().map(Result::unwrap).collect()
-        };
-        let marked = plan(MARKED_WITHOUT_ROW);
-        assert_eq!(marked.first().unwrap(), "SCAN journals USING INDEX journals_unlisted", "{marked:?}");
-        let all = plan(WITHOUT_ROW);
-        assert_eq!(all.first().unwrap(), "SCAN journals", "{all:?}");
-        let has_marks = "SELECT count(*) FROM journals WHERE listed = 0";
-        let marks: i64 = place.reader.conn().query_row(has_marks, [], |row| row.get(0)).unwrap();
-        assert_eq!(marks, 0, "what is in the index is looked at with each list");
-    }
-}

@@ -133,14 +133,3 @@ fn an_upgrade_leaves_what_it_cannot_read_to_repair() {
     let report = repair(&store, store.take_epoch().unwrap(), RepairOptions::default()).unwrap();
     assert_eq!((report.gaps.len(), report.unreadable.len()), (1, 1), "{report:?}");
 }
-
-#[test]
-fn a_run_that_had_lost_its_row_before_is_listed() {
-    let place = tempfile::tempdir().unwrap();
-    let layout = first(place.path());
-    damage(&layout, "DELETE FROM runs");
-    let store = Store::open(layout).unwrap();
-    let newest = crate::RunFilter { limit: Some(1), ..crate::RunFilter::default() };
-    let rows = store.reader().unwrap().all_runs(newest).unwrap();
-    assert_eq!(rows.into_iter().map(|row| row.run).collect::<Vec<_>>(), [run("a")]);
-}

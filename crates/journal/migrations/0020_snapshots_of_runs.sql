@@ -1,0 +1,2 @@
+-- Nothing changes in the tables. Since this version the first event of a run says what its snapshots have (files of submodules, `keep: also`).
+-- An older build would not see that, and would take other snapshots of the same run: it refuses a store of this version.
