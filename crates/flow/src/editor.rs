@@ -156,7 +156,6 @@ mod tests {
             "max_parallel: 2",
             "for_each: [1]\n    max_parallel: 0",
             "for_each: [1]\n    routing: { kind: microloop, success_values: [OK] }",
-            "isolate: true\n    routing: { kind: microloop, success_values: [OK] }",
             "needs: { a: b }",
             "needs: [b, b]",
             "needs: A",

@@ -469,7 +469,7 @@ fn items_work_apart_only_where_there_are_items_and_no_other_step_is_at_work() {
     let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
     let model = "  - { id: a, model: { use: m, prompt: p }, isolate: true, for_each: [1] }\n";
     each_is_told(vec![
-        (steps("  - { id: a, run: [x], isolate: true }\n"), 3, 11, INVALID, "in a flow without `needs`"),
+        (steps("  - { id: a, run: [x], isolate: true }\n"), 3, 24, INVALID, "without `for_each`"),
         (
             steps("  - { id: a, run: [x], for_each: [1], on_conflict: ours }\n"),
             3,
@@ -547,41 +547,6 @@ fn in_a_graph_files_are_set_back_and_merged_only_where_every_other_step_waits() 
     envoi_flow::load_with("f.yaml", &outer(", needs: [a]"), &files).unwrap();
     let report = envoi_flow::load_with("f.yaml", &outer(""), &files).unwrap_err();
     assert!(told(&report)[0].3.contains("flow `inner` has `files: restore`"), "{:?}", told(&report));
-}
-
-#[test]
-fn steps_of_a_graph_work_apart_where_all_that_may_be_beside_them_do() {
-    let flow = |b: &str, others: &str| {
-        format!(
-            "flow: f\nsteps:\n  - {{ id: a, run: [x] }}\n  - {{ id: b, run: [x], isolate: true, needs: [a]{b} }}\n{others}"
-        )
-    };
-    for others in [
-        "",
-        "  - { id: c, run: [x], needs: [a], isolate: true }\n  - { id: d, run: [x], needs: [b, c] }\n",
-        "  - { id: c, run: [x], needs: [a], isolate: true, for_each: [1, 2], on_conflict: ours }\n",
-        "  - { id: c, ask: Go on? }\n",
-    ] {
-        let read = load("f.yaml", &flow("", others)).unwrap();
-        assert!(read.flow.steps[1].works_apart() && !read.flow.steps[0].works_apart());
-    }
-    let settled = "flow: f\nsteps:\n  - { id: a, run: [x], isolate: true }\n  - { id: b, run: [x], isolate: true, needs: [a], join: settled }\n";
-    load("f.yaml", settled).unwrap();
-    let routed = ", routing: { kind: microloop, success_values: [OK] }";
-    load("f.yaml", &flow(", on_conflict: again, routing: { max_iterations: 1 }", "")).unwrap();
-    let apart = "  - { id: c, run: [x], needs: [a], isolate: true }\n";
-    let any = format!("{apart}  - {{ id: d, run: [x], isolate: true, needs: [b, c], join: any }}\n");
-    let some = any.replace("join: any", "join: { quorum: 1 }");
-    let plain = "  - { id: c, run: [x], needs: [a] }\n";
-    each_is_told(vec![
-        (flow(routed, ""), 4, 51, INVALID, "`isolate: true` is not routed"),
-        (flow("", plain), 4, 11, INVALID, "let both have `isolate: true`"),
-        (flow("", "  - { id: c, run: [x], isolate: true }\n"), 5, 11, INVALID, "may be at work"),
-        (flow("", &any), 6, 11, INVALID, "`join` is `all` or `settled`"),
-        (flow("", &some), 6, 11, INVALID, "`join` is `all` or `settled`"),
-        // One that joins the first of several may begin while the other is at work.
-        (flow("", &any.replace("isolate: true, needs: [b", "needs: [b")), 4, 11, INVALID, "may be at work"),
-    ]);
 }
 
 #[test]

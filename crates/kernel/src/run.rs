@@ -517,7 +517,7 @@ impl Run {
     /// How far an open visit that is done for each of several values has come; `None` for any other.
     #[must_use]
     pub fn progress(&self, visit: &VisitId) -> Option<Progress> {
-        let fan = self.control.open.get(visit)?.for_each.as_ref().filter(|fan| !fan.alone)?;
+        let fan = self.control.open.get(visit)?.for_each.as_ref()?;
         Some(Progress { items: fan.items.len(), over: fan.results.len(), failed: fan.failed().count() })
     }
 

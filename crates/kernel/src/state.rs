@@ -16,7 +16,6 @@ pub(crate) mod illegal_event;
 pub(crate) mod item_trees;
 mod limit;
 pub(crate) mod loops;
-pub(crate) mod merge_order;
 pub(crate) mod open_visits;
 pub(crate) mod part;
 pub(crate) mod phase;

@@ -208,11 +208,9 @@ impl StepRows {
                 self.asking.clear();
             }
             Event::FannedOut(fanned) => {
-                // A step that only works apart is no list.
-                let values = fanned.items.iter().map(|value| head(&plain(value)));
-                let values = (!fanned.alone).then(|| values.collect());
+                let values = fanned.items.iter().map(|value| head(&plain(value))).collect();
                 if let Some(visit) = self.touch(&fanned.visit, record, true) {
-                    visit.values = values;
+                    visit.values = Some(values);
                     visit.works(record.at);
                 }
             }

@@ -232,11 +232,8 @@ fn late_file(late: &LateFile) -> String {
     }
 }
 
-/// The items of a visit that is done for each of several values, or that it works apart.
+/// The items of a visit that is done for each of several values.
 pub(crate) fn has_items(fanned: &FannedOut) -> String {
-    if fanned.alone {
-        return "works in a tree of its own".to_owned();
-    }
     let items = match fanned.items.len() {
         1 => "1 item".to_owned(),
         many => format!("{many} items"),

@@ -381,9 +381,7 @@ impl Printer {
             }
             Event::FannedOut(fanned) => {
                 self.wholes.insert(fanned.visit.clone(), at);
-                if !fanned.alone {
-                    self.values.insert(fanned.visit.clone(), fanned.items.iter().map(item).collect());
-                }
+                self.values.insert(fanned.visit.clone(), fanned.items.iter().map(item).collect());
                 format!("  {:<18} {}", fanned.visit.to_string(), has_items(fanned))
             }
             Event::FlowEntered(entered) => {

@@ -12,7 +12,6 @@
 
 mod a2a;
 mod agents;
-mod apart;
 mod applied;
 mod aside;
 mod asking;

@@ -14,8 +14,7 @@ const MOST_FILES: usize = envoi_contract::user_envelope::MAX_ATTACHMENTS;
 
 /// What one item has changed, and the files of it that are in conflict.
 pub(super) struct Changes<'t> {
-    /// As the markers name it.
-    pub(super) name: String,
+    pub(super) item: u64,
     pub(super) base: &'t Tree,
     pub(super) theirs: &'t Tree,
     pub(super) conflicts: &'t [Conflict],
@@ -39,7 +38,7 @@ pub(super) fn lay(
 /// `None`: not all of them can be edited.
 fn files<'t>(stands: &'t Tree, conflicts: &[Changes<'t>]) -> Option<Vec<InConflict<'t>>> {
     let mut files: BTreeMap<&[u8], InConflict<'t>> = BTreeMap::new();
-    for Changes { name, base, theirs, conflicts } in conflicts {
+    for Changes { item, base, theirs, conflicts } in conflicts {
         let changed = envoi_tree::differences(base, theirs);
         for Conflict { path, why } in *conflicts {
             // The answer names its files in UTF-8.
@@ -54,7 +53,7 @@ fn files<'t>(stands: &'t Tree, conflicts: &[Changes<'t>]) -> Option<Vec<InConfli
                 return None;
             }
             let file = files.entry(path).or_insert_with(|| InConflict { path, ours, theirs: Vec::new() });
-            let name = name.clone();
+            let name = format!("item {item}");
             file.theirs.push(Comes { name, base: difference.before, theirs: difference.after });
         }
     }

@@ -1,7 +1,6 @@
-//! The tree in which one item of a step works: a copy of the run's tree as it was when the item began. A step that works apart without
-//! being a list is one item.
+//! The tree in which one item of a step works: a copy of the run's tree as it was when the item began.
 //!
-//! Owns how it is made and how it goes, and that none is made while files are merged into the run's tree. It lies beside the run's tree, and in git it is a worktree with a branch of its own. The engine makes
+//! Owns how it is made and how it goes. It lies beside the run's tree, and in git it is a worktree with a branch of its own. The engine makes
 //! it before anything is started in it; one that was half made is made again. It goes only if nothing is lost with it.
 
 use super::{
@@ -19,9 +18,8 @@ use envoi_kernel::{
 use envoi_tree::{Stop, What};
 use std::{
     ffi::OsString,
-    fs::{self, File},
-    io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fs, io,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
@@ -84,7 +82,6 @@ pub(super) fn ensure(layout: &Layout, job: &Job, item: &VisitId) -> Result<PathB
             false => Err(NoTree::Gone(place)),
         };
     }
-    let lock = reading(&lock_of(layout, &job.run)).map_err(|error| not_made(&place, error.into()))?;
     // What an engine that went away has half made: nothing was started in it.
     remove(isolated, &place, layout.root()).map_err(|error| not_made(&place, error.into()))?;
     let create = |folder: &Path| fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -106,33 +103,7 @@ pub(super) fn ensure(layout: &Layout, job: &Job, item: &VisitId) -> Result<PathB
         envoi_durable::replace(&made, b"")
     };
     mark().map_err(|error| not_made(&made, error.into()))?;
-    drop(lock);
     Ok(inside)
-}
-
-/// Held by all who make trees of the run's tree, and by one who merges into it.
-pub(super) fn lock_of(layout: &Layout, run: &RunId) -> PathBuf {
-    layout.run(run).join("items.lock")
-}
-
-/// Nobody merges while this is held.
-fn reading(lock: &Path) -> io::Result<File> {
-    locked(lock, File::lock_shared)
-}
-
-/// Nobody makes a tree while this is held, and nobody else merges. It ends with the process.
-pub(super) fn merging(lock: &Path) -> io::Result<File> {
-    locked(lock, File::lock)
-}
-
-fn locked(path: &Path, lock: impl Fn(&File) -> io::Result<()>) -> io::Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-    loop {
-        match lock(&file) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done.map(|()| file),
-        }
-    }
 }
 
 /// Stands where the tree of an item was made.

@@ -62,21 +62,6 @@ struct Order {
     edit: PathBuf,
     /// The folder of the store.
     store: PathBuf,
-    /// What is locked while it works. An order of an earlier version has none.
-    #[serde(default)]
-    lock: Option<PathBuf>,
-}
-
-impl Order {
-    /// An item as messages name it. A step that is no list is named itself.
-    fn name(&self, item: &MergeItem) -> String {
-        if self.call.alone { format!("step `{}`", self.visit.step) } else { format!("item {}", item.item) }
-    }
-
-    /// An item as a marker in a file names it.
-    fn mark(&self, item: &MergeItem) -> String {
-        if self.call.alone { self.visit.step.to_string() } else { format!("item {}", item.item) }
-    }
 }
 
 /// The command, after its order has been written.
@@ -105,7 +90,6 @@ pub(super) fn command(
         report: dir.report(),
         edit: dir.path().join("edit"),
         store: shared.layout.root().to_owned(),
-        lock: Some(item_trees::lock_of(&shared.layout, &job.run)),
     };
     plain::write(&place, &serde_json::to_vec(&order)?)?;
     let words = [shared.launcher.exe.as_path(), Path::new(ARGUMENT), place.as_path()];
@@ -141,7 +125,6 @@ fn read(place: &Path) -> Result<Order, MergeError> {
 }
 
 fn merge(order: &Order) -> Result<Done, MergeError> {
-    let _lock = order.lock.as_deref().map(item_trees::merging).transpose()?;
     let mut text = String::new();
     let mut late = Vec::new();
     let puts_off = order.call.on_conflict.puts_off();
@@ -195,20 +178,20 @@ fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>,
     let stands = conflict_edit::with(&stands, &edited)?;
     let (tree, conflicts) = one_after_the_other(order, stands, &all, &edited, text)?;
     if !order.call.on_conflict.puts_off() || conflicts.is_empty() {
-        note_conflicts(order, &conflicts, text);
+        note_conflicts(&conflicts, text);
         return Ok(Tip { tree, conflicts });
     }
     // Items in conflict are tried again on top of all others, so that the report has their conflicts with the final tree.
     let late: Vec<&MergeItem> = conflicts.iter().map(|conflict| conflict.item).collect();
     let (tree, conflicts) = one_after_the_other(order, tree, &late, &edited, text)?;
-    note_conflicts(order, &conflicts, text);
+    note_conflicts(&conflicts, text);
     Ok(Tip { tree, conflicts })
 }
 
 /// Says which items do not fit. Only of the last try: each conflict is named once.
-fn note_conflicts(order: &Order, conflicts: &[PutOff<'_>], text: &mut String) {
+fn note_conflicts(conflicts: &[PutOff<'_>], text: &mut String) {
     for PutOff { item, conflicts, .. } in conflicts {
-        let _ = writeln!(text, "{}: conflict in {}", order.name(item), shown(conflicts));
+        let _ = writeln!(text, "item {}: conflict in {}", item.item, shown(conflicts));
     }
 }
 
@@ -304,7 +287,7 @@ fn one_after_the_other<'o>(
             Ok(merged) => {
                 let count = envoi_tree::differences(&tip, &merged.tree).len();
                 let files = if count == 1 { "file" } else { "files" };
-                let _ = writeln!(text, "{}: {count} {files}", order.name(item));
+                let _ = writeln!(text, "item {}: {count} {files}", item.item);
                 tip = merged.tree;
             }
             Err(NotMerged::Conflict { conflicts }) => {
@@ -371,16 +354,14 @@ fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), MergeError>
     }
     let mut report = Object::from([("ok", Value::from(fits)), ("data", Value::Object(data))]);
     if !fits {
-        let of = |PutOff { item, conflicts, .. }: &PutOff<'_>| {
-            format!("{}: {}", order.name(item), shown(conflicts))
-        };
+        let of =
+            |PutOff { item, conflicts, .. }: &PutOff<'_>| format!("item {}: {}", item.item, shown(conflicts));
         let named = conflicts.iter().map(of).collect::<Vec<_>>().join("; ");
         let is_unkept = |conflict: &Conflict| conflict.why == Why::NotKept;
-        let message = match order.call.alone {
-            _ if conflicts.iter().all(|put_off| put_off.conflicts.iter().all(is_unkept)) => format!(
+        let message = match conflicts.iter().all(|put_off| put_off.conflicts.iter().all(is_unkept)) {
+            true => format!(
                 "files cannot be merged whose content no snapshot has, because they are larger than `trees: max_file` or cannot be read; {named}"
             ),
-            true => format!("others have changed the same lines in the run's tree; {named}"),
             false => format!("items have changed the same lines as the run or an item before them; {named}"),
         };
         let error = Object::from([
@@ -397,7 +378,7 @@ fn to_edit(order: &Order, tip: &Tree, conflicts: &[PutOff<'_>]) -> Result<Option
     let changes: Vec<conflict_edit::Changes<'_>> = conflicts
         .iter()
         .map(|conflict| conflict_edit::Changes {
-            name: order.mark(conflict.item),
+            item: conflict.item.item,
             base: &conflict.base,
             theirs: &conflict.theirs,
             conflicts: &conflict.conflicts,

@@ -4,7 +4,7 @@ use envoi_contract::digest::Digest;
 use envoi_journal::Layout;
 use envoi_kernel::{
     Event, Record,
-    event::{AttemptSettled, AttemptStarted, RunStarted, Snapshot, SnapshotScope},
+    event::{AttemptSettled, RunStarted, Snapshot, SnapshotScope},
     ids::{AttemptId, Seq},
 };
 use envoi_tree::{Bounds, Contents, Order, Scope, Stop};
@@ -95,10 +95,8 @@ pub fn named<'r>(records: impl IntoIterator<Item = &'r Record>) -> BTreeSet<Dige
 #[must_use]
 pub fn entered(records: &[Record], at: Seq) -> Option<Snapshot> {
     let (until, since): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.seq <= at);
-    // A tree of a step's own is as the run's tree was only for the first attempt there. A further one goes on with what that has left.
-    let goes_on = |started: &AttemptStarted| started.tree.is_some() && started.attempt.attempt > 1;
     let began = since.iter().find_map(|record| match &record.event {
-        Event::AttemptStarted(started) if !goes_on(started) => Some(&started.attempt),
+        Event::AttemptStarted(started) => Some(&started.attempt),
         _ => None,
     });
     match began {
@@ -158,54 +156,4 @@ fn of(settled: &AttemptSettled, apart: bool) -> Option<Taken> {
 #[must_use]
 pub fn last<'r>(records: impl IntoIterator<Item = &'r Record>) -> Option<Snapshot> {
     taken(records).into_iter().rev().filter(|taken| !taken.apart).find_map(|taken| taken.after)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn record(seq: u64, event: &Value) -> Record {
-        serde_json::from_value(json!({"seq": seq, "at": 0, "event": event})).unwrap()
-    }
-
-    fn started(seq: u64, attempt: &str, apart: bool) -> Record {
-        let visit = AttemptId::parse(attempt).unwrap().visit;
-        let tree = apart.then(|| serde_json::to_value(visit).unwrap());
-        let event = json!({
-            "type": "attempt_started", "attempt": attempt, "command": {"exec": ["true"]}, "env": [], "cwd": ".", "timeout_ms": null,
-            "iteration": 0, "handoff": null, "feedback": null, "boot_id": "boot", "tree": tree,
-        });
-        record(seq, &event)
-    }
-
-    fn settled(seq: u64, attempt: &str, before: &str, after: &str) -> Record {
-        let digest = |word: &str| Digest::of(word.as_bytes()).to_string();
-        let event = json!({
-            "type": "attempt_settled", "attempt": attempt, "outcome": {"exited": {"code": 0}}, "ok": true, "error": null, "text": null,
-            "report": null, "data": "null", "metrics": {}, "files": [], "started_at": 0, "duration_ms": 1,
-            "workspace_before": {"digest": digest(before), "moving": false}, "workspace_digest": digest(after),
-        });
-        record(seq, &event)
-    }
-
-    #[test]
-    fn a_step_is_entered_with_the_runs_files_and_not_with_what_another_has_half_done_in_its_tree() {
-        let of = |word: &str| Some(Snapshot { digest: Digest::of(word.as_bytes()), moving: false });
-        let begun = vec![
-            started(0, "0.a.1.1", true),
-            settled(1, "0.a.1.1", "first", "half"),
-            started(2, "0.b.1.1", true),
-            settled(3, "0.b.1.1", "first", "of b"),
-            started(4, "b.1.1", false),
-            settled(5, "b.1.1", "first", "merged"),
-            started(6, "0.a.1.2", true),
-            settled(7, "0.a.1.2", "half", "whole"),
-        ];
-        assert_eq!(entered(&begun, 5), of("merged"), "`a` goes on with what it has half done");
-        let beside =
-            [begun, vec![started(8, "0.c.1.1", true), settled(9, "0.c.1.1", "merged", "of c")]].concat();
-        assert_eq!(entered(&beside, 5), of("merged"));
-        assert_eq!(entered(&beside, 1), of("first"));
-    }
 }

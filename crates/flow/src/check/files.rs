@@ -26,14 +26,8 @@ pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
         let wrong = |place: Span, label: &str, help: &str| {
             Diagnostic::invalid(step.place, message.clone()).label(place, label).help(help)
         };
-        if let Some(problem) = apart(draft, step, read) {
-            problems.add(problem);
-        } else if let Some(other) = order.as_ref().and_then(|order| beside(draft, order, place)) {
-            let help = if read.isolate {
-                "one of the two has to wait for the other: by `needs`, also through steps between them, with `join: all` (the default). Or let both have `isolate: true`"
-            } else {
-                "one of the two has to wait for the other: by `needs`, also through steps between them, with `join: all` (the default)"
-            };
+        if let Some(other) = order.as_ref().and_then(|order| beside(draft, order, place)) {
+            let help = "one of the two has to wait for the other: by `needs`, also through steps between them, with `join: all` (the default)";
             problems.add(wrong(other.place, "this step may be at work at the same time", help));
         } else if is_parallel(read) {
             problems.add(wrong(
@@ -43,23 +37,6 @@ pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
             ));
         }
     }
-}
-
-/// Why a step cannot work in a tree of its own, seen from how it stands in its flow.
-fn apart(draft: &Draft, step: &DraftStep, read: &Step) -> Option<Diagnostic> {
-    if !read.isolate {
-        return None;
-    }
-    if read.works_apart() && !draft.steps.iter().any(|step| step.waits.named) {
-        let message = "`isolate` does nothing in a flow without `needs`: no other step works beside this one";
-        let help = "`workspace: { isolate: tree }` gives each run a tree of its own; with `for_each` each item has one";
-        return Some(Diagnostic::invalid(step.place, message).help(help));
-    }
-    // What loses would be ended while it is merged.
-    matches!(read.join, Join::Any | Join::Quorum(_)).then(|| {
-        let message = "a step with `isolate: true` waits for all that it needs: `join` is `all` or `settled`";
-        Diagnostic::invalid(step.place, message).help("let a step before it join the first of several")
-    })
 }
 
 /// The order of the steps of a graph that always holds. `None` for a flow that is a list, or if the order cannot be
@@ -81,21 +58,14 @@ fn order(draft: &Draft) -> Option<Order> {
     Order::of(&steps.iter().map(needs).collect::<Vec<Vec<usize>>>()).ok()
 }
 
-/// A step that may be at work in the run's files at the same time as the one at `place`. Those that work in trees of their own are merged one
-/// after the other.
+/// A step that may be working in the run's files at the same time as the step at `place`.
 fn beside<'d>(draft: &'d Draft, order: &Order, place: usize) -> Option<&'d DraftStep> {
-    let is_apart = |step: &DraftStep| step.step.as_ref().is_some_and(|step| step.isolate);
-    let both_apart = |other: &DraftStep| is_apart(other) && draft.steps.get(place).is_some_and(is_apart);
     let is_beside = |other: usize, step: &DraftStep| {
         // A question does no work. If an answer can lead back to an earlier step, it ends the work of the steps after
         // that one.
         let asks =
             step.step.as_ref().is_some_and(|step| step.asks().is_some() && step.routing.loop_to.is_none());
-        other != place
-            && !asks
-            && !both_apart(step)
-            && !order.is_before(other, place)
-            && !order.is_before(place, other)
+        other != place && !asks && !order.is_before(other, place) && !order.is_before(place, other)
     };
     draft.steps.iter().enumerate().find(|(other, step)| is_beside(*other, step)).map(|(_, step)| step)
 }

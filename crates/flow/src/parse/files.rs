@@ -1,5 +1,5 @@
-//! `files`, `isolate` and `if_no_artifacts` of a step: which files it begins with when it is done again, whether it or its items work apart, and
-//! what follows if it leaves no file.
+//! `files`, `isolate` and `if_no_artifacts` of a step: the files with which a repeated step begins, whether its items
+//! work in separate trees, and what happens if it leaves no file.
 //!
 //! Owns their forms. `check/files.rs` checks where they may be used, when the whole file was read.
 
@@ -16,23 +16,13 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Option<FilesAgain> {
     read::choice(node, "`files`", &words, problems)
 }
 
-/// `declared`: the step has a `routing`. One with `for_each` is told of that already.
-pub(crate) fn isolate(
-    node: &Node,
-    fields: &Fields<'_>,
-    declared: bool,
-    problems: &mut Problems,
-) -> Option<bool> {
+pub(crate) fn isolate(key: &Key, node: &Node, fields: &Fields<'_>, problems: &mut Problems) -> Option<bool> {
     let isolate = read::boolean(node, "`isolate`", problems)?;
-    if isolate
-        && declared
-        && fields.get("for_each").is_none()
-        && let Some((routing, _)) = fields.pair("routing")
-    {
-        let message =
-            "a step with `isolate: true` is not routed: it is merged, and then what needs it begins";
-        let help = "let a step after it judge the result, with this `routing`";
-        problems.add(Diagnostic::invalid(routing.span, message).help(help));
+    let has_items = fields.get("for_each").is_some() || fields.misspelt("for_each", &keys::STEP);
+    if isolate && !has_items {
+        let message = "`isolate` does nothing without `for_each`: a step alone works in the tree of the run";
+        let help = "`workspace: { isolate: tree }` gives each run a tree of its own";
+        problems.add(Diagnostic::invalid(key.span, message).help(help));
     }
     Some(isolate)
 }
@@ -70,8 +60,7 @@ pub(crate) fn on_conflict(
     if fields.get("isolate").is_none() && !fields.misspelt("isolate", &keys::STEP) {
         let message = "`on_conflict` does nothing without `isolate`: nothing is merged";
         problems.add(
-            Diagnostic::invalid(key.span, message)
-                .help("`isolate: true` gives the step, or each of its items, a tree of its own"),
+            Diagnostic::invalid(key.span, message).help("`isolate: true` gives each item a tree of its own"),
         );
     }
     Some(chosen)

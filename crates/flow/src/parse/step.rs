@@ -210,9 +210,8 @@ impl Reader<'_> {
         let is_command = self.fields.get("run").is_some() && self.fields.get("agent").is_none();
         let cache = self.fields.get("cache").filter(|_| works_here && is_command);
         let cache = cache.and_then(|node| cached::read(node, &self.fields, self.problems));
-        let isolate = self.fields.get("isolate").filter(|_| works_here);
-        let declared = routing.as_ref().is_some_and(|routing| routing.declared);
-        let isolate = isolate.and_then(|node| files::isolate(node, &self.fields, declared, self.problems));
+        let isolate = self.fields.pair("isolate").filter(|_| works_here);
+        let isolate = isolate.and_then(|(key, node)| files::isolate(key, node, &self.fields, self.problems));
         let on_conflict = self.fields.pair("on_conflict").filter(|_| works_here);
         let on_conflict =
             on_conflict.and_then(|(key, node)| files::on_conflict(key, node, &self.fields, self.problems));

@@ -23,7 +23,7 @@ use crate::{
         bounds::{self, Room},
         doubt::{self, Doubt},
         graph::{self, Joined},
-        limit_question, merge_order,
+        limit_question,
         open_visits::InTurn,
         phase::Phase,
         visit::VisitState,
@@ -217,7 +217,6 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
             Entry::Skip(why) => conclude::conclude(draft, &visit, Conclusion::Skipped(why))?,
             Entry::Broken(error) => conclude::conclude(draft, &visit, Conclusion::Failed(error))?,
             Entry::FanOut(plan) => for_each::out(draft, &visit, plan)?,
-            Entry::Apart => for_each::apart(draft, &visit)?,
             Entry::Inside(plan) => subflow::enter(draft, &visit, plan)?,
             Entry::Start if !start(draft, &visit, &at)? => {
                 no_slot |= draft.slot.is_none() && is_plain(draft, &visit, &at);
@@ -241,8 +240,6 @@ enum Entry<'a> {
     Doubt(Arc<Doubt>),
     Ask(&'a AskPlan),
     FanOut(&'a ForEach),
-    /// As one item, in a tree of its own.
-    Apart,
     Inside(&'a InnerPlan),
     Skip(&'static str),
     Broken(SkillError),
@@ -259,7 +256,6 @@ fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
         (Some(decided), ..) => decided,
         // An item has the same step with the same `for_each`. Only the whole is made into items.
         (None, Some(plan), _) if at.item.is_none() => Entry::FanOut(plan),
-        (None, None, _) if step.works_apart() && at.item.is_none() => Entry::Apart,
         (None, _, StepKind::Ask(plan)) => Entry::Ask(plan),
         (None, _, StepKind::Flow(plan)) => match doubt(draft, visit, step) {
             Some(doubt) => Entry::Doubt(doubt),
@@ -355,9 +351,6 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
         }
     }
     let merges = draft.control.open.get(visit).is_some_and(|open| open.for_each.is_some());
-    if merge_order::waits(at.flow, &draft.control, visit) {
-        return Ok(false);
-    }
     // A merge resumes no session of an agent, so it waits for a slot alone.
     if draft.slot.is_none() || (!merges && bounds::waits_for_session(&draft.control, visit, at.step)) {
         return Ok(false);

@@ -122,11 +122,6 @@ pub(crate) fn finish(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal
             VisitState::ForEach | VisitState::Inside => {
                 Some(SkillError::new(Code::RunStopped, "the run ended while this was under way".to_owned()))
             }
-            // What its items have left waits for its merge: none of them is done again.
-            VisitState::Ready if open.for_each.is_some() && open.error.is_none() => Some(SkillError::new(
-                Code::RunStopped,
-                "the run ended before what it has changed was merged".to_owned(),
-            )),
             _ => open.error.clone(),
         };
         if let Some(error) = error {

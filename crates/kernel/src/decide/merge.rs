@@ -1,7 +1,5 @@
 //! The items of a step have worked in trees of their own: what they have changed is merged when all of them are over.
 //!
-//! A step that works in a tree of its own without being a list is one item. When a merge may begin says [`crate::state::merge_order`].
-//!
 //! Owns what the attempt that merges is given, and what follows from it. It takes the items in their order, never in that in which they
 //! ended, from snapshots that the journal names: done again, it comes to the same. It does not merge: that is done outside the kernel.
 
@@ -52,12 +50,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
     let items = items?.into_iter().map(|item| MergeItem { earlier: earlier(&item), ..item }).collect();
     Ok(AttemptStarted {
         attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
-        command: Command::Merge(Box::new(MergeCall {
-            items,
-            on_conflict: step.on_conflict,
-            decided,
-            alone: step.works_apart(),
-        })),
+        command: Command::Merge(Box::new(MergeCall { items, on_conflict: step.on_conflict, decided })),
         env: Vec::new(),
         cwd: ".".to_owned(),
         timeout_ms: None,
@@ -123,12 +116,7 @@ fn put_off(
     let fan = draft.control.open.get(visit).and_then(|open| open.for_each.as_ref());
     let which: Vec<usize> = in_conflict.iter().copied().collect();
     let named = named(&which, fan.map_or(&[][..], |fan| &fan.items[..]));
-    let alone = fan.is_some_and(|fan| fan.alone);
-    let message = if alone {
-        "what the step has changed does not fit to what others have left in the run's tree".to_owned()
-    } else {
-        format!("the others are merged, and these items do not fit: {named}")
-    };
+    let message = format!("the others are merged, and these items do not fit: {named}");
     let error = SkillError::new(Code::MergeConflict, message);
     // The step fails because of other items in any case, so nobody is asked and nothing is done again.
     if fan.is_some_and(|fan| fan.failed().next().is_some()) {
@@ -145,15 +133,9 @@ fn put_off(
         conclude::failed(at, &error)
     } else {
         let edit = if conflict::may_be_edited(&settled.data) { ", edit the files" } else { "" };
-        let question = if alone {
-            format!(
-                "Step `{id}` has changed the same lines as others, whose files are in the run's tree. Do it again from there, take ours (what is there) or theirs (the step's){edit}, proceed without its files, or stop?"
-            )
-        } else {
-            format!(
-                "Items of step `{id}` have changed the same lines as others: {named}. The others are merged. Do these again, take ours (what is there) or theirs{edit}, proceed without them, or stop?"
-            )
-        };
+        let question = format!(
+            "Items of step `{id}` have changed the same lines as others: {named}. The others are merged. Do these again, take ours (what is there) or theirs{edit}, proceed without them, or stop?"
+        );
         let signal = Signal::new(Decision::Advance, "Items are in conflict", "1.0");
         let mut decided = Decided::new(signal, Course::Stop, audit).holding(About::Conflict, question);
         decided.hold.iter_mut().for_each(|hold| hold.evidence = settled.data.clone());

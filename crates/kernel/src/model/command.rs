@@ -53,9 +53,6 @@ pub struct MergeCall {
     /// The decision of a person about these items, if they were in conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<MergeDecision>,
-    /// The step is no list: its only item is what the step itself has done.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub alone: bool,
 }
 
 /// The changes of one item.

@@ -278,9 +278,9 @@ pub struct Step {
     pub files: FilesAgain,
     /// When its result is taken from an earlier run. `None`: never.
     pub cache: Option<Box<CachePlan>>,
-    /// It works in a tree of its own, or each of its items does, and what they have changed is merged when all are over.
+    /// Each of its items works in a tree of its own, and what they have changed is merged when all are over.
     pub isolate: bool,
-    /// What decides where several of its items have changed the same lines, or it and the run.
+    /// What decides where several of its items have changed the same lines.
     pub on_conflict: OnConflict,
 }
 
@@ -379,12 +379,6 @@ impl Step {
             isolate: false,
             on_conflict: OnConflict::Ask,
         }
-    }
-
-    /// Whether it is no list, and works in a tree of its own: it is done as one item without a value.
-    #[must_use]
-    pub fn works_apart(&self) -> bool {
-        self.isolate && self.for_each.is_none()
     }
 
     /// Whether it is executed by attempts: it runs a command or an agent program, calls a model, or talks to

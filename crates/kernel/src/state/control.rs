@@ -517,12 +517,7 @@ impl Control {
                 && let Some(fan) = &mut all.for_each
             {
                 let item = usize::try_from(item).unwrap_or(usize::MAX);
-                if fan.alone {
-                    fan.error.clone_from(&event.handoff.error);
-                    fan.settle(item, result, in_doubt);
-                } else {
-                    fan.settle(item, telling(result, &event.handoff), in_doubt);
-                }
+                fan.settle(item, telling(result, &event.handoff), in_doubt);
                 if isolated && status == HandoffStatus::Succeeded {
                     fan.trees.settle(item, &open.files);
                 }
@@ -636,8 +631,6 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
         VisitState::Settled(settled) => Some(settled),
         _ => None,
     };
-    // A step that is no list hands on what it has done in its tree, not what was said of the merge.
-    let own = open.for_each.as_ref().and_then(|list| list.own());
     StepResult {
         status: handoff.status,
         summary: handoff.summary.clone(),
@@ -651,13 +644,8 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
             _ => Value::Null,
         },
         artifacts: handoff.artifacts_value(),
-        report: settled
-            .filter(|settled| settled.report.is_some())
-            .map(|settled| settled.attempt.clone())
-            .or_else(|| own.and_then(|own| own.report.clone())),
-        report_blob: settled
-            .and_then(|settled| settled.report.clone())
-            .or_else(|| own.and_then(|own| own.report_blob.clone())),
+        report: settled.filter(|settled| settled.report.is_some()).map(|settled| settled.attempt.clone()),
+        report_blob: settled.and_then(|settled| settled.report.clone()),
         left_out: false,
         attempt,
     }

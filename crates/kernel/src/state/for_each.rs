@@ -37,12 +37,6 @@ pub(crate) struct ForEachItems {
     /// The results of items in trees of their own.
     #[serde(default, skip_serializing_if = "ItemTrees::is_nothing")]
     pub(crate) trees: ItemTrees,
-    /// The step is no list: the only item is what it does itself, in a tree of its own.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub(crate) alone: bool,
-    /// Why that item failed, as its hand-off says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
 }
 
 impl ForEachItems {
@@ -66,22 +60,7 @@ impl ForEachItems {
         trees.do_again();
         trees.left.retain(|item, _| results.contains_key(item));
         trees.merged.retain(|item| results.contains_key(item));
-        Self {
-            items: Arc::new(items),
-            width: width.max(1),
-            open: 0,
-            next: 0,
-            results,
-            doubts,
-            trees,
-            alone: false,
-            error: None,
-        }
-    }
-
-    /// What the step itself has come to, if it is no list.
-    pub(crate) fn own(&self) -> Option<&Arc<StepResult>> {
-        self.results.get(&0).filter(|_| self.alone)
+        Self { items: Arc::new(items), width: width.max(1), open: 0, next: 0, results, doubts, trees }
     }
 
     /// The next item to enter, if the width allows one, and its attempt in doubt.
@@ -120,9 +99,6 @@ impl ForEachItems {
     /// The data of the items, in order; `null` for items without data. Data over 64 KiB in total are replaced
     /// by a note of their size: each item's own result has them.
     pub(crate) fn data(&self) -> Value {
-        if let Some(own) = self.own() {
-            return own.data.clone();
-        }
         let data = |item| self.results.get(&item).map(|result| result.data.clone()).unwrap_or_default();
         let all = Value::Array((0..self.items.len()).map(data).collect());
         let size = all.compact().len();

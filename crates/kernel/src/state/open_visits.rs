@@ -17,8 +17,6 @@ use std::{
 pub(crate) struct OpenVisits {
     all: BTreeMap<VisitId, OpenVisit>,
     ready: BTreeSet<InTurn>,
-    /// Those that merge what their items have left: they have had an attempt of their own.
-    merging: BTreeSet<VisitId>,
 }
 
 /// A visit as a sort key: items are ordered by their numbers, which are part of their scope.
@@ -31,7 +29,6 @@ pub(crate) struct Changing<'o> {
     visit: &'o mut OpenVisit,
     ready: &'o mut BTreeSet<InTurn>,
     was_ready: bool,
-    merging: &'o mut BTreeSet<VisitId>,
 }
 
 impl OpenVisits {
@@ -42,11 +39,6 @@ impl OpenVisits {
         } else {
             self.ready.remove(&turn);
         }
-        if merges(&visit) {
-            self.merging.insert(id.clone());
-        } else {
-            self.merging.remove(&id);
-        }
         self.all.insert(id, visit);
     }
 
@@ -55,21 +47,19 @@ impl OpenVisits {
         if is_ready(&visit) {
             self.ready.remove(&InTurn(id.clone()));
         }
-        self.merging.remove(id);
         Some(visit)
     }
 
     pub(crate) fn get_mut<'o>(&'o mut self, id: &'o VisitId) -> Option<Changing<'o>> {
         let visit = self.all.get_mut(id)?;
         let was_ready = is_ready(visit);
-        Some(Changing { id, visit, ready: &mut self.ready, was_ready, merging: &mut self.merging })
+        Some(Changing { id, visit, ready: &mut self.ready, was_ready })
     }
 
     pub(crate) fn change_all(&mut self, mut change: impl FnMut(&VisitId, &mut OpenVisit)) {
         for (id, visit) in &mut self.all {
             let was_ready = is_ready(visit);
-            let (ready, merging) = (&mut self.ready, &mut self.merging);
-            let mut changing = Changing { id, visit, ready, was_ready, merging };
+            let mut changing = Changing { id, visit, ready: &mut self.ready, was_ready };
             change(id, &mut changing);
         }
     }
@@ -77,11 +67,6 @@ impl OpenVisits {
     /// Takes all open visits; none is open afterwards.
     pub(crate) fn take(&mut self) -> BTreeMap<VisitId, OpenVisit> {
         core::mem::take(self).all
-    }
-
-    /// Those whose merge has begun. One that was cut off is among them until it is done again.
-    pub(crate) fn merging(&self) -> impl Iterator<Item = &VisitId> {
-        self.merging.iter()
     }
 
     /// The first ready visit after `last`, or the first one.
@@ -100,10 +85,6 @@ impl OpenVisits {
 
 fn is_ready(visit: &OpenVisit) -> bool {
     matches!(visit.state, VisitState::Ready)
-}
-
-fn merges(visit: &OpenVisit) -> bool {
-    visit.for_each.is_some() && visit.attempts > 0
 }
 
 impl Deref for OpenVisits {
@@ -127,8 +108,7 @@ impl FromIterator<(VisitId, OpenVisit)> for OpenVisits {
     fn from_iter<I: IntoIterator<Item = (VisitId, OpenVisit)>>(visits: I) -> Self {
         let all: BTreeMap<VisitId, OpenVisit> = visits.into_iter().collect();
         let ready = all.iter().filter(|(_, visit)| is_ready(visit)).map(|(id, _)| InTurn(id.clone()));
-        let merging = all.iter().filter(|(_, visit)| merges(visit)).map(|(id, _)| id.clone());
-        Self { ready: ready.collect(), merging: merging.collect(), all }
+        Self { ready: ready.collect(), all }
     }
 }
 
@@ -156,11 +136,6 @@ impl Drop for Changing<'_> {
                 self.ready.remove(&InTurn(self.id.clone()));
             }
             (false, false) | (true, true) => {}
-        }
-        if merges(self.visit) {
-            self.merging.insert(self.id.clone());
-        } else if !self.merging.is_empty() {
-            self.merging.remove(self.id);
         }
     }
 }

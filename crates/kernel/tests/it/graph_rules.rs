@@ -80,10 +80,6 @@ struct Fan {
     width: usize,
     open: BTreeSet<u64>,
     done: BTreeMap<u64, Status>,
-    /// What they have left is being merged, or was.
-    merges: bool,
-    /// What its merge has put off is done again.
-    put_off: BTreeSet<u64>,
 }
 
 /// See the module.
@@ -153,10 +149,6 @@ impl Graphs {
                 self.live.insert(event.attempt.clone());
             }
             Event::AttemptSettled(event) => {
-                if let Some(fan) = self.fans.get_mut(&event.attempt.visit).filter(|_| event.ok) {
-                    let put_off = event.data.get("in_conflict").and_then(Value::as_array).unwrap_or_default();
-                    fan.put_off = put_off.iter().filter_map(Value::as_u53).collect();
-                }
                 let live = self.live.remove(&event.attempt);
                 let given_up = self.ending.remove(&event.attempt);
                 assert_eq!(event.given_up, given_up, "{}", event.attempt);
@@ -180,10 +172,6 @@ impl Graphs {
     fn began(&mut self, flow: &Flow, places: &Places, event: &AttemptStarted) {
         let visit = &event.attempt.visit;
         self.trace(visit);
-        if let Some(fan) = self.fans.get_mut(visit) {
-            assert!(event.merges() && fan.done.len() == fan.items.len(), "{visit} merges before its end");
-            fan.merges = true;
-        }
         let of = places.flow(flow, visit.flow_scope());
         let Some(graph) = self.graphs.get(visit.flow_scope()) else { return };
         assert_eq!(graph.steps.get(&visit.step), Some(&Stands::Open), "{visit} is not open");
@@ -250,9 +238,7 @@ impl Graphs {
                 done.insert(*item, *status);
             }
         }
-        let (items, width) = (event.items.clone(), event.width);
-        let (open, put_off) = (BTreeSet::new(), BTreeSet::new());
-        let fan = Fan { items, width, open, done, merges: false, put_off };
+        let fan = Fan { items: event.items.clone(), width: event.width, open: BTreeSet::new(), done };
         assert!(self.fans.insert(visit.clone(), fan).is_none(), "{visit} has items twice");
     }
 
@@ -281,14 +267,12 @@ impl Graphs {
         };
         let stopped = self.cancelling || self.stopping || status == Status::Skipped;
         assert!(stopped || fan.done.len() == fan.items.len(), "{visit} is over before its items");
-        let has_failed = fan.done.values().any(|status| *status == Status::Failed);
-        // A merge can fail where all items have succeeded.
-        let agrees = (status == Status::Failed) == has_failed || fan.merges && status == Status::Failed;
-        assert!(stopped || agrees, "{visit} is {status:?}");
+        assert!(
+            stopped
+                || (status == Status::Failed) == fan.done.values().any(|status| *status == Status::Failed)
+        );
         if status == Status::Failed {
-            let mut fan = fan.clone();
-            fan.done.retain(|item, _| !fan.put_off.contains(item));
-            self.kept.insert(key, fan);
+            self.kept.insert(key, fan.clone());
         }
     }
 
@@ -299,8 +283,7 @@ impl Graphs {
                 Course::LoopBack(_) if of.graph => hangs_on(of, id, target),
                 _ => id == target,
             };
-            let only_some = |id: &StepId, fan: &Fan| id == step && id == target && !fan.put_off.is_empty();
-            self.kept.retain(|(at, id), fan| at != scope || !again(id) || only_some(id, fan));
+            self.kept.retain(|(at, id), _| at != scope || !again(id));
         }
         let Some(graph) = self.graphs.get_mut(scope).filter(|_| event.course != Course::Gathered) else {
             return;

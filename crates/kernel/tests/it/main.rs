@@ -27,8 +27,6 @@ mod agents;
 mod ask;
 mod bounds;
 mod branch;
-mod branches;
-mod branches_random;
 mod bridged;
 mod budget;
 mod cached;

@@ -139,8 +139,7 @@ impl RunModel {
             Event::StepsGivenUp(given) => self.given_up(given),
             Event::FannedOut(fanned) => {
                 if let Some(step) = self.level.find(&fanned.visit) {
-                    // A step that only works apart has no value.
-                    let values = fanned.items.iter().filter(|_| !fanned.alone).map(item).collect();
+                    let values = fanned.items.iter().map(item).collect();
                     let parts = Parts::Items { values, begun: BTreeMap::new() };
                     step.begin(&fanned.visit, record.at, parts);
                 }
@@ -298,7 +297,7 @@ impl RunModel {
         }
         let Some(step) = self.level.find(&written.visit) else { return };
         step.remark = match (&handoff.status, &step.parts) {
-            (HandoffStatus::Succeeded, Parts::Items { values, .. }) if !values.is_empty() => items(values),
+            (HandoffStatus::Succeeded, Parts::Items { values, .. }) => items(values),
             (HandoffStatus::Succeeded, _) => headline(&remark, &step.sources),
             (HandoffStatus::Failed, _) => cause::of_handoff(&remark, Some(&step.remark)),
             (HandoffStatus::Skipped, _) => remark,

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 use envoi_contract::code::Code;
-use envoi_contract::{handoff::Status, json::Value, skill_report::SkillError};
+use envoi_contract::{json::Value, skill_report::SkillError};
 
 /// An error names this many items.
 const MAX_NAMED: usize = 20;
@@ -35,18 +35,9 @@ pub(crate) fn out(draft: &mut Draft<'_>, visit: &VisitId, plan: &ForEach) -> Res
     let room = MAX_OPEN_VISITS.saturating_sub(draft.control.open.len()).max(1);
     let width = width.min(room);
     match render::items(draft, visit, &plan.items) {
-        Ok(items) => {
-            let fanned = FannedOut { visit: visit.clone(), items, width, alone: false };
-            draft.emit(Event::FannedOut(Box::new(fanned)))
-        }
+        Ok(items) => draft.emit(Event::FannedOut(Box::new(FannedOut { visit: visit.clone(), items, width }))),
         Err(error) => conclude::conclude(draft, visit, Conclusion::Failed(error)),
     }
-}
-
-/// Begins `visit` of a step that is no list and works in a tree of its own: it is one item, which has no value.
-pub(crate) fn apart(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal> {
-    let fanned = FannedOut { visit: visit.clone(), items: vec![Value::Null], width: 1, alone: true };
-    draft.emit(Event::FannedOut(Box::new(fanned)))
 }
 
 /// Items by number and value, as in `0 (api), 2 (web)`; after the first [`MAX_NAMED`] the rest is counted.
@@ -78,14 +69,6 @@ pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refus
     let Some(fan) = draft.control.open.get(visit).and_then(|open| open.for_each.as_ref()) else {
         return Ok(());
     };
-    if let Some(own) = fan.own() {
-        let (text, is_summary) = (own.known_text().to_owned(), !own.is_text_whole());
-        let conclusion = match own.status {
-            Status::Failed => Conclusion::FailedAfter(error_of(fan.error.as_deref()), text),
-            Status::Succeeded | Status::Skipped => Conclusion::Succeeded(text),
-        };
-        return conclude::conclude_with(draft, visit, conclusion, is_summary);
-    }
     let failed: Vec<usize> = fan.failed().collect();
     let is_summary = fan.has_summary();
     let conclusion = if failed.is_empty() {
@@ -96,14 +79,6 @@ pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refus
         Conclusion::FailedAfter(SkillError::new(Code::ItemsFailed, message), fan.summary())
     };
     conclude::conclude_with(draft, visit, conclusion, is_summary)
-}
-
-/// The error that a hand-off has as `CODE: message`.
-fn error_of(sentence: Option<&str>) -> SkillError {
-    match sentence.and_then(|sentence| sentence.split_once(": ")) {
-        Some((code, message)) => SkillError { code: code.to_owned(), message: message.to_owned() },
-        None => SkillError::new(Code::SkillError, sentence.unwrap_or("it failed")),
-    }
 }
 
 #[cfg(test)]

@@ -163,14 +163,11 @@ impl<'a> Values<'a> {
         self.control.phase.started().map_or("", |started| started.run_base.as_str())
     }
 
-    /// The value that the visit is for, if it is an item of a list.
+    /// The value that the visit is for, if it is an item.
     fn item(&self) -> Option<(u64, &'a Value)> {
         let item = self.visit.item()?;
-        let list = self.control.open.get(&self.visit.whole())?.for_each.as_ref()?;
-        if list.alone {
-            return None;
-        }
-        Some((item, list.items.get(usize::try_from(item).ok()?)?))
+        let whole = self.control.open.get(&self.visit.whole())?;
+        Some((item, whole.for_each.as_ref()?.items.get(usize::try_from(item).ok()?)?))
     }
 
     fn evaluate(&self, Expression(source): &Expression) -> Result<Value, SkillError> {

@@ -35,9 +35,6 @@ pub struct FannedOut {
     pub items: Vec<Value>,
     /// Maximum number of items in progress at once.
     pub width: usize,
-    /// The step is no list: it is done once, as one item without a value, in a tree of its own.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub alone: bool,
 }
 
 /// See [`Event::GoalsSet`](super::Event::GoalsSet).

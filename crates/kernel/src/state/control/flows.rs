@@ -164,7 +164,6 @@ impl Control {
             _ => None,
         };
         let fan = ForEachItems::of(event.items.clone(), event.width, before);
-        let fan = ForEachItems { alone: event.alone, ..fan };
         let mut visit = self.visit(&event.visit)?;
         (visit.state, visit.for_each) = (VisitState::ForEach, Some(Box::new(fan)));
         if visit.doubt.is_none() {

@@ -3,7 +3,7 @@
 //! Reservations of live attempts count as used, so that several attempts together cannot exceed a bound. A
 //! run that needs exactly its bounds completes; nothing starts once a bound is used up.
 
-use crate::state::{limits::Bound, merge_order, program_session, visit};
+use crate::state::{limits::Bound, program_session, visit};
 use crate::{
     model::{
         flow::{Flow, Limits, Step},
@@ -143,9 +143,6 @@ pub(crate) fn ready<'c>(flow: &'c Flow, control: &'c Control) -> impl Iterator<I
 
 /// Whether `visit` waits for reservations of live attempts. It is examined again when they settle.
 pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
-    if merge_order::waits(control.flow(flow, visit.flow_scope()), control, visit) {
-        return true;
-    }
     // This runs often for all ready visits, and most runs have no budgets and no sessions.
     let has_budgets = !control.accounts.is_free();
     let has_sessions = !control.sessions.is_empty();
