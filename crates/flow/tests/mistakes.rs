@@ -525,6 +525,7 @@ fn in_a_graph_files_are_set_back_and_merged_only_where_every_other_step_waits() 
         ),
         // An answer that leads back ends the work that is in progress there.
         ("  - { id: c, ask: Go on?, needs: [a], routing: { loop_to: a } }\n", "other steps may be at work"),
+        ("  - { id: c, ask: { message: Go on?, on_deny: a }, needs: [a] }\n", "other steps may be at work"),
         ("  - { id: c, run: [x], needs: [b], join: settled }\n", "`join: all`"),
         ("  - { id: c, ask: Go on? }\n  - { id: d, run: [x], needs: [b, c], join: any }\n", "`join: all`"),
     ];

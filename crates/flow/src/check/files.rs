@@ -63,8 +63,9 @@ fn beside<'d>(draft: &'d Draft, order: &Order, place: usize) -> Option<&'d Draft
     let is_beside = |other: usize, step: &DraftStep| {
         // A question does no work. If an answer can lead back to an earlier step, it ends the work of the steps after
         // that one.
-        let asks =
-            step.step.as_ref().is_some_and(|step| step.asks().is_some() && step.routing.loop_to.is_none());
+        let stays = step.targets.diversions.iter().all(|diversion| diversion.step().is_none());
+        let is_question = |step: &Step| step.asks().is_some() && step.routing.loop_to.is_none();
+        let asks = stays && step.step.as_ref().is_some_and(is_question);
         other != place && !asks && !order.is_before(other, place) && !order.is_before(place, other)
     };
     draft.steps.iter().enumerate().find(|(other, step)| is_beside(*other, step)).map(|(_, step)| step)
