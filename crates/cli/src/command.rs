@@ -1,4 +1,4 @@
-//! One module a command, in folders by what the commands are about.
+//! One module per command, in folders by subject.
 
 mod archive;
 mod change;

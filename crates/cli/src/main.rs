@@ -25,7 +25,7 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Each attempt starts this program once more: nothing is made ready that a supervisor does not need.
+    // Each attempt starts this program again as its supervisor, so prepare only what a supervisor needs.
     if args::is_supervisor(std::env::args_os()) {
         allocator::allow_huge_pages();
         return envoi_step::run_supervisor(process::failpoint::supervised);

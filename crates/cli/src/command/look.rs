@@ -1,4 +1,4 @@
-//! Commands that show runs and what they left, and change nothing.
+//! Commands that show runs and their results. They change nothing.
 
 pub(crate) mod artifacts;
 pub(crate) mod inbox;

@@ -1,4 +1,4 @@
-//! Commands about the server: its start, its page, its tokens.
+//! Commands about the server: starting it, its web page, its tokens.
 
 pub(crate) mod cluster;
 mod going_on;

@@ -1,4 +1,4 @@
-//! Commands that examine and mend the machine and the store.
+//! Commands that examine and repair the machine and the store.
 
 pub(crate) mod doctor;
 pub(crate) mod repair;

@@ -1,6 +1,7 @@
-//! `envoi import` of a bundle: a run that was lived elsewhere comes into the store.
+//! `envoi import` of a bundle: imports a run of another store.
 //!
-//! The bundle is verified first. The run is over, it is shown with where it came from, and it never goes on; it can be forked.
+//! The bundle is verified first. An imported run has ended and never goes on. It is shown with its origin,
+//! and it can be forked.
 
 use super::{
     export::ENDING,
@@ -22,10 +23,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How every file of zstd begins.
+/// The magic number of zstd: the first bytes of every zstd file.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The file, if it is a bundle by its name or by how it begins. Files that are converted are texts.
+/// Returns the file if its name or its first bytes say that it is a bundle. The files that `import` converts
+/// are texts.
 pub(crate) fn bundle(files: &[PathBuf]) -> Option<&Path> {
     let [file] = files else { return None };
     let mut first = [0; ZSTD.len()];
@@ -82,7 +84,7 @@ pub(crate) fn bring(home: &Home, file: &Path, args: &ImportArgs) -> Result<u8, F
         .map(|()| 0)
 }
 
-/// Alone in the store: no engine is at work there, and nothing is collected.
+/// Imports while holding the store alone: no engine works there, and nothing is collected.
 fn imported(
     store: &Store,
     opened: &Opened,
@@ -116,7 +118,7 @@ fn not_imported(error: ImportError, name: &str) -> Failure {
             .hint("nothing was imported; another store takes it: `--home DIR`"),
         ImportError::NotOver { .. } => Failure::new(Code::RequestInvalid, message)
             .hint("nothing was imported; export the run again when it is over"),
-        // Of a bundle that is no other since it was verified, no journal would have written this.
+        // A journal never writes such events, so the bundle has changed since it was verified.
         ImportError::Store(CommitError::Malformed { .. })
         | ImportError::Content(BlobError::Mismatch { .. }) => {
             Failure::new(Code::BundleDamaged, message).hint("nothing was imported")

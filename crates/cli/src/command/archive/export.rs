@@ -1,4 +1,4 @@
-//! `envoi export`: a run as one file.
+//! `envoi export`: writes a run into one file.
 
 use crate::{
     process::{args::ExportArgs, failure::Failure, messages, output, ssh_keygen},
@@ -20,10 +20,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files, folders and secrets that a message names; the others are counted.
+/// The most files, folders and secrets that a message names. It counts the others.
 const MOST_NAMED: usize = 20;
 
-/// The end of the name of a file.
+/// The extension of a bundle.
 pub(crate) const ENDING: &str = ".envoi.tar.zst";
 
 pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
@@ -49,14 +49,15 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// As [`say_outgoing`]. The bundle is written: that it cannot be looked through is no failure of the export.
+/// Calls [`say_outgoing`] and prints its failure as a warning. The bundle is already written, so the export
+/// has succeeded.
 fn warn_of_outgoing(layout: &Layout, reader: &Reader, id: &RunId, args: &ExportArgs) {
     if let Err(failure) = say_outgoing(layout, reader, id, args) {
         messages::say(&format!("warning: what goes out with the bundle is not known: {}", failure.message));
     }
 }
 
-/// As [`export`], of a bundle that comes from elsewhere. It is checked before it gets its name.
+/// As [`export`], for a bundle that another store has made. The bundle is checked before it gets its name.
 pub(crate) fn fetched(
     id: &RunId,
     args: &ExportArgs,
@@ -87,14 +88,14 @@ pub(crate) fn fetched(
     report(made, json)
 }
 
-/// A bundle that has its name.
+/// A finished bundle, under its final name.
 struct Made {
     file: PathBuf,
     bytes: u64,
     manifest: Manifest,
 }
 
-/// Has a bundle written aside, and gives it its name when all of it is there.
+/// Writes a bundle under a temporary name, and renames it when it is complete.
 fn named(
     file: Option<&Path>,
     id: &RunId,
@@ -178,12 +179,12 @@ fn failed(id: &RunId, error: ExportError) -> Failure {
     }
 }
 
-/// What the bundle does not have although it was to have it.
+/// The contents that should be in the bundle and are not.
 fn lacked(manifest: &Manifest) -> impl Iterator<Item = &LeftOut> {
     manifest.left_out.iter().filter(|left| left.why != LeftOut::NOT_WANTED)
 }
 
-/// Says what the person who hands the bundle over has to know of it.
+/// Prints what a person should know before handing the bundle over.
 fn say_outgoing(layout: &Layout, reader: &Reader, id: &RunId, args: &ExportArgs) -> Result<(), Failure> {
     let run = envoi_engine::load_run(reader, id)?;
     let caller = caller_of(&run);

@@ -1,4 +1,5 @@
-//! `envoi verify`: whether a file of `envoi export` is whole, and its events follow from its flow.
+//! `envoi verify`: checks that a file of `envoi export` is complete, and that its events follow from its
+//! flow.
 
 use crate::{
     process::{
@@ -13,7 +14,7 @@ use envoi_bundle::{LeftOut, Whole, Wrong};
 use envoi_contract::{code::Code, digest::Digest};
 use std::{io::BufReader, path::Path};
 
-/// The place that is wrong if a bundle has another head than it should have.
+/// The location to report if a bundle has another head than expected.
 const HEAD: &str = "the head";
 
 pub(crate) fn verify(
@@ -65,7 +66,7 @@ pub(crate) fn verify(
     Ok(u8::from(found.is_err()))
 }
 
-/// The head that a caller has named.
+/// Parses the head that a caller has given.
 pub(super) fn digest(text: &str) -> Result<Digest, Failure> {
     Digest::parse(text).ok_or_else(|| {
         let message = format!("`{text}` is no head");
@@ -79,7 +80,7 @@ pub(super) fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wr
         Some(wanted) if wanted != whole.manifest.head => {
             let head = whole.manifest.head;
             let reason = match whole.heads.iter().position(|head| *head == wanted) {
-                // A head says nothing of what was added after it.
+                // A head does not cover the events after it.
                 Some(nth) => format!(
                     "the one that was given is that after {} of {} events; it does not vouch for those that follow. The head of all is {head}",
                     nth.saturating_add(1),
@@ -93,7 +94,7 @@ pub(super) fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wr
     }
 }
 
-/// Who has signed it, of those whom the file names.
+/// Returns the name of the signer if the file `signers` lists it, and otherwise what is wrong.
 pub(super) fn signer(whole: &Whole, signers: &Path) -> Result<Result<String, Wrong>, Failure> {
     files::open(signers)
         .map_err(|error| Failure::new(Code::FileUnreadable, format!("{}: {error}", signers.display())))?;

@@ -1,4 +1,4 @@
-//! `envoi approve`, `deny` and `answer`: a person decides, and the run goes on.
+//! `envoi approve`, `deny` and `answer`: record a person's decision, after which the run goes on.
 
 use crate::{
     process::{
@@ -34,9 +34,9 @@ use std::{
     path::Path,
 };
 
-/// What a command says, before the question is known.
+/// The options of a command, before the question is known.
 pub(crate) struct AnswerOptions<'a> {
-    /// The command that says it.
+    /// The name of the command.
     pub(crate) command: &'static str,
     choice: Option<Choice>,
     text: Option<String>,
@@ -46,21 +46,21 @@ pub(crate) struct AnswerOptions<'a> {
 }
 
 impl<'a> AnswerOptions<'a> {
-    /// Yes.
+    /// The options of `envoi approve`.
     pub(crate) fn approve(args: &'a ApproveArgs) -> Self {
         let choice = Some(Choice::Approve);
         let text = args.note.clone();
         Self { command: "approve", choice, text, raise: None, envelope: None, form: Some(&args.form) }
     }
 
-    /// No.
+    /// The options of `envoi deny`.
     pub(crate) fn deny(args: &DenyArgs) -> Self {
         let choice = Some(Choice::Deny);
         let text = args.reason.clone();
         Self { command: "deny", choice, text, raise: None, envelope: None, form: None }
     }
 
-    /// Anything; reads stdin for words that stand there.
+    /// The options of `envoi answer`. Reads the text from stdin if it is `-`.
     pub(crate) fn answer(args: &'a AnswerArgs) -> Result<Self, Failure> {
         let text = match args.text.as_deref() {
             Some("-") => Some(read(Path::new("-"))?),
@@ -105,7 +105,7 @@ fn chosen(decision: Decision) -> Choice {
 fn give(home: &Home, reply: &Reply, given: &AnswerOptions<'_>) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let (interrupt, id) = select::question(&reader, reply.question.as_deref(), given.command)?;
-    // Before a person fills in a form that cannot be taken.
+    // Checked first, so that no person fills in a form that cannot be accepted.
     envoi_engine::check_not_aside(&reader, &id)?;
     let run = envoi_engine::load_run(&reader, &id)?;
     let question = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
@@ -149,7 +149,7 @@ fn give(home: &Home, reply: &Reply, given: &AnswerOptions<'_>) -> Result<u8, Fai
     engine_client::ask(&store, request, &reply.engine, &mut printer, &mut conversation)
 }
 
-/// What is answered.
+/// The question that is answered.
 #[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     pub(crate) reader: &'a Reader,
@@ -158,7 +158,7 @@ pub(crate) struct Question<'a> {
     pub(crate) interrupt: &'a InterruptId,
 }
 
-/// The answer that the options give; `attach` brings a file to where the answer goes.
+/// Builds the answer from the options. `attach` copies a file to where the answer is sent.
 pub(crate) fn composed(
     question: Question<'_>,
     by: &Principal,
@@ -173,7 +173,7 @@ pub(crate) fn composed(
         channel: "cli".to_owned(),
         ..Answer::new(question.interrupt.clone(), given.choice.unwrap_or(Choice::Respond), by.clone())
     };
-    // Of one that is closed, the engine says what has become of it.
+    // If the question is closed, the engine reports how it was closed.
     if let Some(raised) = raised {
         answer.choice = given.choice.map_or_else(|| presumed(question.run, raised), Ok)?;
         answer.raise = given
@@ -207,7 +207,7 @@ fn digest(text: &str) -> Result<Digest, Failure> {
     })
 }
 
-/// Words answer a question that takes words; every other one needs a decision.
+/// Returns the choice that a text implies. Only a question that accepts text needs no explicit decision.
 fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
     let accepted = run.accepts(raised);
     if accepted.contains(&Choice::Respond) {
@@ -219,7 +219,7 @@ fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
         .hint("give the decision with --choice; --text may go with it"))
 }
 
-/// The form, if the question has one: from the options, else from the person at the terminal.
+/// Returns the form, if the question has one: from the options, or from the person at the terminal.
 fn filled(
     question: Question<'_>,
     raised: &InterruptRaised,
@@ -232,7 +232,8 @@ fn filled(
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
     let Some(schema) = schema.filter(|_| says_yes) else {
-        // The data is free: a reply to another agent, a changed call of a tool, or what becomes of files in conflict.
+        // These answers take any data: a reply to another agent, a changed tool call, and a decision about files in
+        // conflict.
         let is_free = raised.about == About::Agent && says_yes || choice == Choice::Edit;
         let free = given.filter(|_| is_free);
         if let Some(given) = free.filter(|_| given_any) {
@@ -249,15 +250,15 @@ fn filled(
     };
     let form = given.map(|given| form::given(schema, given)).transpose()?.flatten();
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-    // Without a form, the defaults may be enough. If not, a person at a terminal fills it in; anywhere else the engine
-    // refuses the answer.
+    // Without a form, the defaults may be enough. If they are not, a person at a terminal fills in the form.
+    // Without a terminal, the engine refuses the answer.
     if form.is_some() || !is_terminal || answers::complete(schema, None).is_ok() {
         return Ok(form);
     }
     interactive::form(question.reader, question.id, raised, schema, by).map(Some)
 }
 
-/// The text of a file, or of stdin for `-`.
+/// Reads a file as text, or stdin for `-`.
 fn read(path: &Path) -> Result<String, Failure> {
     let bad = |reason: String| Failure::new(Code::AnswerInvalid, format!("{}: {reason}", path.display()));
     let is_stdin = path == Path::new("-");

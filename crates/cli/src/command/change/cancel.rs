@@ -1,4 +1,4 @@
-//! `envoi cancel`: end a run; what is running is ended first.
+//! `envoi cancel`: ends a run. Running steps are ended first.
 
 use crate::{
     process::{
@@ -28,7 +28,7 @@ pub(crate) fn cancel(home: &Home, run: Option<&str>) -> Result<u8, Failure> {
     // The run is cancelled, so the command succeeded. The run's own exit code is for commands that follow it.
     match engine_client::ask(&store, request, &args, &mut printer, &mut conversation)? {
         STOPPED => Ok(STOPPED),
-        // Something is wrong with the run, so that it could not be ended.
+        // The run could not be ended because of a fault.
         MACHINE => Ok(MACHINE),
         _ => Ok(0),
     }

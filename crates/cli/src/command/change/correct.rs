@@ -1,6 +1,6 @@
-//! `envoi resume RUN --flow FILE`: shows what a corrected flow means for a run, and asks whether it is meant.
+//! `envoi resume RUN --flow FILE`: shows what a corrected flow means for a run, and asks for confirmation.
 //!
-//! What it means is the kernel's to say ([`Run::correction`]); nothing is changed here.
+//! The kernel decides what it means ([`Run::correction`]). Nothing is changed here.
 
 use crate::{
     process::{args::ResumeArgs, environment, failure::Failure, invocation, messages::say, output, terminal},
@@ -21,7 +21,7 @@ use envoi_kernel::{
 };
 use std::{path::Path, sync::Arc};
 
-/// A corrected flow that a person has agreed to.
+/// A corrected flow that a person has confirmed.
 pub(crate) struct Corrected {
     pub(crate) wanted: CorrectedFlow,
     flow: Arc<Flow>,
@@ -32,13 +32,13 @@ impl Corrected {
         Arc::clone(&self.flow)
     }
 
-    /// What commands of the corrected flow may see.
+    /// The environment that commands of the corrected flow may see.
     pub(crate) fn caller(&self) -> CallerWire {
         environment::caller(&self.flow, Path::new(&self.wanted.name).parent().unwrap_or(Path::new("/")))
     }
 }
 
-/// The flow of a file.
+/// Loads the flow of a file.
 pub(crate) fn of_file(file: &Path) -> Result<Corrected, Failure> {
     let (path, text) = read_flow(file)?;
     let loaded = load(file, &path, &text)?;
@@ -54,7 +54,7 @@ pub(crate) fn of_file(file: &Path) -> Result<Corrected, Failure> {
     Ok(Corrected { wanted, flow: loaded.flow })
 }
 
-/// The flow of the file, once it is shown what it means for the run and that is agreed to.
+/// Returns the flow of the file after the person has seen what it means for the run and has confirmed it.
 ///
 /// # Errors
 /// The file has a mistake, the run cannot take over the corrected flow, or the person does not agree.
@@ -85,7 +85,8 @@ pub(crate) fn agreed(
     Ok(corrected)
 }
 
-/// The attempts that have no supervisor any more, if that is all of those under way: no engine has looked at them yet.
+/// Returns the open attempts if none of them has a supervisor: no engine has looked at them yet. Otherwise
+/// returns an empty list.
 fn over(layout: &Layout, id: &RunId, run: &Run) -> Vec<AttemptId> {
     let wants = run.wants();
     let under_way: Vec<AttemptId> = wants.attempts.into_iter().chain(wants.ending).collect();
@@ -104,19 +105,20 @@ pub(crate) fn succeeded(run: &RunId, file: &Path) -> Failure {
     Failure::new(Code::NotReopenable, message).hint(hint)
 }
 
-/// What a person has agreed to.
+/// What a person has confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Agreed {
-    /// What was shown.
+    /// Exactly the comparison that was shown.
     AsShown,
-    /// Whatever it means by then (`--yes`).
+    /// Any outcome, also one that differs by then (`--yes`).
     Whatever,
 }
 
-/// Shows what the corrected flow means, and asks whether it is meant. `over` are attempts that are known to have no supervisor any more.
+/// Shows what the corrected flow means, and asks for confirmation. `over` lists attempts that have no
+/// supervisor.
 ///
 /// # Errors
-/// The run cannot take it over, or the person does not agree.
+/// The run cannot take over the flow, or the person does not agree.
 pub(crate) fn agree(
     comparison: &Comparison,
     over: &[AttemptId],
@@ -143,12 +145,12 @@ pub(crate) fn agree(
         .hint(hint))
 }
 
-/// The comparison, for people.
+/// Formats the comparison for people.
 pub(crate) fn shown(file: &Path, comparison: &Comparison, over: &[AttemptId]) -> String {
     let head = ["STEP", "IN THE FILE", "SO FAR", "FROM HERE"].map(str::to_owned).to_vec();
     let mut rows: Vec<Vec<String>> = core::iter::once(head).chain(comparison.steps.iter().map(row)).collect();
     if !comparison.refusals.is_empty() {
-        // Nothing will run from here.
+        // A refused correction runs nothing, so the column `FROM HERE` is left out.
         rows.iter_mut().for_each(|row| row.truncate(3));
     }
     let mut text = format!("{} for run {}:\n{}", file.display(), comparison.run, output::table(&rows));

@@ -23,7 +23,8 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let id = run::new_id()?;
     let at = args.from.as_deref().map(run::from_step).transpose()?;
     let lived = reader.records(&from, 0, None).map_err(Failure::store)?;
-    // What the flow may see that holds where the run is cut; the engine says what is wrong with the place.
+    // The flow that holds at the cut decides what commands may see. If the cut is invalid, the engine reports
+    // why.
     let versions = original.versions();
     let cut = Cut::of(versions, &lived, at.as_ref()).ok();
     let there = cut.as_ref().map_or(original.flow(), |cut| cut.flow(versions, &lived));
@@ -67,8 +68,8 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
-/// What becomes of the sessions of agent programs in the original run. Where a program can, those of the fork begin with what its sessions
-/// had come to at the cut, and the others begin anew.
+/// Describes what happens to the sessions of agent programs in the original run. If a program supports it,
+/// the fork's sessions start from the state at the cut. The others start new.
 fn sessions(records: &[Record], cut: Option<Seq>) -> Option<String> {
     let begun: BTreeMap<AttemptId, String> = records.iter().filter_map(begun).collect();
     let lived = records.iter().filter(|record| cut.is_some_and(|cut| record.seq <= cut));
@@ -92,7 +93,7 @@ fn sessions(records: &[Record], cut: Option<Seq>) -> Option<String> {
         .then(|| format!("a fork begins new sessions of its agents: {}", sessions.join("; ")))
 }
 
-/// An attempt of an agent program, and the session that it shares with others.
+/// Returns an attempt of an agent program and the session that it shares with other attempts.
 fn begun(record: &Record) -> Option<(AttemptId, String)> {
     let Event::AttemptStarted(started) = &record.event else { return None };
     let Command::Agent(call) = &started.command else { return None };

@@ -1,4 +1,4 @@
-//! `envoi raise`: let a run use more than its flow says; one that a bound ended goes on.
+//! `envoi raise`: lets a run use more than its flow allows. A run that ended at a bound goes on.
 
 use super::resume::view;
 use crate::{

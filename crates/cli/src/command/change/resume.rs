@@ -1,4 +1,4 @@
-//! `envoi resume`: go on with a run, after a crash, after its failure, or with a decision.
+//! `envoi resume`: continues a run after a crash, after its failure, or with a decision.
 
 use super::correct;
 use crate::command::restore;
@@ -82,7 +82,8 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
-/// A corrected flow, which may be the one that the run has, lists what runs again.
+/// Refuses `--from` without a corrected flow. The correction (also with the unchanged flow) lists the steps
+/// that run again.
 pub(crate) fn check_from(args: &ResumeArgs) -> Result<(), Failure> {
     let Some(step) = args.from.as_ref().filter(|_| args.flow.is_none()) else { return Ok(()) };
     let run = args.run.as_deref().unwrap_or("RUN");
@@ -93,7 +94,7 @@ pub(crate) fn check_from(args: &ResumeArgs) -> Result<(), Failure> {
     )))
 }
 
-/// What is meant where no run is named.
+/// The verb that selects a run if none is named.
 pub(crate) fn verb(args: &ResumeArgs) -> select::Verb {
     if choice(args).is_some() { select::Verb::Decide } else { select::Verb::Resume }
 }
@@ -111,15 +112,15 @@ pub(crate) fn choice(args: &ResumeArgs) -> Option<Choice> {
     }
 }
 
-/// A live view of a run that has begun.
+/// Creates a live view of a run that has already started.
 pub(crate) fn view(store: &Store, run: &RunId) -> Option<Live> {
     let reader = store.reader().ok()?;
     let versions = envoi_engine::load_run(&reader, run).ok()?.versions().clone();
     Live::of_run(run, versions, store.layout(), Some(reader))
 }
 
-/// The flow's text is pinned, scripts are not: a file named by a command that is newer than the run's last event may make
-/// it behave differently.
+/// Warns about changed scripts. The flow's text is pinned and scripts are not: a script that is newer than
+/// the run's last event may behave differently.
 fn warn_of_changed_scripts(store: &Arc<Store>, reader: &Reader, run: &RunId) {
     let (Ok(row), Ok(records)) = (reader.run(run), reader.records(run, 0, None)) else { return };
     let mut warned: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! `envoi run`: start a run and follow it.
+//! `envoi run`: starts a run and follows it.
 
 use crate::command::web::Web;
 use crate::{
@@ -99,19 +99,19 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Says which questions are not asked because the part of the flow leaves their steps out.
+/// Prints which questions are skipped because the selected part of the flow leaves out their steps.
 pub(crate) fn say_skipped_questions(flow: &Flow, selection: &Selection) {
     if let Some(questions) = describe::not_asked(&selection.questions_passed(flow)) {
         messages::say(&format!("{questions}: left out of the part"));
     }
 }
 
-/// The run that is named by its id, or a unique part of it.
+/// Finds the run by its id or by a unique part of it.
 fn named_run(store: &Store, name: &str) -> Result<RunId, Failure> {
     select::run_or_newest(&store.reader().map_err(Failure::store)?, Some(name))
 }
 
-/// The inputs that the arguments give, which fit the flow; defaults are not filled in.
+/// Returns the inputs from the arguments after checking them against the flow. Defaults are not filled in.
 pub(crate) fn given_inputs(loaded: &ParsedFlow, args: &RunArgs) -> Result<Object, Failure> {
     let mut given = match &args.inputs_file {
         Some(path) => inputs_file(path)?,
@@ -138,7 +138,7 @@ pub(crate) fn given_inputs(loaded: &ParsedFlow, args: &RunArgs) -> Result<Object
     Ok(given)
 }
 
-/// On whose behalf, as the arguments state it.
+/// Returns the requester that the arguments state.
 pub(crate) fn requester(args: &RunArgs) -> Result<Requester, Failure> {
     let bad = |message: String| Failure::new(Code::InputInvalid, message);
     let mut metadata = Object::new();
@@ -164,7 +164,7 @@ fn inputs_file(path: &Path) -> Result<Object, Failure> {
     }
 }
 
-/// Whether the flow has such steps, and whether they can be approved in advance, is checked by the engine.
+/// Parses step ids. The engine checks that the flow has these steps and that they can be approved in advance.
 pub(crate) fn yes_to(names: &[String]) -> Result<Vec<StepId>, Failure> {
     let named = names.iter().map(|name| StepId::new(name.as_str()));
     named.collect::<Result<_, _>>().map_err(|error| {
@@ -173,7 +173,7 @@ pub(crate) fn yes_to(names: &[String]) -> Result<Vec<StepId>, Failure> {
     })
 }
 
-/// The steps that the arguments name. Whether the flow has them is checked by the engine.
+/// Parses the steps that the arguments name. The engine checks that the flow has them.
 pub(crate) fn selection(args: &PartArgs) -> Result<Selection, Failure> {
     let step = |option: &str, name: &str| {
         StepId::new(name).map_err(|error| {
@@ -198,7 +198,7 @@ pub(crate) fn selection(args: &PartArgs) -> Result<Selection, Failure> {
     })
 }
 
-/// An id for a new run.
+/// Creates an id for a new run.
 pub(crate) fn new_id() -> Result<RunId, Failure> {
     RunId::new(environment::random_id("run_")?).map_err(Failure::store)
 }
@@ -211,7 +211,7 @@ pub(crate) fn workspace_use(copy: bool, share: bool) -> WorkspaceUse {
     }
 }
 
-/// The tree of its own that the arguments or the flow of a new run want.
+/// Returns the isolated tree that the arguments or the flow ask for.
 pub(crate) fn isolate(args: &IsolationArgs, flow: Option<&Flow>) -> Result<Option<Isolate>, Failure> {
     let by_flow = flow.and_then(|flow| flow.isolation.as_ref());
     if !args.isolate && by_flow.is_none() {
@@ -231,7 +231,7 @@ pub(crate) fn isolate(args: &IsolationArgs, flow: Option<&Flow>) -> Result<Optio
     }))
 }
 
-/// What is only for a tree of its own is not passed over where there is none.
+/// Refuses options that need an isolated tree if the run has none.
 pub(crate) fn check_no_tree(args: &IsolationArgs) -> Result<(), Failure> {
     let named = [
         ("--from-head", args.from_head),
@@ -248,7 +248,7 @@ pub(crate) fn check_no_tree(args: &IsolationArgs) -> Result<(), Failure> {
     }
 }
 
-/// The step that `--from` names. Whether the flow has it is checked by the engine.
+/// Parses the step of `--from`. The engine checks that the flow has it.
 pub(crate) fn from_step(name: &str) -> Result<StepId, Failure> {
     StepId::new(name).map_err(|error| {
         Failure::new(Code::RequestInvalid, error.to_string()).hint("`--from` takes the id of a step")

@@ -1,4 +1,5 @@
-//! `envoi conformance`: vectors against this binary; one line a failure, and last how many passed.
+//! `envoi conformance`: runs test vectors against this binary. Prints one line per failure, then how many
+//! passed.
 
 use crate::process::{failure::Failure, files, output};
 use envoi_api::output::{CaseCounts, FailedCase};

@@ -1,4 +1,5 @@
-//! `envoi handoff` and `envoi route`: the contracts as filters. Bad input: nothing on stdout, a diagnostic on stderr, exit 2.
+//! `envoi handoff` and `envoi route`: the contracts as filters. On bad input, stdout stays empty, stderr has
+//! a diagnostic, and the exit code is 2.
 
 use crate::process::{failure::Failure, files, output};
 use envoi_contract::{code::Code, error::Diagnostic, handoff, json::Value, routing};
@@ -17,7 +18,7 @@ pub(crate) fn route(file: Option<&Path>, compact: bool) -> Result<u8, Failure> {
     filter(file, compact, resolved)
 }
 
-/// From the bytes of a file or of stdin to a value on stdout.
+/// Reads a file or stdin, and prints a value on stdout.
 fn filter(
     file: Option<&Path>,
     compact: bool,

@@ -1,4 +1,5 @@
-//! `envoi backtest`: the decisions of recorded runs that a changed flow would make otherwise, and why. Nothing is started.
+//! `envoi backtest`: shows which decisions of recorded runs a changed flow would make differently, and why.
+//! Nothing is started.
 
 use crate::{
     command::why::course,
@@ -20,13 +21,13 @@ use envoi_journal::{Reader, RunFilter};
 use envoi_kernel::{Flow, Lead, Reconsidered, WhatIf, event::AttemptSettled, ids::RunId, what_if};
 use std::fmt::Write as _;
 
-/// Runs that are looked at if none is named.
+/// How many runs are examined if none is named.
 const MOST_RUNS: usize = 20;
 
 /// The exit code if a decision would differ.
 const DIFFERS: u8 = 1;
 
-/// The exit code if no decision could be compared: nothing is known of the changed flow.
+/// The exit code if no decision could be compared. Nothing is known about the changed flow then.
 const NOTHING_TOLD: u8 = 6;
 
 pub(crate) fn backtest(home: &Home, args: &BacktestArgs) -> Result<u8, Failure> {
@@ -122,7 +123,7 @@ fn decision(lead: &Lead) -> BacktestDecision {
     }
 }
 
-/// What the run does, in words.
+/// Describes what the run does.
 fn what(lead: &Lead) -> String {
     let mut text = course(&lead.course);
     if let Some((flow, step)) = &lead.into {
@@ -153,7 +154,7 @@ fn described(found: &Backtest) -> String {
                 )
             }
         };
-        // A String takes everything that is written to it.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(text, "{run}  {all} from texts, {} would differ{unknown}", differences.len());
         for BacktestDifference { visit, then, now, .. } in differences {
             let _ = writeln!(text, "  {visit}\n    then: {}", in_words(then));

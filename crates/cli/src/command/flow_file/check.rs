@@ -1,4 +1,4 @@
-//! `envoi check`: every mistake of a flow file at its place, and what is probably not meant.
+//! `envoi check`: reports every mistake of a flow file with its location, and warns about probable mistakes.
 
 mod scripts;
 
@@ -80,7 +80,8 @@ pub(crate) fn check(home: &Home, flows: &[PathBuf], json: bool) -> Result<u8, Fa
     Ok(if bad { BAD_INPUT } else { 0 })
 }
 
-/// The mistake that an expression reads a variable of `env_file`, at the place where it does if that is in this file.
+/// The mistake that an expression reads a variable of `env_file`. It has a location only if the expression is
+/// in this file.
 fn in_expression(file: &str, text: &str, (name, problem): (&str, &EnvFileError)) -> Report {
     let read = format!("env.{name}");
     let ends = |at: &usize| {
@@ -107,7 +108,7 @@ fn in_expression(file: &str, text: &str, (name, problem): (&str, &EnvFileError))
     }
 }
 
-/// What commands see of the environment beside PATH, HOME and the like.
+/// Describes what commands see of the environment besides PATH, HOME and the like.
 fn seen(flow: &envoi_kernel::Flow) -> Option<String> {
     let listed =
         |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
@@ -120,7 +121,7 @@ fn seen(flow: &envoi_kernel::Flow) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Programs that commands would look up on the PATH of this process, and that are not there.
+/// Programs that a command looks up on the PATH of this process and that are missing there.
 fn missing_programs(flow: &envoi_kernel::Flow) -> Vec<String> {
     let Some(path) = std::env::var_os("PATH") else { return Vec::new() };
     let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
@@ -128,7 +129,7 @@ fn missing_programs(flow: &envoi_kernel::Flow) -> Vec<String> {
     missing.iter().map(|named| format!("{}: `{}` is not on the PATH", named.place, named.program)).collect()
 }
 
-/// Those that are not there. Each program is looked for once, however many steps name it.
+/// Returns the missing programs. Each program is looked up once, even if several steps name it.
 fn missing_of(
     mut named: Vec<envoi_flow::NamedProgram>,
     is_there: impl Fn(&str) -> bool,
@@ -138,8 +139,8 @@ fn missing_of(
     named
 }
 
-/// Files that commands run, and that are not in the folder in which the run would work if it began now. A program that an earlier step may
-/// build is named only if a file of nearly the same name is there.
+/// Files that commands run and that are missing from the folder where the run would work. A program that an
+/// earlier step may build is reported only if a file with a similar name exists.
 fn missing_files(flow: &envoi_kernel::Flow, folder: &Path) -> Vec<String> {
     let sentence = |named: envoi_flow::NamedFile| {
         let path = folder.join(&named.folder).join(&named.path);
@@ -157,10 +158,10 @@ fn missing_files(flow: &envoi_kernel::Flow, folder: &Path) -> Vec<String> {
     envoi_flow::files(flow).into_iter().filter_map(sentence).collect()
 }
 
-/// The most files of a folder among which a name is looked for.
+/// The most files of a folder that are searched for a similar name.
 const MOST_FILES: usize = 1000;
 
-/// The file of the same folder whose name is nearly that of `path`.
+/// Returns the file in the same folder whose name is most similar to that of `path`.
 fn near_file(path: &Path) -> Option<String> {
     let (folder, name) = (path.parent()?, path.file_name()?.to_str()?);
     let entries = std::fs::read_dir(folder).ok()?.take(MOST_FILES).filter_map(Result::ok);
@@ -169,7 +170,7 @@ fn near_file(path: &Path) -> Option<String> {
     envoi_contract::suggestion::nearest(name, &names, false).map(str::to_owned)
 }
 
-/// The mistakes of a file, as rows.
+/// Converts the mistakes of a file into rows.
 pub(super) fn mistakes(report: &envoi_flow::Report) -> Vec<Mistake> {
     let located = report.located();
     let row = |at: envoi_flow::Located<'_>| Mistake {
@@ -186,7 +187,7 @@ pub(super) fn mistakes(report: &envoi_flow::Report) -> Vec<Mistake> {
     located.into_iter().map(row).collect()
 }
 
-/// A line or a column of a file.
+/// Converts a line or column number.
 pub(super) fn number(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,6 @@
-//! `envoi import`: flow files of the swarm dialect, made into flow files of ours.
+//! `envoi import`: converts flow files of the swarm dialect into flow files of Envoi.
 //!
-//! Nothing is written unless all files can be; what exists is overwritten only if that is wanted.
+//! Nothing is written unless all files can be converted. Existing files are overwritten only on request.
 
 use super::check::{colour, mistakes, number};
 use crate::process::stderr;
@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that was read, and what became of it.
+/// A file that was read, and the result of its conversion.
 struct Made {
     name: String,
     imported: Imported,
@@ -100,7 +100,7 @@ fn incomplete(lost: usize) -> Failure {
         .hint("without `--strict` the rest is written; the report lists what is left out")
 }
 
-/// For people: one line a finding, one a file.
+/// Prints the report for people: one line per finding and one per file.
 fn print_report(made: &[Made], wrong: &[Report]) {
     for report in wrong {
         stderr::text(format_args!("{}", report.render(colour())));
@@ -123,7 +123,7 @@ fn print_report(made: &[Made], wrong: &[Report]) {
     }
 }
 
-/// A row of the report for programs.
+/// A row of the JSON report.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Row {
@@ -131,7 +131,7 @@ enum Row {
     Mistake(Mistake),
 }
 
-/// For programs: one list of all findings and mistakes; on stderr where stdout has the flow.
+/// Prints one JSON list of all findings and mistakes. It goes to stderr if the flow goes to stdout.
 fn print_json(made: &[Made], wrong: &[Report], flow_on_stdout: bool) -> Result<(), Failure> {
     let found =
         made.iter().flat_map(|made| made.imported.findings.iter().map(|found| row(&made.name, found)));
@@ -158,7 +158,7 @@ fn row(file: &str, found: &Finding) -> ImportFinding {
     }
 }
 
-/// Each flow into a file that is named for it.
+/// Writes each flow into a file with the flow's name.
 fn write(folder: &Path, made: &[Made], force: bool) -> Result<(), Failure> {
     let mut places: BTreeMap<PathBuf, &Made> = BTreeMap::new();
     for one in made {

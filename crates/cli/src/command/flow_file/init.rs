@@ -1,4 +1,4 @@
-//! `envoi init`: a flow file to start from, and the store. Nothing that exists is overwritten.
+//! `envoi init`: creates the store and a first flow file. Nothing that exists is overwritten.
 
 use crate::process::{
     args::{InitArgs, Template},
@@ -19,7 +19,7 @@ use std::{
     path::Path,
 };
 
-/// Beside the store, so that editors find it wherever the project lies.
+/// In the store, so that editors find it wherever the project is.
 const SCHEMA: &str = "flow.schema.json";
 
 impl Template {
@@ -88,7 +88,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     File::create_new(path)?.write_all(text.as_bytes())
 }
 
-/// The schema as the flow file names it: from its own folder, if the store lies there.
+/// The path of the schema as the flow file writes it: relative if the store is in the same folder.
 fn schema_of(home: &Home, dir: &Path, store: &Path) -> String {
     let path = match home.given() {
         None => store.strip_prefix(dir).unwrap_or(store).join(SCHEMA),
@@ -97,12 +97,12 @@ fn schema_of(home: &Home, dir: &Path, store: &Path) -> String {
     path.display().to_string()
 }
 
-/// Every night at three; what it says is added to a file beside the flow.
+/// A crontab line for every night at three. The output is appended to a file beside the flow.
 fn crontab(dir: &Path) -> Result<String, Failure> {
     let failed = |error| Failure::machine(dir.display(), error);
     let dir = fs::canonicalize(dir).map_err(failed)?;
     let envoi = std::env::current_exe().map_err(failed)?;
-    // `crontab` takes a percent sign for the end of the line.
+    // `crontab` reads a percent sign as the end of the line.
     let quoted = |path: &Path| shell::quoted(&path.display().to_string()).replace('%', r"\%");
     Ok(format!("0 3 * * * cd {} && {} run flow.yaml >> nightly.log 2>&1", quoted(&dir), quoted(&envoi)))
 }

@@ -1,6 +1,6 @@
-//! `envoi` alone: what there is in this folder, and what to do next.
+//! `envoi` alone: shows what is in this folder, and what to do next.
 //!
-//! It only reads: it makes no store and changes nothing. If a store cannot be opened, it says so.
+//! It only reads. It creates no store and changes nothing. If a store cannot be opened, it says so.
 
 use crate::{
     process::{failure::Failure, files, invocation, output, terminal},
@@ -20,16 +20,16 @@ use std::{
     path::Path,
 };
 
-/// Most flow files that are named.
+/// The most flow files that are named.
 const NAMED: usize = 5;
 
-/// A flow file is no longer than this.
+/// The most bytes that are read of a possible flow file.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// Columns of a command with the id of a run, and of some words beside it.
+/// Columns that a command with the id of a run and a few words need.
 const ROOM_FOR_A_COMMAND: usize = 60;
 
-/// One thing to do: the command, and why.
+/// One suggestion: the command, and the reason.
 struct Advice {
     command: String,
     why: String,
@@ -52,7 +52,7 @@ pub(crate) fn next(home: &Home) -> Result<u8, Failure> {
     output::data(&text(&advice, home.json)).map(|()| 0)
 }
 
-/// A flow file that has mistakes cannot be run.
+/// Suggests `check` for a flow file with mistakes, because it cannot be run.
 fn of_flow(here: &Path, name: &str) -> Advice {
     let path = here.join(name);
     let is_right = files::read_text(&path)
@@ -78,7 +78,7 @@ fn text(advice: &[Advice], json: bool) -> String {
     within(&output::table(&rows.collect::<Vec<_>>()), terminal::columns_of_stdout())
 }
 
-/// Lines that end where the terminal does, if it has room for a command.
+/// Cuts lines at the width of the terminal, if a command fits into that width.
 fn within(text: &str, columns: Option<usize>) -> String {
     match columns.filter(|most| *most >= ROOM_FOR_A_COMMAND) {
         Some(most) => text.lines().map(|line| clip(line, most, Charset::Unicode) + "\n").collect(),
@@ -86,7 +86,7 @@ fn within(text: &str, columns: Option<usize>) -> String {
     }
 }
 
-/// What waits in the store: questions first, because a person is meant.
+/// Adds what waits in the store. Questions come first, because they need a person.
 fn of_store(home: &Home, advice: &mut Vec<Advice>) -> Result<(), Failure> {
     let (store, reader) = match home.reader() {
         Ok(opened) => opened,
@@ -97,7 +97,7 @@ fn of_store(home: &Home, advice: &mut Vec<Advice>) -> Result<(), Failure> {
     };
     let mut add = |command: String, why: String| advice.push(Advice { command, why });
     if let Some(of) = copy_of(&store) {
-        // Nothing else can be done with it.
+        // A copied store allows no other command before it is adopted.
         add("store adopt".to_owned(), of_a_copy(&of));
         return Ok(());
     }
@@ -123,7 +123,7 @@ fn of_store(home: &Home, advice: &mut Vec<Advice>) -> Result<(), Failure> {
             format!("{} set aside: something is wrong with {}", runs(count), its(count)),
         );
     }
-    // One that waits for an answer goes on with it.
+    // A waiting run goes on when its question is answered.
     let needs_resume = |row: &&RunRow| row.doing.is_some_and(|doing| doing.needs_resume());
     let left: Vec<_> =
         rows.iter().filter(needs_resume).filter(|row| row.status() != RunStatus::Waiting).collect();
@@ -150,7 +150,7 @@ fn of_store(home: &Home, advice: &mut Vec<Advice>) -> Result<(), Failure> {
             ),
         );
     }
-    // One that is over is of interest beside those that go on, unless it came to a good end.
+    // A run that has ended is also shown, unless it succeeded.
     let newest = RunFilter { limit: Some(1), ..RunFilter::default() };
     let newest = reader.all_runs(newest).map_err(Failure::store)?;
     let has_stopped = |row: &RunRow| !matches!(row.status(), RunStatus::Ended(EndStatus::Succeeded));

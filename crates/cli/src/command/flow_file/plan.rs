@@ -1,4 +1,4 @@
-//! `envoi plan`: the worst case of a flow before anything runs, and whether it is past a maximum.
+//! `envoi plan`: computes the worst case of a flow before anything runs, and whether it exceeds a maximum.
 
 mod compare;
 mod rows;
@@ -17,10 +17,10 @@ use std::{collections::BTreeMap, path::Path};
 
 /// A flow file and its worst case.
 pub(super) struct Planned {
-    /// As it was named.
+    /// The path as the arguments give it.
     pub(super) file: String,
     text: String,
-    /// The flows that it names, by their paths from its folder.
+    /// The flows that it includes, by their paths relative to its folder.
     parts: BTreeMap<String, String>,
     pub(super) plan: Plan,
 }
@@ -69,7 +69,7 @@ impl Planned {
         })
     }
 
-    /// A figure of the file and where it stands: `` `routing.max_iterations` of `critic` (flow.yaml:21)``.
+    /// A figure of the file and its location: `` `routing.max_iterations` of `critic` (flow.yaml:21)``.
     pub(super) fn named(&self, dominant: &Dominant) -> String {
         let field = &dominant.field;
         let of = field.step().map(|step| format!(" of `{step}`")).unwrap_or_default();
@@ -77,7 +77,7 @@ impl Planned {
         format!("`{}`{of}{place}", field.key())
     }
 
-    /// The file in which what dominates stands, and the line.
+    /// The file and line of the dominant figure.
     fn place(&self, dominant: &Dominant) -> Option<(String, usize)> {
         self.texts().place(&self.plan.flow, dominant)
     }
@@ -87,7 +87,7 @@ impl Planned {
     }
 }
 
-/// Each maximum that a run could pass, and by how much.
+/// Reports each maximum that a run could exceed, and by how much.
 fn refused(planned: &Planned, past: &[Exceeded]) -> Failure {
     let each: Vec<String> = past.iter().map(table::past).collect();
     let message = format!("the worst case of {} is past {}", planned.file, each.join("; "));

@@ -1,5 +1,5 @@
-//! `envoi artifacts`: the files that the steps of a run have handed over, in each of their versions. Contents are verified while
-//! they are read.
+//! `envoi artifacts`: shows all versions of the files that the steps of a run have handed over. Contents are
+//! verified when they are read.
 
 use crate::{
     process::{args::ArtifactsCommand, failure::Failure, files, output, stderr, terminal},
@@ -13,16 +13,16 @@ use envoi_journal::Reader;
 use envoi_kernel::{event::Blob, ids::RunId};
 use std::path::{Path, PathBuf};
 
-/// Where artifacts are read.
+/// The source that artifacts are read from.
 pub(crate) trait Source {
-    /// The run that is meant, the newest if none is named, and every version of its artifacts.
+    /// Returns the named run, or the newest run, with every version of its artifacts.
     fn versions(&self, run: Option<&str>) -> Result<(RunId, Vec<Version>), Failure>;
 
-    /// A content of the run, which has this digest.
+    /// Reads the content of the run that has this digest.
     fn read(&self, run: &RunId, digest: &Digest) -> Result<Vec<u8>, Failure>;
 }
 
-/// The store.
+/// Reads from the local store.
 impl Source for Reader {
     fn versions(&self, run: Option<&str>) -> Result<(RunId, Vec<Version>), Failure> {
         let run = select::run_or_newest(self, run)?;
@@ -65,10 +65,11 @@ pub(crate) fn show(source: &impl Source, command: &ArtifactsCommand, json: bool)
     }
 }
 
-/// How many rows people are shown.
+/// The most rows that are shown to people.
 const SHOWN: usize = 200;
 
-/// A table as the terminal has room for it: first its digests go, which programs read with `--json`, then paths and visits are cut.
+/// Formats a table that fits the terminal. It first leaves out the digests (programs read them with
+/// `--json`), then cuts paths and visits.
 fn narrowed(mut rows: Vec<Vec<String>>) -> String {
     let whole = output::table(&rows);
     let fits = |most: usize| whole.lines().all(|line| line.chars().count() <= most);
@@ -100,7 +101,7 @@ fn list(versions: Vec<Version>, all: bool, limit: Option<usize>, json: bool) -> 
     Ok(0)
 }
 
-/// The version of `PATH` or `PATH@STEP.N`, and its content.
+/// Returns the version that `PATH` or `PATH@STEP.N` names, and its content.
 fn content(source: &impl Source, run: &str, name: &str) -> Result<(Version, Vec<u8>), Failure> {
     let (run, all) = source.versions(Some(run))?;
     let (path, at) = versions::split(&all, name);
@@ -109,7 +110,7 @@ fn content(source: &impl Source, run: &str, name: &str) -> Result<(Version, Vec<
     Ok((version, bytes))
 }
 
-/// Writes a new file; what is there is not touched.
+/// Writes a new file. An existing file is not changed.
 fn save(path: &str, bytes: &[u8], output: Option<&Path>) -> Result<u8, Failure> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let target = match output {

@@ -1,7 +1,7 @@
-//! `envoi inbox`: the questions that wait for a person, oldest first.
+//! `envoi inbox`: lists the questions that wait for a person, oldest first.
 //!
-//! A table where it has room. On a narrower terminal each question has lines of its own, broken between words: the question, what can be
-//! answered and until when are never cut.
+//! A wide terminal gets a table. On a narrower one each question has its own lines, broken between words. The
+//! question, its possible answers and its deadline are never cut.
 
 use crate::process::stderr;
 use crate::{
@@ -20,13 +20,13 @@ use envoi_journal::{InboxFilter, InboxRow, InterruptState, Reader};
 use envoi_kernel::{Run, ids::InterruptId};
 use std::{collections::BTreeMap, thread, time::Duration};
 
-/// How often a list that goes on looks again.
+/// How often `--follow` polls the inbox.
 const EVERY: Duration = Duration::from_millis(300);
 
-/// Columns of a question in a narrow list; `envoi show` has all of it.
+/// The most characters of a question in a narrow list. `envoi show` prints all of it.
 const MOST_OF_QUESTION: usize = 600;
 
-/// Questions that people see without `--limit`.
+/// The most questions that people see without `--limit`.
 const MOST_SHOWN: usize = 200;
 
 pub(crate) fn inbox(home: &Home, run: Option<&str>, all: bool, limit: Option<usize>) -> Result<u8, Failure> {
@@ -36,14 +36,14 @@ pub(crate) fn inbox(home: &Home, run: Option<&str>, all: bool, limit: Option<usi
     print(&reader, &rows, limit, home.json)
 }
 
-/// Goes on listing as questions open and close, until Ctrl-C.
+/// Lists questions as they open and close, until Ctrl-C.
 pub(crate) fn follow(home: &Home, run: Option<&str>) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let run = run.map(|run| select::run(&reader, run)).transpose()?;
     go_on_listing(home, &reader, &InboxFilter { run, closed: true })
 }
 
-/// Prints the first of these questions; `reader` knows the runs of those that were answered.
+/// Prints the first of these questions. `reader` has the runs whose questions were answered.
 pub(crate) fn print(
     reader: &Reader,
     rows: &[InboxRow],
@@ -75,7 +75,7 @@ pub(crate) fn print(
     output::data(&text).map(|()| 0)
 }
 
-/// Prints every question when it opens (those open now at once) and again when it is closed.
+/// Prints every question when it opens (open ones at once), and again when it closes.
 fn go_on_listing(home: &Home, reader: &Reader, filter: &InboxFilter) -> Result<u8, Failure> {
     let mut known: BTreeMap<InterruptId, InterruptState> = BTreeMap::new();
     let mut first = true;
@@ -93,7 +93,7 @@ fn go_on_listing(home: &Home, reader: &Reader, filter: &InboxFilter) -> Result<u
     }
 }
 
-/// Prints a question in a line.
+/// Prints a question on one line.
 pub(crate) fn print_line(reader: &Reader, row: &InboxRow, json: bool) -> Result<(), Failure> {
     let now = envoi_engine::now();
     match json {
@@ -102,7 +102,7 @@ pub(crate) fn print_line(reader: &Reader, row: &InboxRow, json: bool) -> Result<
     }
 }
 
-/// A question in lines of at most so many columns.
+/// Formats a question as lines of at most this many columns.
 fn as_entry(reader: &Reader, row: &InboxRow, now: Timestamp, columns: usize) -> String {
     let answers = if row.state == InterruptState::Open && !has_lapsed(row, now) {
         match envoi_engine::load_run(reader, &row.run) {
@@ -123,7 +123,7 @@ fn as_entry(reader: &Reader, row: &InboxRow, now: Timestamp, columns: usize) -> 
     lines.into_iter().map(|line| diff::printable(&line) + "\n").collect()
 }
 
-/// The words that this question takes for an answer.
+/// The words that this question accepts as an answer.
 fn words_of_answers(run: &Run, row: &InboxRow) -> String {
     let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
     let words: Vec<&str> = raised
@@ -135,7 +135,7 @@ fn words_of_answers(run: &Run, row: &InboxRow) -> String {
     if words.is_empty() { String::new() } else { format!("answers: {}", words.join(", ")) }
 }
 
-/// How a question stands, and how it was answered.
+/// The state of a question, and its answer.
 fn standing(reader: &Reader, row: &InboxRow, now: Timestamp) -> String {
     match (row.state == InterruptState::Answered).then(|| reader.answer(&row.run, row)) {
         Some(Ok((at, answer))) => {

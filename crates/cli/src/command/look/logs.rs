@@ -1,5 +1,5 @@
-//! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run. `|` marks stdout, `!`
-//! stderr; with `--json` a line is an object.
+//! `envoi logs`: shows the output of a run's commands, attempt by attempt, also while they run. `|` marks
+//! stdout, `!` marks stderr. With `--json` each line is an object.
 
 mod files;
 mod follow;
@@ -24,49 +24,50 @@ use std::{
     time::Duration,
 };
 
-/// Where the events and the outputs of a run are.
+/// The source of a run's events and outputs.
 pub(crate) trait Outputs {
     /// Whether the run is at rest.
     fn is_at_rest(&mut self) -> Result<bool, Failure>;
 
-    /// What has happened from this event on.
+    /// The events from this one on.
     fn records(&mut self, from: Seq) -> Result<Vec<Record>, Failure>;
 
-    /// Attempts that were started before this event, or all, each with its place: the newest [`PAGE`] of them, newest first.
+    /// The newest [`PAGE`] attempts that were started before this event (`None`: of all), newest first. Each
+    /// has its position.
     fn attempts(&mut self, before: Option<Seq>) -> Result<Vec<(Seq, AttemptId)>, Failure>;
 
-    /// The same in the order in which they were started, from this event on: the first [`PAGE`] of them.
+    /// The first [`PAGE`] attempts that were started at or after this event, oldest first.
     fn attempts_from(&mut self, from: Seq) -> Result<Vec<(Seq, AttemptId)>, Failure>;
 
     /// `stdout` or `stderr` of an attempt.
     fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output>;
 
-    /// How long to wait before looking again.
+    /// How long to wait before the next poll.
     fn pause(&self) -> Duration;
 }
 
 /// One output of one attempt.
 pub(crate) trait Output {
-    /// Adds what there is from this byte on, at most [`PIECE_BYTES`], and says how much that is.
+    /// Appends at most [`PIECE_BYTES`] from this offset on, and returns how many bytes it appended.
     fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure>;
 }
 
-/// How many attempts are read at once: what the first of them have written is printed before the others are looked for.
+/// How many attempts are read at once. Their output is printed before the next ones are read.
 pub(crate) const PAGE: u32 = 200;
 
-/// Most bytes of an output that are read before the next one gets its turn.
+/// The most bytes of one output that are read before the next output is read.
 pub(crate) const PIECE_BYTES: u64 = 256 * 1024;
 
 /// What is to be printed, and how.
 pub(crate) struct View {
-    /// Only what belongs there.
+    /// Only this location.
     pub(crate) place: Option<Location>,
     /// Only stderr.
     pub(crate) stderr: bool,
-    /// The events of agent programs, and nothing else.
+    /// Only the events of agent programs.
     pub(crate) raw: bool,
     pub(crate) json: bool,
-    /// Only the last so many lines; 0 is no limit.
+    /// Only the last lines, this many. 0 means no limit.
     pub(crate) limit: Option<usize>,
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn logs(home: &Home, run: Option<&str>, view: &View, follow: bool) ->
     print(&mut Files { reader, layout: store.layout().clone(), run: id }, view, follow)
 }
 
-/// Prints what the attempts of a run have written, and what they go on to write if that is wanted.
+/// Prints the output of a run's attempts. With `follow`, also the output that comes later.
 pub(crate) fn print(outputs: &mut dyn Outputs, view: &View, follow: bool) -> Result<u8, Failure> {
     if follow {
         return follow::follow(outputs, view);
@@ -95,7 +96,7 @@ pub(crate) fn print(outputs: &mut dyn Outputs, view: &View, follow: bool) -> Res
     Ok(0)
 }
 
-/// Prints everything, and says whether that is nothing.
+/// Prints everything. Returns whether there was nothing to print.
 fn all(
     outputs: &mut dyn Outputs,
     view: &View,
@@ -117,7 +118,8 @@ fn all(
     Ok(is_silent)
 }
 
-/// The last lines; `None`: nothing was written. Attempts are read from the newest back, until there are enough lines.
+/// Returns the last lines, or `None` if nothing was written. Reads attempts from the newest back until there
+/// are enough lines.
 fn last(outputs: &mut dyn Outputs, view: &View, most: usize) -> Result<Option<Vec<String>>, Failure> {
     let mut newest_first: Vec<Vec<String>> = Vec::new();
     let mut count = 0_usize;
@@ -149,7 +151,7 @@ fn text(output: &mut dyn Output) -> Result<String, Failure> {
 }
 
 impl View {
-    /// The attempt that began with this record, if its output is wanted.
+    /// Returns the attempt that this record started, if its output is wanted.
     fn started<'r>(&self, record: &'r Record) -> Option<&'r AttemptId> {
         match &record.event {
             Event::AttemptStarted(started) if self.wants(&started.attempt) => Some(&started.attempt),
@@ -161,7 +163,7 @@ impl View {
         self.place.as_ref().is_none_or(|place| place.has_attempt(attempt))
     }
 
-    /// What an attempt has written, if that is wanted: its lines as they are printed.
+    /// Returns the output of an attempt as printed lines, if it is wanted.
     fn written(&self, outputs: &mut dyn Outputs, attempt: &AttemptId) -> Result<Vec<String>, Failure> {
         let mut lines = Vec::new();
         if self.wants(attempt) {
@@ -173,7 +175,7 @@ impl View {
         Ok(lines)
     }
 
-    /// The message for an empty output. Without it a person could think that the command did not work.
+    /// The message for an empty output. Without it, the command could seem not to work.
     fn silence(&self) -> &'static str {
         match (&self.place, self.stderr) {
             _ if self.raw => "no agent program has written events there",
@@ -191,7 +193,7 @@ impl View {
         }
     }
 
-    /// One line of output as it is printed. On a terminal a command's output must not steer it.
+    /// Formats one line of output. On a terminal, control characters of a command must have no effect.
     fn line(&self, attempt: &AttemptId, stream: &str, line: &str) -> String {
         let attempt = attempt.to_string();
         if self.json {
@@ -199,7 +201,7 @@ impl View {
             return output::line(&LogLine { attempt, stream: stream.to_owned(), line: line.to_owned() });
         }
         let mark = if stream == "stderr" { "!" } else { "|" };
-        // An event is a line of JSON, for programs that read JSON: nothing stands before it.
+        // An event is a line of JSON for programs, so it gets no prefix.
         let head = if self.raw { String::new() } else { format!("{attempt} {mark} ") };
         match io::stdout().is_terminal() {
             true => format!("{head}{}\n", shown(line, Charset::Unicode)),
@@ -213,7 +215,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Attempts, by their place among the events, with what each has written.
+    /// Attempts with their output, by their position among the events.
     struct Written(BTreeMap<Seq, (AttemptId, String)>);
 
     impl Written {
@@ -249,7 +251,7 @@ mod tests {
 
         fn attempts(&mut self, before: Option<Seq>) -> Result<Vec<(Seq, AttemptId)>, Failure> {
             let before = self.0.range(..before.unwrap_or(Seq::MAX)).rev();
-            // Pages are shorter here than in life.
+            // The test uses short pages.
             Ok(before.map(|(seq, (attempt, _))| (*seq, attempt.clone())).take(2).collect())
         }
 

@@ -1,4 +1,4 @@
-//! `envoi runs`: the runs of the store, newest first.
+//! `envoi runs`: lists the runs of the store, newest first.
 
 use crate::process::stderr;
 mod follow;
@@ -24,7 +24,8 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
     print(rows, limit, home.json, copy_of(&store).as_deref())
 }
 
-/// Prints the first `limit` of these runs, and says so if there are more. `copy_of` is the store that theirs is a copy of.
+/// Prints the first `limit` of these runs, and says if there are more. `copy_of` is the original store if
+/// this one is a copy.
 pub(crate) fn print(
     mut rows: Vec<RunRow>,
     limit: u32,
@@ -49,7 +50,7 @@ pub(crate) fn print(
     output::data(&text).map(|()| 0)
 }
 
-/// Says what goes on with runs that do not go on by themselves, once for all of them.
+/// Prints once how to continue the runs that do not continue by themselves.
 fn hint(rows: &[RunRow]) {
     let any = |stands| rows.iter().any(|row| Stands::from(row) == stands);
     let envoi = invocation::envoi();

@@ -1,4 +1,4 @@
-//! `envoi show`: one run, its steps, what it waits for, what it has used.
+//! `envoi show`: shows one run, its steps, its open questions and its usage.
 
 pub(crate) mod accounts;
 mod notices;
@@ -51,22 +51,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Visits of a run that are shown if nothing else is wanted.
+/// The most visits that are shown by default.
 const MOST_VISITS: usize = 200;
 
-/// Most events that are read for the head of a run that people look at: some hundredths of a second. Everything else that they see of a run is read from its
-/// end.
+/// The most events that are read to compute the head of a run for people; this takes some hundredths of a
+/// second. Everything else that they see is read from the run's end.
 const MOST_SUMMED: Seq = 20_000;
 
 /// What is to be shown.
 pub(crate) enum View {
     Overview {
-        /// Most visits.
+        /// The most visits.
         visits: usize,
     },
     Envelope,
     Events {
-        /// The newest so many.
+        /// Only this many of the newest.
         limit: Option<usize>,
     },
     Handoff(String),
@@ -74,7 +74,7 @@ pub(crate) enum View {
 
 impl View {
     pub(crate) fn of(envelope: bool, events: bool, handoff: Option<String>, limit: Option<usize>) -> Self {
-        // A limit of 0 is none.
+        // A limit of 0 means no limit.
         let limit = limit.map(|limit| if limit == 0 { usize::MAX } else { limit });
         match (envelope, events, handoff) {
             (_, _, Some(step)) => Self::Handoff(step),
@@ -105,20 +105,20 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     print(&reader, &row, &is_running, &own, view, home.json)
 }
 
-/// What is shown of a run beside its row and what follows from its events.
+/// Details of a run that are neither in its row nor derived from its events.
 #[derive(Default)]
 pub(crate) struct Own {
-    /// The head of the chain over the events of a run that is over.
+    /// The head of the event chain, if the run has ended.
     pub(crate) head: Option<Digest>,
-    /// It has one, for which more events would have to be read than [`MOST_SUMMED`].
+    /// The head was left out because more than [`MOST_SUMMED`] events would have to be read.
     pub(crate) is_head_left_out: bool,
     pub(crate) imported: Option<Imported>,
-    /// The store that the run's is a copy of.
+    /// The original store, if this one is a copy.
     pub(crate) copy_of: Option<PathBuf>,
 }
 
-/// Prints what is to be shown of a run. `row` says what is done for it, and `is_running` of an attempt whether
-/// something works on it.
+/// Prints the requested view of a run. `row` says which process works on the run. `is_running` says whether a
+/// process works on an attempt.
 pub(crate) fn print(
     reader: &Reader,
     row: &RunRow,
@@ -146,14 +146,14 @@ pub(crate) fn print(
     output::data(&text).map(|()| 0)
 }
 
-/// The reopenings among these records, oldest first, each with its commit.
+/// The reopenings among these records, oldest first, each with all records of its commit.
 fn reopened(reader: &Reader, id: &RunId, notable: &[Record]) -> Result<Vec<Vec<Record>>, Failure> {
     let reopened = notable.iter().filter(|record| matches!(record.event, Event::RunReopened(_)));
     let commits = reopened.map(|record| reopening::commit_of(reader, id, record));
     commits.collect::<Result<_, _>>().map_err(Failure::store)
 }
 
-/// What a record says of a flow that has taken over.
+/// Returns the correction if a corrected flow took over with this record.
 fn corrected(record: &Record) -> Option<&Correction> {
     match &record.event {
         Event::FlowCorrected(correction) => Some(correction),
@@ -161,8 +161,8 @@ fn corrected(record: &Record) -> Option<&Correction> {
     }
 }
 
-/// The newest hand-off there. A step stands for itself, not for its items, and one of the run's own flow before those of
-/// inner flows; of several places otherwise, one has to be named.
+/// Returns the newest hand-off at `place`. The name of a step does not include its items. The run's own flow
+/// has priority over inner flows. If several locations remain, the caller must name one.
 fn handoff(reader: &Reader, id: &RunId, place: &str) -> Result<String, Failure> {
     let hint = |failure: Failure| failure.hint("`envoi show` lists the visits");
     let named = Location::new(place);
@@ -192,7 +192,7 @@ fn handoff(reader: &Reader, id: &RunId, place: &str) -> Result<String, Failure> 
     }
 }
 
-/// Where a visit is, whichever time it is: the visits of inner flows are left out, the items are not.
+/// The location of a visit without visit numbers: items are part of it, visits of inner flows are not.
 fn place_of(visit: &VisitId) -> String {
     let mut place = String::new();
     let mut segments = visit.scope.split('.').filter(|segment| !segment.is_empty());
@@ -205,7 +205,7 @@ fn place_of(visit: &VisitId) -> String {
     place + visit.step.as_str()
 }
 
-/// How the run stands, and what to do where it does not go on by itself.
+/// Describes the status of the run, and what to do if it does not continue by itself.
 fn status_lines(row: &RunRow, status: &str, reason: &str, copy_of: Option<&Path>) -> String {
     let envoi = invocation::envoi();
     let run = &row.run;
@@ -236,7 +236,7 @@ fn status_lines(row: &RunRow, status: &str, reason: &str, copy_of: Option<&Path>
     text
 }
 
-/// Attempts that run, and those that were started and that nothing works on.
+/// Splits the open attempts into running ones and ones that no process works on.
 fn open_attempts(run: &Run, is_running: &dyn Fn(&AttemptId) -> bool) -> (Vec<AttemptId>, Vec<AttemptId>) {
     run.wants().attempts.into_iter().partition(is_running)
 }

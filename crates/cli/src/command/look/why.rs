@@ -1,5 +1,5 @@
-//! `envoi why`: why a run stands as it does, then its decisions, one after the other; with `--all` also the rules that did not
-//! decide. For programs they are the events themselves.
+//! `envoi why`: explains the state of a run, then lists its decisions in order. With `--all`, also the rules
+//! that did not apply. Programs get the events themselves.
 
 use crate::{
     process::{clock, failure::Failure, invocation, output, stderr, terminal},
@@ -35,29 +35,29 @@ pub(crate) fn why(home: &Home, run: Option<&str>, which: &Which<'_>) -> Result<u
     print(&reader, &id, which, home.json)
 }
 
-/// Events that are read at once.
+/// How many events are read at once.
 const PAGE: u32 = 200;
 
-/// Decisions that people see without `--limit`.
+/// The most decisions that people see without `--limit`.
 const MOST_SHOWN: usize = 200;
 
-/// Which decisions are printed, and how much of each.
+/// Which decisions are printed, and in which detail.
 pub(crate) struct Which<'a> {
-    /// Only those of this place.
+    /// Only those of this location.
     pub(crate) step: Option<&'a str>,
-    /// Only the newest; 0: all.
+    /// Only this many of the newest. 0 means all.
     pub(crate) limit: Option<usize>,
-    /// Also the rules that decided, and those that did not.
+    /// Also the rules that applied, and those that did not.
     pub(crate) all: bool,
 }
 
-/// Prints the decisions of a run: for programs, the events that `explainRun` of REST shows. Only those of a step, and only the
-/// newest, where that is wanted.
+/// Prints the decisions of a run. Programs get the events that `explainRun` of the REST API returns. `which`
+/// can select one step and only the newest decisions.
 pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) -> Result<u8, Failure> {
     let Which { step, limit, all } = *which;
     let place = step.map(Location::new);
     let most = match limit {
-        // As for `envoi show`, a limit of 0 is none.
+        // As for `envoi show`, a limit of 0 means no limit.
         Some(0) => usize::MAX,
         Some(limit) => limit,
         None if json => usize::MAX,
@@ -71,7 +71,7 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
     let Decisions { newest_first, has_earlier, has_rule } =
         newest.read(reader, id).map_err(Failure::store)?;
     let mut texts: Vec<String> = newest_first.into_iter().rev().collect();
-    // A limit that was given is known; the usual one is not, so a line says it.
+    // The caller knows an explicit limit. The default limit is stated in a line.
     if has_earlier && limit.is_none() {
         texts.insert(0, "… and earlier ones; --limit N shows more, --limit 0 all\n".to_owned());
     }
@@ -98,7 +98,7 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
     output::data(&diff::lines(&text)).map(|()| 0)
 }
 
-/// The events that decided, as programs see them: the newest of this place, in order.
+/// The deciding events for programs: the newest at this location, oldest first.
 fn rows(
     reader: &Reader,
     id: &RunId,
@@ -127,13 +127,13 @@ fn decoded(text: &EventText) -> Result<Record, ReadError> {
         .map_err(|error| ReadError::Damaged { what: format!("event {}", text.seq), source: Arc::new(error) })
 }
 
-/// Decisions in lines.
+/// Decisions as lines of text.
 #[derive(Default)]
 struct Decisions {
     newest_first: Vec<String>,
-    /// Whether there is one before them.
+    /// Whether there are older decisions that were not read.
     has_earlier: bool,
-    /// Whether a rule has decided one of them.
+    /// Whether a rule made one of these decisions.
     has_rule: bool,
 }
 
@@ -145,8 +145,8 @@ struct Newest<'a> {
 }
 
 impl Newest<'_> {
-    /// The run is read from its end, and no further than to one decision that is not shown; events of which nothing is shown are not
-    /// decoded.
+    /// Reads the run from its end, and stops at the first decision that is not shown. Events without output
+    /// are not decoded.
     fn read(&self, reader: &Reader, id: &RunId) -> Result<Decisions, ReadError> {
         let mut found = Decisions::default();
         reader.events_back(id, None, |event| {
@@ -184,7 +184,7 @@ impl Newest<'_> {
     }
 }
 
-/// What of a settled attempt leads to lines.
+/// The fields of a settled attempt that decide whether it has lines.
 #[derive(Deserialize)]
 struct Settled {
     ok: bool,
@@ -196,7 +196,7 @@ struct Settled {
     cache: Option<IgnoredAny>,
 }
 
-/// Whether there are no lines about an event. Found without decoding it, because a run has many of its kind.
+/// Whether an event has no lines. Decides without decoding, because a run has many such events.
 fn is_silent<E>(name: &str, settled: impl FnOnce() -> Result<Settled, E>) -> Result<bool, E> {
     Ok(match name {
         "attempt_started" | "handoff_written" | "step_entered" | "flow_returned" | "timer_fired"
@@ -208,12 +208,12 @@ fn is_silent<E>(name: &str, settled: impl FnOnce() -> Result<Settled, E>) -> Res
     })
 }
 
-/// What the lines of an event take from others.
+/// What the lines of an event need from other events.
 #[derive(Debug, Default)]
 struct Beside {
-    /// Why a visit leads where it does.
+    /// Why the visit was routed there.
     audit: Value,
-    /// What a reopening opened.
+    /// What the reopening opened.
     reopened: String,
 }
 
@@ -234,7 +234,7 @@ impl Beside {
     }
 }
 
-/// Why the run stands as it does, in a line or two: what most people want to know.
+/// Explains the state of the run in a line or two, which is enough for most people.
 fn answer(run: &Run) -> String {
     let questions: Vec<String> =
         open(run).iter().map(|raised| format!("{}: {}", raised.visit, raised.question)).collect();
@@ -273,7 +273,7 @@ fn concerns(event: &Event, place: Option<&Location>) -> bool {
     }
 }
 
-/// That the files were set back before an attempt.
+/// Says that the files were set back before an attempt.
 fn set_back(settled: &AttemptSettled) -> String {
     settled.set_back.as_ref().map_or_else(String::new, |set_back| {
         let from = set_back.from;
@@ -283,7 +283,7 @@ fn set_back(settled: &AttemptSettled) -> String {
     })
 }
 
-/// What came of the cache.
+/// Describes how the cache was used.
 fn cached(settled: &AttemptSettled) -> String {
     let Some(cache) = settled.cache.as_deref() else { return String::new() };
     let attempt = &settled.attempt;
@@ -299,7 +299,7 @@ fn cached(settled: &AttemptSettled) -> String {
     text + &stood.unwrap_or_default() + &written_late(&cache.late)
 }
 
-/// What a program has written to files that had been put aside.
+/// Describes what a program has written to files after they were put aside.
 fn written_late(late: &[LateFile]) -> String {
     let line = |file: &LateFile| match file.digest {
         Some(digest) => {
@@ -315,7 +315,7 @@ fn written_late(late: &[LateFile]) -> String {
     late.iter().map(line).collect()
 }
 
-/// One record in lines.
+/// Formats one record as lines.
 fn as_text(record: &Record, beside: &Beside, all: bool) -> String {
     let at = clock::local(record.at);
     match &record.event {
@@ -421,7 +421,8 @@ fn without(given: &StepsGivenUp) -> String {
     format!("{}{dot}{}  goes on without {steps}", given.scope, given.by)
 }
 
-/// Why a visit leads where it does: the hand-off that follows has it, unless the event itself does.
+/// Returns why a visit was routed there. The hand-off after the event has the reason, unless the event itself
+/// has it.
 fn audit(routed: &Routed, seq: Seq, reader: &Reader, id: &RunId) -> Result<Value, ReadError> {
     let newest = match reader.handoff_row(id, &routed.visit) {
         Err(ReadError::Missing { .. }) => None,
@@ -430,7 +431,7 @@ fn audit(routed: &Routed, seq: Seq, reader: &Reader, id: &RunId) -> Result<Value
     if !routed.audit.is_null() || newest.is_none_or(|newest| newest < seq) {
         return Ok(routed.audit.clone());
     }
-    // It is the next event, as far as is known.
+    // The hand-off is usually the next event, so read one event first.
     let mut from = seq.saturating_add(1);
     let mut most = 1;
     loop {
@@ -456,7 +457,7 @@ fn decision(routed: &Routed, audit: &Value, all: bool) -> String {
     }
     if let Some(row) = audit.get("row").and_then(Value::as_str) {
         let because = audit.get("fired_because").map(plain).unwrap_or_default();
-        // A String takes everything that is written to it.
+        // Writing to a `String` cannot fail.
         let decision = signal.decision.orchestrator_word();
         let confidence = signal.confidence.as_str();
         let _ = writeln!(text, "    rule {row} applies ({decision}, confidence {confidence}): {because}");
@@ -468,7 +469,7 @@ fn decision(routed: &Routed, audit: &Value, all: bool) -> String {
     text
 }
 
-/// What follows from a decision, in words.
+/// Describes what follows from a decision.
 pub(crate) fn course(course: &Course) -> String {
     match course {
         Course::Enter(step) => format!("on to {step}"),

@@ -1,7 +1,8 @@
-//! `envoi serve --cluster`: the server of runs that a node of Restate keeps, and that workers run.
+//! `envoi serve --cluster`: the server of a cluster. A Restate node keeps the runs, and workers execute them.
 //!
-//! It answers the node with the objects of runs, workers and the dispatcher, keeps a replica of the runs in its store, and takes requests over
-//! REST. It runs no step and decides nothing by itself. Killed, it comes back with its store: the node delivers what it has missed.
+//! It gives the node the objects of runs, workers and the dispatcher, keeps a replica of the runs in its
+//! store, and accepts REST requests. It executes no step and makes no decision. After a crash it restarts
+//! with its store, and the node delivers the events that it missed.
 
 use super::serve::{self, Bridge, GRACE};
 use crate::{
@@ -26,9 +27,9 @@ use std::{
     time::Duration,
 };
 
-/// The name of the replica. There is one server in a cluster.
+/// The name of the replica. A cluster has one server.
 const REPLICA: &str = "main";
-/// Between two tries to make this server known to the node.
+/// The pause between two attempts to register this server with the node.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn serve(home: &Home, args: &ServeArgs, file: &Path) -> Result<u8, Failure> {
@@ -49,7 +50,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs, file: &Path) -> Result<u8, Fa
     make_known(&file)?;
     let (signals, inbox) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || {
-        // A server that ends already needs no further signal.
+        // If the server is already ending, no further signal is needed.
         let _ = signals.send(());
     })))?;
     let first = serve::first_token(&store)?;
@@ -63,14 +64,14 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs, file: &Path) -> Result<u8, Fa
     unguarded(file.cluster.listen).iter().for_each(|text| messages::say(text));
     serve::warning(bound, encrypted).iter().for_each(|text| messages::say(text));
     serve::announce(&server.url(), first.as_deref(), home.json)?;
-    // The sender stays with the signals of this process.
+    // The signal handler keeps the sender, so this waits until a signal arrives.
     let _ = inbox.recv();
     server.stop(GRACE);
     lease.release();
     Ok(0)
 }
 
-/// The warning that others than the node may reach the objects.
+/// The warning that others than the node can reach the objects.
 fn unguarded(listen: SocketAddr) -> Option<String> {
     (!listen.ip().is_loopback()).then(|| {
         format!(
@@ -116,7 +117,7 @@ fn answer_the_node(
     endpoint.start(calls).map_err(|error| Failure::machine("the endpoint", error))
 }
 
-/// Makes this server known to the node, as soon as that is there. The node may come later.
+/// Registers this server with the node. Retries until the node is up, because it may start later.
 fn make_known(file: &ClusterFile) -> Result<(), Failure> {
     let admin = Admin::new(&file.cluster.admin);
     let endpoint = file.cluster.endpoint.clone();

@@ -1,7 +1,8 @@
-//! A server goes on with what was under way when the last engine went.
+//! After a server starts, it resumes what was under way when the previous engine ended.
 //!
-//! One thread takes up run after run. What one of them needs may lie in a file system that does not respond: after a moment another thread has the
-//! rest. Owns the order and the messages; how a run is taken up is the engine's.
+//! One thread resumes run after run. A run may need files of a file system that does not respond: after a
+//! short time another thread continues with the remaining runs. Owns the order and the messages. The engine
+//! decides how a run is resumed.
 
 use crate::{process::messages, session::caller};
 use envoi_contract::code::Code;
@@ -21,17 +22,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a run gets to be taken up before another thread has the next ones.
+/// How long one run may take before another thread continues with the next runs.
 const ITS_TURN: Duration = Duration::from_secs(1);
 
-/// How often a thread is tried to be started, once each turn.
+/// How often starting a thread is tried, once per interval.
 const MOST_TRIES: u32 = 60;
 
-/// The engine gets so many runs before its first reply is read.
+/// How many runs the engine gets before its first reply is read.
 const AHEAD: usize = 256;
 
-/// Goes on with what was under way when the last engine went, and returns when all of it was looked at. A run that only waits for a person needs
-/// no engine, unless its time runs out: an engine has to notice that.
+/// Resumes what was under way when the previous engine ended, and returns when all of it has been handled. A
+/// run that only waits for a person needs no engine, unless its question can expire: only an engine notices
+/// that.
 pub(super) fn go_on(store: &Arc<Store>, desk: &Commands) {
     let rejected = |error: &dyn core::fmt::Display| messages::say(&format!("runs are not resumed: {error}"));
     let left = match store.reader().and_then(|reader| rows(&reader)) {
@@ -45,11 +47,11 @@ pub(super) fn go_on(store: &Arc<Store>, desk: &Commands) {
         let (store, desk, to_do) = (Arc::clone(store), desk.clone(), left.clone());
         let working = thread::Builder::new().name("taking up".to_owned()).spawn(move || {
             take_up_all(&store, &desk, &to_do, worker);
-            // The other side may have stopped waiting.
+            // The receiver may have stopped waiting.
             let _ = finished.send(());
         });
         if let Err(error) = working {
-            // What keeps threads from being started may pass: commands that were taken up end.
+            // The failure may be temporary: threads become available when running commands end.
             if tries == MOST_TRIES {
                 return rejected(&format!("a thread cannot be started: {error}"));
             }
@@ -61,7 +63,7 @@ pub(super) fn go_on(store: &Arc<Store>, desk: &Commands) {
     }
 }
 
-/// Until the thread has finished, does not get on, or has panicked.
+/// Waits until the thread has finished, makes no progress, or has panicked.
 fn wait(left: &Left, inbox: &Receiver<()>) {
     let mut patience = ITS_TURN;
     loop {
@@ -76,7 +78,7 @@ fn wait(left: &Left, inbox: &Receiver<()>) {
                 Some((_, since)) => patience = ITS_TURN.saturating_sub(since.elapsed()),
                 None => patience = ITS_TURN,
             },
-            // The thread has said over what.
+            // The thread has panicked at the current run.
             Err(RecvTimeoutError::Disconnected) => {
                 if let Some((run, _)) = left.turn() {
                     messages::say(&format!(
@@ -89,7 +91,7 @@ fn wait(left: &Left, inbox: &Receiver<()>) {
     }
 }
 
-/// The runs that an engine has to go on with.
+/// The runs that an engine has to resume.
 fn rows(reader: &Reader) -> Result<VecDeque<RunRow>, ReadError> {
     let unfinished = reader.all_runs(RunFilter { unfinished: true, limit: None })?;
     let mut rows = VecDeque::new();
@@ -107,25 +109,25 @@ fn rows(reader: &Reader) -> Result<VecDeque<RunRow>, ReadError> {
     Ok(rows)
 }
 
-/// What is still to be taken up, by whichever thread. Cheap to clone.
+/// The runs that are still to be resumed, shared by the threads. Cheap to clone.
 #[derive(Clone)]
 struct Left(Arc<Mutex<State>>);
 
 struct State {
     rows: VecDeque<RunRow>,
-    /// The engine has them, and has not been heard yet.
+    /// Runs that were sent to the engine and have no reply yet.
     sent: VecDeque<(RunRow, Receiver<bool>)>,
-    /// Which thread has the next one: those before it have not got on.
+    /// The number of the thread that takes the next run. Earlier threads are stuck.
     worker: u32,
-    /// The run that it is at, and since when.
+    /// The run that the thread works on, and since when.
     turn: Option<(RunId, Instant)>,
 }
 
-/// What a thread does next.
+/// The next action of a thread.
 enum Turn {
-    /// Takes up this run.
+    /// Resume this run.
     TakeUp(RunRow),
-    /// Waits for the engine's reply to this one.
+    /// Wait for the engine's reply about this run.
     HearOf(RunRow, Receiver<bool>),
 }
 
@@ -147,7 +149,7 @@ impl Left {
         !state.rows.is_empty() || !state.sent.is_empty()
     }
 
-    /// The number of a thread that has the rest from now on.
+    /// Hands the remaining runs to a new thread, and returns its number.
     fn next_worker(&self) -> u32 {
         let mut state = self.lock();
         state.worker = state.worker.saturating_add(1);
@@ -155,7 +157,7 @@ impl Left {
         state.worker
     }
 
-    /// `None`: nothing is left for this thread.
+    /// Returns the next action, or `None` if nothing is left for this thread.
     fn next(&self, worker: u32) -> Option<Turn> {
         let mut state = self.lock();
         if state.worker != worker {
@@ -170,7 +172,8 @@ impl Left {
         turn
     }
 
-    /// The engine has this run, and replies later. Given back if another thread has the rest: that one may be done by now.
+    /// Records that the engine has this run and replies later. Gives both back if another thread has taken
+    /// over, because that thread may have finished.
     fn keep(&self, worker: u32, row: RunRow, reply: Receiver<bool>) -> Option<(RunRow, Receiver<bool>)> {
         let mut state = self.lock();
         if state.worker != worker {
@@ -189,9 +192,9 @@ impl Left {
     }
 }
 
-/// Takes up what is left, as long as this is the thread that does.
+/// Resumes the remaining runs, until another thread takes over.
 fn take_up_all(store: &Store, desk: &Commands, left: &Left, worker: u32) {
-    // If the store cannot be read now, each run is taken up by a request, which says so.
+    // If the store cannot be read now, each run is resumed by a request, which reports the reason.
     let taking_up = desk.taking_up().ok();
     while let Some(turn) = left.next(worker) {
         let sent = match (turn, &taking_up) {
@@ -213,17 +216,17 @@ fn take_up_all(store: &Store, desk: &Commands, left: &Left, worker: u32) {
     }
 }
 
-/// Has the engine go on with a run. What is received says whether it does.
+/// Makes the engine resume a run. The receiver gets whether it does.
 fn begin(taking_up: &TakingUp<'_>, run: &RunId) -> Receiver<bool> {
     let (sender, reply) = mpsc::channel();
     taking_up.take_up(run, caller::caller_of, move |goes_on| {
-        // It is waited for unless this thread has panicked.
+        // The receiver is gone only if this thread has panicked.
         let _ = sender.send(goes_on);
     });
     reply
 }
 
-/// Goes on with one run by a request, or says why not.
+/// Resumes one run by a request, or prints the reason for not resuming it.
 fn take_up(store: &Store, desk: &Commands, row: &RunRow) {
     let run = &row.run;
     let reader = store.reader().map_err(Refused::from);
@@ -238,20 +241,20 @@ fn take_up(store: &Store, desk: &Commands, row: &RunRow) {
     }
 }
 
-/// Whether a run was set aside because of something outside of it, which may be there by now.
+/// Whether a run was set aside because of an external cause, which may be gone now.
 fn is_outside(code: &str) -> bool {
     matches!(code.parse(), Ok(Code::SecretMissing | Code::WorkspaceBusy | Code::StoreCopied))
 }
 
 fn needs_an_engine(reader: &Reader, row: &RunRow) -> bool {
     let filter = InboxFilter { run: Some(row.run.clone()), closed: false };
-    // What cannot be read may lapse: the engine says what is wrong with it.
+    // If the questions cannot be read, assume that one can expire. The engine then reports the problem.
     let lapses =
         || reader.inbox(&filter).map_or(true, |rows| rows.iter().any(|row| row.expires_at.is_some()));
     row.status() != RunStatus::Waiting || lapses()
 }
 
-/// Has the engine go on with the run; a refusal is why it does not.
+/// Makes the engine resume the run. A refusal is the reason for not resuming it.
 fn gone_on(reader: &Reader, desk: &Commands, row: &RunRow) -> Result<(), Refused> {
     let caller = caller::caller_or_none(reader, &row.run);
     let by = Principal { tenant: row.tenant.clone(), actor: row.actor.clone() };

@@ -1,6 +1,7 @@
-//! `envoi page`: a link that signs in to the web page, one time.
+//! `envoi page`: prints a link that signs in to the web page once.
 //!
-//! Owns in whose name a session acts, and where the browser finds the server. What a code is good for is `envoi-server`'s.
+//! Owns the identity that a session acts as, and the address of the server. The validity of codes belongs to
+//! `envoi-server`.
 
 use super::{serve, token};
 use crate::{
@@ -49,7 +50,7 @@ pub(crate) fn page(home: &Home, args: &PageArgs) -> Result<u8, Failure> {
     output::data(&format!("{link}\n")).map(|()| 0)
 }
 
-/// Refuses where the configuration has switched the page off.
+/// Fails if the configuration disables the page.
 pub(super) fn is_there(store: &Store) -> Result<(), Failure> {
     if config::load(store.layout())?.server.has_page() {
         return Ok(());
@@ -59,7 +60,7 @@ pub(super) fn is_there(store: &Store) -> Result<(), Failure> {
         .hint("remove `page: false` below `server` in `config.yaml`, then start the server again"))
 }
 
-/// A code that is good once, with the token in whose name it signs in and what the session may.
+/// A one-time code, with the token that it signs in as and the scopes of the session.
 fn code(
     store: &Store,
     args: &PageArgs,
@@ -78,7 +79,8 @@ fn code(
     Ok((row, scopes, code))
 }
 
-/// A link that signs in the person at the terminal, once, and leads to this run; `address` is where the server is found.
+/// A one-time link that signs in the person at the terminal and leads to this run. `address` is the address
+/// of the server.
 pub(super) fn link_to(store: &Store, address: &str, run: &RunId) -> Result<String, Failure> {
     let tenant = environment::principal().tenant;
     let args = PageArgs { name: None, scopes: Vec::new(), tenant, url: None };
@@ -86,14 +88,14 @@ pub(super) fn link_to(store: &Store, address: &str, run: &RunId) -> Result<Strin
     Ok(format!("{address}/#/in/{code}/r/{run}"))
 }
 
-/// Nothing could be written to the store.
+/// The failure of a write to the store.
 fn not_written(store: &Store, error: impl Display) -> Failure {
     let root = store.layout().root().display();
     Failure::store(format!("the store `{root}`: {error}"))
         .hint("the folder of the store must be writable; `envoi doctor` says more")
 }
 
-/// Your own name as a token can have it.
+/// The user's name, restricted to the characters of a token name.
 fn as_name(actor: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let name: String = actor.chars().map(|c| if fits(c) { c } else { '-' }).take(64).collect();
@@ -101,7 +103,7 @@ fn as_name(actor: &str) -> String {
     if name.is_empty() { "me".to_owned() } else { name.to_owned() }
 }
 
-/// The token of this name.
+/// Returns the token of this name.
 fn known(store: &Store, tenant: &str, name: &str) -> Result<Option<TokenRow>, Failure> {
     let reader = store.reader().map_err(Failure::store)?;
     let rows = reader.tokens().map_err(Failure::store)?;
@@ -117,7 +119,7 @@ fn known(store: &Store, tenant: &str, name: &str) -> Result<Option<TokenRow>, Fa
     }
 }
 
-/// A token that no program has: only sessions act in its name.
+/// Makes a token that no program knows. Only sessions act in its name.
 fn made(store: &Store, args: &PageArgs, name: &str, wanted: &[Scope]) -> Result<TokenRow, Failure> {
     let usual = if args.name.is_none() { Scope::Admin } else { Scope::Answer };
     let scopes = if wanted.is_empty() { vec![usual] } else { wanted.to_vec() };
@@ -136,7 +138,7 @@ fn made(store: &Store, args: &PageArgs, name: &str, wanted: &[Scope]) -> Result<
     known(store, &args.tenant, name)?.ok_or_else(|| Failure::store("the new token is not there"))
 }
 
-/// The scopes of the session: those that are wanted, all of which the token has.
+/// The scopes of the session: the requested ones. The token must have all of them.
 fn allowed(row: &TokenRow, wanted: &[Scope]) -> Result<Scopes, Failure> {
     let whole = Scopes::parse(&row.scopes);
     if wanted.is_empty() {
@@ -152,7 +154,7 @@ fn allowed(row: &TokenRow, wanted: &[Scope]) -> Result<Scopes, Failure> {
     }
 }
 
-/// Where the browser finds the server, without a slash at the end.
+/// The address of the server for the browser, without a slash at the end.
 fn place(store: &Store, named: Option<&str>) -> Result<String, Failure> {
     if let Some(url) = named {
         let is_address = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));

@@ -1,7 +1,8 @@
-//! `envoi serve`: the engine of a store that stays, and answers over the network.
+//! `envoi serve`: a long-running engine of a store, with a network API.
 //!
-//! Runs that were under way when it came up go on; `run`, `resume` and the answers of other terminals are handed to it.
-//! Ctrl-C or SIGTERM ends it within a moment: live steps go on under their supervisors, and the next engine finds them.
+//! It resumes the runs that were under way when it started. `run`, `resume` and the answers of other
+//! terminals are passed to it. Ctrl-C or SIGTERM ends it within a moment: running steps continue under their
+//! supervisors, and the next engine finds them.
 
 use super::{going_on, token};
 use crate::process::stderr;
@@ -41,21 +42,21 @@ use std::{
 
 pub(super) const PORT: u16 = 7007;
 
-/// How long an engine that is just closing is waited for.
+/// How long the start waits for an engine that is closing.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two looks at the lock, and at whether the engine's loop still runs.
+/// The polling interval for the lock, and for the engine's loop.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
-/// What requests under way get to finish.
+/// How long open requests may take to finish.
 pub(super) const GRACE: Duration = Duration::from_millis(400);
-/// What the engine gets to commit what it has begun.
+/// How long the engine may take to commit its last events.
 const LAST_COMMITS: Duration = Duration::from_millis(300);
-/// What the collector of spans gets to take the last ones.
+/// How long the collector may take to receive the last spans.
 const LAST_SPANS: Duration = Duration::from_millis(200);
 
 pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let store = home.open()?;
     let configured = config::load(store.layout())?;
-    // When this server cannot come up, the present engine stays the engine and no token is shown.
+    // If this server cannot start, the present engine keeps its role and no token is printed.
     let tls = tls(&store, configured.server.tls.as_ref())?;
     let address = address(args, &configured.server);
     let listener = TcpListener::bind(address).map_err(|error| {
@@ -104,7 +105,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     left
 }
 
-/// Where the server listens.
+/// The address that the server listens on.
 pub(super) fn address(args: &ServeArgs, configured: &config::Server) -> SocketAddr {
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     args.listen.or(configured.listen).unwrap_or(usual)
@@ -113,13 +114,14 @@ pub(super) fn address(args: &ServeArgs, configured: &config::Server) -> SocketAd
 /// What the server waits for.
 #[derive(PartialEq, Eq)]
 enum ServerSignal {
-    /// The runs that were under way have been looked at.
+    /// The runs that were under way have been handled.
     RunsTakenUp,
-    /// It is to end.
+    /// The server has to end.
     Stop,
 }
 
-/// A server for the engine of another command, on this listener: what the configuration says of addresses is not for it.
+/// A server for the engine of another command, on this listener. The addresses in the configuration do not
+/// apply to it.
 pub(super) fn beside(store: &Arc<Store>, listener: TcpListener, desk: Commands) -> Result<Server, Failure> {
     let configured = config::load(store.layout())?;
     let models = configured_models::offered(configured.models, store.layout().root());
@@ -129,7 +131,7 @@ pub(super) fn beside(store: &Arc<Store>, listener: TcpListener, desk: Commands) 
         .map_err(|ServeError(error)| Failure::machine("the server", error))
 }
 
-/// What stands between commands and models.
+/// What the bridge between commands and models needs.
 pub(super) struct Bridge {
     models: Models,
     attempt_tokens: Option<AttemptTokens>,
@@ -189,7 +191,8 @@ pub(super) fn settings(
     }
 }
 
-/// Under which names clients ask for a server at this address: with the port, and without it if their scheme means it.
+/// The `Host` names that clients use for this address: with the port, and also without it if it is the
+/// default port of the scheme.
 fn host_names_of(url: &str) -> Vec<String> {
     let (host, usual) = match url.strip_prefix("https://") {
         Some(host) => (host, ":443"),
@@ -227,13 +230,13 @@ fn bounds(configured: &config::Limits) -> Limits {
     }
 }
 
-/// Where runs of the person at the terminal work: the folder that the store is in.
+/// The folder for runs of the person at the terminal: the parent of the store.
 fn workspace(store: &Store) -> std::path::PathBuf {
     let root = store.layout().root();
     root.parent().unwrap_or(root).to_owned()
 }
 
-/// Becomes the engine; one that is just going is waited for.
+/// Becomes the engine. Waits for an engine that is closing.
 fn lease(store: &Store, take_over: bool) -> Result<(Lease, Option<Holder>), Failure> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -254,7 +257,7 @@ fn lease(store: &Store, take_over: bool) -> Result<(Lease, Option<Holder>), Fail
     }
 }
 
-/// A store that never had a token gets one that may do everything, which is shown now and never again.
+/// Makes a token with all rights if the store never had a token. It is printed now and never again.
 pub(super) fn first_token(store: &Store) -> Result<Option<String>, Failure> {
     let reader = store.reader().map_err(Failure::store)?;
     if reader.has_tokens().map_err(Failure::store)? {
@@ -269,7 +272,7 @@ pub(super) fn first_token(store: &Store) -> Result<Option<String>, Failure> {
     envoi_server::token::create(store, &new_token, envoi_engine::now()).map(Some).map_err(token::failed)
 }
 
-/// The warning that tokens can be read on the way.
+/// The warning that the network can read the tokens.
 pub(super) fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
     let seen = !encrypted && !bound.ip().is_loopback();
     seen.then(|| {
@@ -280,7 +283,7 @@ pub(super) fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
     })
 }
 
-/// Says where, and the first token.
+/// Prints the address and the first token.
 pub(super) fn announce(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return output::row(&Listening { listening: url.to_owned(), token: first.map(str::to_owned) });
@@ -294,8 +297,8 @@ pub(super) fn announce(url: &str, first: Option<&str>, as_json: bool) -> Result<
     output::data(&format!("{token}\n"))
 }
 
-/// Ends the engine if nothing is under way; else leaves it as it is: the process ends with it, live steps go on, and
-/// what was acknowledged is durable. A request that was taken is finished first.
+/// Ends the engine if nothing is under way. Otherwise the engine ends with the process: running steps
+/// continue, and everything acknowledged is durable. Accepted requests are finished first.
 fn leave(host: Host) -> Result<u8, Failure> {
     host.drain()();
     let under_way = host.requests_under_way();

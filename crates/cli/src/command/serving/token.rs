@@ -1,4 +1,4 @@
-//! `envoi token`: the tokens that `envoi serve` takes. The store holds only their digests.
+//! `envoi token`: manages the tokens that `envoi serve` accepts. The store holds only their digests.
 
 use crate::process::stderr;
 use crate::{
@@ -54,7 +54,7 @@ fn create(home: &Home, new_token: &NewToken) -> Result<u8, Failure> {
     output::data(&(made + "\n")).map(|()| 0)
 }
 
-/// A token could not be made.
+/// The failure to make a token.
 pub(crate) fn failed(error: TokenError) -> Failure {
     let message = error.to_string();
     match error {
@@ -74,7 +74,7 @@ pub(super) fn state(row: &TokenRow, now: Timestamp) -> TokenState {
     }
 }
 
-/// The row for programs.
+/// Converts a token into its JSON row.
 fn shown(row: &TokenRow, now: Timestamp) -> envoi_api::token::TokenRow {
     envoi_api::token::TokenRow {
         id: row.id.clone(),
@@ -88,7 +88,7 @@ fn shown(row: &TokenRow, now: Timestamp) -> envoi_api::token::TokenRow {
     }
 }
 
-/// How many rows people are shown.
+/// The most rows that are shown to people.
 const SHOWN: usize = 200;
 
 fn list(home: &Home, limit: Option<usize>) -> Result<u8, Failure> {
@@ -139,7 +139,7 @@ fn revoke(home: &Home, named: &str) -> Result<u8, Failure> {
         };
         return Err(Failure::new(code, message).hint("`envoi token list` lists their ids"));
     };
-    // One that was revoked before is what was wanted.
+    // Revoking a revoked token again is not an error.
     waiting::for_the_store(|| store.revoke_token(&row.id, envoi_engine::now()))?.map_err(Failure::store)?;
     if home.json {
         return output::row(&RevokedToken { revoked: row.id.clone() }).map(|()| 0);

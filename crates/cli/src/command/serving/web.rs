@@ -1,5 +1,5 @@
-//! `envoi run --web`: the engine of the command answers on a loopback port too, so that the run can be seen and answered on the web
-//! page, until Ctrl-C.
+//! `envoi run --web`: the engine of the command also listens on a loopback port, so that a person can see the
+//! run and answer its questions on the web page, until Ctrl-C.
 
 use super::{page, serve};
 use crate::{
@@ -24,17 +24,17 @@ use std::{
     },
 };
 
-/// The page of one run.
+/// The web page of one run.
 pub(crate) struct Web<'a> {
     store: &'a Arc<Store>,
     run: &'a RunId,
     up: Option<(Server, Option<Announced>)>,
-    /// Whether the person at the terminal has a link.
+    /// Whether the link was printed.
     is_announced: bool,
 }
 
 impl<'a> Web<'a> {
-    /// If a server runs on this store, the link leads to it.
+    /// If a server already runs on this store, the link leads to it.
     pub(crate) fn new(store: &'a Arc<Store>, run: &'a RunId) -> Result<Self, Failure> {
         page::is_there(store)?;
         let mut web = Self { store, run, up: None, is_announced: false };
@@ -51,7 +51,7 @@ impl<'a> Web<'a> {
         Ok(())
     }
 
-    /// Says so if there is no page: another engine did the run.
+    /// Prints a note if there is no page because another engine executed the run.
     pub(crate) fn remark(&self) {
         if !self.is_announced {
             messages::say("no page: another process of Envoi, which has no page, did the run");

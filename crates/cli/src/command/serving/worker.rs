@@ -1,7 +1,7 @@
-//! `envoi worker`: runs the steps of a cluster's runs on this machine.
+//! `envoi worker`: executes steps of a cluster's runs on this machine.
 //!
-//! The folder of a worker is a store of its own. A signal ends the process at once: its steps go on under their supervisors as long as the
-//! lease lasts, and the worker finds them when it is started again.
+//! The folder of a worker is its own store. A signal ends the process at once. Its steps continue under their
+//! supervisors as long as the lease lasts, and the restarted worker finds them.
 
 use super::cluster;
 use crate::{
@@ -17,10 +17,10 @@ use envoi_machines::{
 use envoi_step::{Launcher, Presence};
 use std::{io, path::PathBuf, thread, time::Duration};
 
-/// The folder of a worker, unless another one is named.
+/// The default folder of a worker.
 const FOLDER: &str = ".envoi-worker";
 
-/// Between two looks for the server.
+/// The pause between two attempts to find the server.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) fn worker(home: &Home, args: &WorkerArgs) -> Result<u8, Failure> {
@@ -46,7 +46,7 @@ pub(crate) fn worker(home: &Home, args: &WorkerArgs) -> Result<u8, Failure> {
         print_line: messages::say,
     };
     let joined = |worker: &WorkerId| {
-        // Whoever started it waits for this line, if at all; without a reader it works all the same.
+        // Only the caller of this command needs this line. The worker works without a reader.
         if let Err(failure) = output::data(&format!("worker {worker} has joined\n")) {
             failure.say(false);
         }
@@ -56,7 +56,8 @@ pub(crate) fn worker(home: &Home, args: &WorkerArgs) -> Result<u8, Failure> {
         .map_err(|error| failed(&error))
 }
 
-/// The lease of the cluster. Waits until its server has said it: with another folder a worker would find no events either.
+/// Returns the lease of the cluster. Waits until the server has published it. With a wrong folder, a worker
+/// would find no events either.
 fn lease_of(shared: &SharedContents) -> Result<u64, Failure> {
     let mut has_complained = false;
     loop {

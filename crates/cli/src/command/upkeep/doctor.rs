@@ -1,4 +1,4 @@
-//! `envoi doctor`: is this machine fit, and is the store well?
+//! `envoi doctor`: checks this machine and the store.
 
 mod keys;
 mod programs;
@@ -36,12 +36,12 @@ struct Finding {
     detail: String,
     /// The agent program that was looked for.
     agent: Option<AgentProgram>,
-    /// Something to be looked after, and no fault.
+    /// A problem that needs attention and is not a fault.
     is_warning: bool,
 }
 
 impl Finding {
-    /// The first column for people. A program that cannot be used is no fault, and it is not well either.
+    /// The first column for people. An unusable program is not a fault, but it is not marked as fine.
     fn mark(&self) -> &'static str {
         let is_unusable = self.agent.as_ref().is_some_and(|agent| agent.version.is_none());
         match (self.ok, is_unusable || self.is_warning) {
@@ -73,8 +73,8 @@ pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
     Ok(if sound { 0 } else { crate::process::failure::MACHINE })
 }
 
-/// What is wrong with the runs, the rows and the folders of a store, a sentence each: for a repair, which must not call a store whole in
-/// which something is left.
+/// What is wrong with the runs, rows and folders of a store, one sentence each. `repair` uses this, so that
+/// it does not call a store whole while a problem is left.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -113,7 +113,7 @@ fn socket() -> Finding {
     finding("folder of the socket", made.ok_or_else(|| format!("none of {dirs:?} can be written to")))
 }
 
-/// Git is no part of Envoi. Only runs with a tree of their own in a repository need it.
+/// Git is not part of Envoi. Only isolated runs in a repository need it.
 fn git() -> Finding {
     match envoi_engine::git_version() {
         Ok(version) => finding::<Infallible>("git", Ok(version)),
@@ -140,7 +140,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         }
         Found::Other(what) => return Ok(vec![finding("store", Err(format!("{}: {what}", dir.display())))]),
     }
-    // A copy may be looked at. What cannot be written may be readable.
+    // A copied store can be examined. A store that cannot be written may still be readable.
     let store = match Store::open_any(Layout::new(&dir)) {
         Ok(store) => store,
         Err(error) => return Ok(vec![finding("store", Err(why_closed(&dir, &error)))]),
@@ -165,7 +165,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         .and_then(|reader| reader.undelivered())
         .map(|counts| describe(&counts))
         .map_err(|error| error.to_string());
-    // The command that it refuses shows the places.
+    // The first line is enough: the command that the configuration stops shows the locations.
     let configured = config::load(store.layout())
         .map_err(|failure| failure.message.lines().next().unwrap_or_default().to_owned());
     let accounts = configured.as_ref().ok().filter(|config| !config.accounts.is_empty());
@@ -177,7 +177,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
                 |account| format!("{name} (of {})", account.preset),
             )
         });
-        // A flow that names no account needs none of them.
+        // This is no fault: flows that name no account need none.
         finding::<Infallible>("accounts of agents", Ok(accounts.collect::<Vec<_>>().join("; ")))
     });
     let config = configured.map(|config| match config.notify.len() {
@@ -213,7 +213,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     findings.extend(folders(store.layout()));
     findings.extend(keys::look(store.layout()));
     findings.extend(damaged);
-    // A content in the database is also a row.
+    // A content in the database is also a row, so it is not reported twice.
     let in_rows = |line: &str| rows.iter().flatten().any(|row| row.reason == line);
     let contents = damaged_contents(&store, in_rows);
     findings.extend(damaged_rows(rows));
@@ -222,16 +222,16 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     Ok(findings)
 }
 
-/// Clocks of machines that share a store by turns differ by less.
+/// The clocks of machines that use a store in turn differ by less than this.
 const CLOCK_SLACK_MS: u64 = 60_000;
 
-/// What is wrong with the clock.
+/// A problem with the clock.
 #[derive(Debug, thiserror::Error)]
 enum ClockError {
-    /// It cannot be compared.
+    /// The newest event cannot be read, so there is nothing to compare.
     #[error("{}", with_causes(.0))]
     Unread(ReadError),
-    /// It was set back by so much.
+    /// It was set back by this much.
     #[error(
         "it is {0} behind the newest event of the store, so it was set back: retries and questions that expire may wait that much longer; set \
          the clock right"
@@ -239,7 +239,8 @@ enum ClockError {
     Behind(String),
 }
 
-/// Whether the clock is behind the newest event of the store: what is due at a time comes later after a clock was set back.
+/// Checks that the clock is not behind the newest event of the store. After a clock is set back, timers fire
+/// late.
 fn clock_beside(newest: Option<Timestamp>, now: Timestamp) -> Result<String, ClockError> {
     match newest.filter(|newest| since(now, *newest) > CLOCK_SLACK_MS) {
         None => Ok("not behind the events of the store".to_owned()),
@@ -247,10 +248,10 @@ fn clock_beside(newest: Option<Timestamp>, now: Timestamp) -> Result<String, Clo
     }
 }
 
-/// What every command writes sooner or later: doctor tries whether the disk takes so much.
+/// `doctor` checks that the disk has room for this much, which every command writes sooner or later.
 const PROBE_BYTES: usize = 1024 * 1024;
 
-/// Whether the folder of the store takes a file.
+/// Checks that a file can be written to the folder of the store.
 fn room(root: &Path) -> Result<String, NoRoom> {
     let probe = root.join(format!("doctor-{}.tmp", std::process::id()));
     let written = File::create(&probe).and_then(|mut file| fill(&mut file));
@@ -260,7 +261,7 @@ fn room(root: &Path) -> Result<String, NoRoom> {
     Ok("its folder takes files".to_owned())
 }
 
-/// A file cannot be written to the store.
+/// The error if a file cannot be written to the store.
 #[derive(Debug, thiserror::Error)]
 #[error("{} takes no files: {source}; nothing can be written to the store until that is mended", root.display())]
 struct NoRoom {
@@ -273,7 +274,7 @@ fn fill(file: &mut impl Write) -> io::Result<()> {
     file.flush()
 }
 
-/// The trees of runs with `--isolate`, counted.
+/// Counts the trees of isolated runs.
 fn trees_there(reader: &Reader) -> Result<String, Refused> {
     let (count, bytes) = envoi_engine::trees::count(reader)?;
     Ok(match count {
@@ -291,7 +292,8 @@ fn trees_there(reader: &Reader) -> Result<String, Refused> {
     })
 }
 
-/// The folders that every store has, as far as something else is there, or they may not be used: nothing can be written there.
+/// Reports the folders of the store that cannot be written: another kind of file is there, or permissions are
+/// missing.
 fn folders(layout: &Layout) -> Vec<Finding> {
     let artifacts = layout.artifacts();
     let parent = artifacts.parent().map(Path::to_owned);
@@ -301,13 +303,14 @@ fn folders(layout: &Layout) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether this process may list a folder, write into it and look behind it.
+/// Checks that this process may list, write and enter a folder.
 fn may_use(path: &Path) -> io::Result<()> {
     let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
     Ok(rustix::fs::accessat(rustix::fs::CWD, path, all, AtFlags::EACCESS)?)
 }
 
-/// Why nothing can be written into a folder of the store, if that is so; `may` says whether this process may use it.
+/// Returns why a folder of the store cannot be written, or `None`. `may` is the result of the permission
+/// check.
 fn unusable(path: &Path, may: io::Result<()>) -> Option<String> {
     let path_shown = path.display();
     match path.symlink_metadata() {
@@ -322,7 +325,7 @@ fn unusable(path: &Path, may: io::Result<()>) -> Option<String> {
     }
 }
 
-/// What lets a user use what the machine refuses.
+/// The remedy for a permission error.
 fn cure_of(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem => {
@@ -332,7 +335,7 @@ fn cure_of(error: &io::Error) -> &'static str {
     }
 }
 
-/// Each content that is damaged or missing, unless it is `known` already.
+/// Reports each content that is damaged or missing, unless it is already `known`.
 fn damaged_contents(store: &Store, known: impl Fn(&str) -> bool) -> Vec<Finding> {
     match envoi_journal::damaged_contents(store) {
         Err(error) => vec![finding("content that is damaged", Err(with_causes(&error)))],
@@ -356,7 +359,7 @@ fn damaged_contents(store: &Store, known: impl Fn(&str) -> bool) -> Vec<Finding>
     }
 }
 
-/// Each damaged row beside the events, and what is done about it.
+/// Reports each damaged row outside of the events, with its remedy.
 fn damaged_rows(rows: Result<Vec<DamagedRow>, ReadError>) -> Vec<Finding> {
     let what = "row that is damaged";
     match rows {
@@ -374,7 +377,7 @@ fn damaged_rows(rows: Result<Vec<DamagedRow>, ReadError>) -> Vec<Finding> {
     }
 }
 
-/// Why the store cannot be opened, and what to do.
+/// Describes why the store cannot be opened, and what to do.
 fn why_closed(dir: &Path, error: &OpenError) -> String {
     let failure = crate::store::home::cannot_open(dir, error);
     let readable = match Store::open_read_only(Layout::new(dir)) {
@@ -385,7 +388,7 @@ fn why_closed(dir: &Path, error: &OpenError) -> String {
     format!("{}{readable}{hint}", failure.message)
 }
 
-/// Whether the store lies where it did.
+/// Checks whether the store is still in the same folder.
 fn place(store: &Store) -> Result<String, OpenError> {
     Ok(match store.standing()? {
         Standing::Home => "where it was last".to_owned(),
@@ -400,7 +403,7 @@ fn place(store: &Store) -> Result<String, OpenError> {
     })
 }
 
-/// No fault of the store, whatever the numbers: a receiver that is gone is not mended here.
+/// This is never a fault of the store: `doctor` cannot repair a missing receiver.
 fn describe(counts: &Undelivered) -> String {
     let Undelivered { open, failing, given_up } = counts;
     format!(

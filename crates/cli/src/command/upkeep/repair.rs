@@ -1,5 +1,5 @@
-//! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and the differences are printed. `envoi repair RUN`
-//! looks at one run and changes nothing.
+//! `envoi repair`: rebuilds everything that can be rebuilt from the events, and prints the differences.
+//! `envoi repair RUN` examines one run and changes nothing.
 
 use super::doctor;
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
         }
     };
     lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() }).map_err(Failure::store)?;
-    // An engine that has taken over meanwhile must not be fenced.
+    // A new epoch would fence an engine that has taken over in the meantime.
     let take = || if lease.is_current() { store.take_epoch() } else { Err(CommitError::Closed) };
     let engine = waiting::for_the_store(|| match lease.is_current() {
         true => store.mend_epoch(),
@@ -55,7 +55,7 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     })?;
     lease.release();
     report.mended_rows.splice(0..0, engine.map(|row| row.to_string()));
-    // What the doctor still finds is the measure, so that the two never contradict each other.
+    // The result uses the checks of `doctor`, so that the two commands never contradict each other.
     let left = doctor::left(&store).map_err(|error| Failure::store(with_causes(&error)))?;
     let exit_code = if report.is_whole() && left.is_empty() { 0 } else { MACHINE };
     match home.json {
@@ -70,15 +70,15 @@ fn taken_over(message: &str) -> Failure {
         .hint("another engine is at work in the store now; repair again when it has ended")
 }
 
-/// What is found of one run.
+/// The findings about one run.
 struct Seen {
     row: RunRow,
     examination: Examination,
-    /// Why the run cannot be loaded, if it cannot.
+    /// Why the run cannot be loaded.
     unloadable: Option<String>,
-    /// What keeps its attempts from being started.
+    /// Obstacles to starting its attempts.
     obstacles: Vec<Obstacle>,
-    /// Attempts that were started and are not settled, and whether the supervisor lives.
+    /// Attempts that were started and are not settled, each with whether its supervisor lives.
     attempts: Vec<(AttemptId, bool)>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
         examination: envoi_journal::examine(layout, &reader, &id).map_err(Failure::store)?,
         unloadable: envoi_engine::load_run(&reader, &id).err().map(|refused| refused.message),
         obstacles: envoi_step::obstacles(&layout.run(&id)),
-        // Of a run whose events cannot be read they are not known.
+        // If the events of the run cannot be read, its attempts are unknown.
         attempts: reader.open_attempts(&id).unwrap_or_default().into_iter().map(alive).collect(),
     };
     match home.json {

@@ -1,4 +1,4 @@
-//! `envoi store adopt`: a copy becomes a store of its own.
+//! `envoi store adopt`: makes a copied store independent.
 
 use crate::{
     process::{failure::Failure, output},

@@ -1,4 +1,4 @@
-//! `envoi apply`: what a run has changed in its own tree comes into the folder that the tree was made from.
+//! `envoi apply`: copies the changes of an isolated run into the folder that its tree was made from.
 
 use crate::{
     process::{
@@ -17,7 +17,7 @@ use envoi_engine::protocol::{Applied, ApplyRequest, Request};
 use envoi_journal::{Reader, RunFilter};
 use envoi_kernel::{Event, Record, Status, event::EndStatus, ids::RunId};
 
-/// What the arguments want.
+/// Converts the arguments into a request.
 pub(crate) fn what(args: &ApplyArgs) -> Applied {
     match args {
         ApplyArgs { undo: true, .. } => Applied::Undone,
@@ -58,7 +58,8 @@ pub(crate) fn apply(
     engine_client::ask(&store, request, &EngineArgs::default(), &mut printer, &mut conversation)
 }
 
-/// The run that was applied last: it is its apply that a person wants to undo. A run that cannot be read is left out.
+/// Returns the run that was applied last, because a person wants to undo that one. An unreadable run is left
+/// out.
 fn last_applied(reader: &Reader) -> Result<RunId, Failure> {
     let may_be = |record: &&Record| match &record.event {
         Event::FilesRestoring(wanted) => wanted.reach.folder().is_some(),
@@ -70,7 +71,7 @@ fn last_applied(reader: &Reader) -> Result<RunId, Failure> {
         found.extend(notable.iter().rev().find(may_be).map(|record| (record.at, row.run.clone())));
     }
     found.sort();
-    // An apply that was refused in the middle has changed nothing.
+    // An apply that was refused in the middle has changed nothing, so such a run does not count.
     for (_, run) in found.into_iter().rev() {
         let records = reader.records(&run, 0, None).map_err(Failure::store)?;
         if envoi_engine::last_applied(&records).is_some() {
@@ -81,7 +82,8 @@ fn last_applied(reader: &Reader) -> Result<RunId, Failure> {
     Err(Failure::new(Code::FilesNotKept, "no run of this store was applied, so nothing can be undone"))
 }
 
-/// Says how far a run is whose result may not be what a person wants. If it was not named, one that waits for a person or was denied is refused.
+/// Prints the state of a run whose result may be unwanted. If the run was not named, it is refused while it
+/// waits for a person, or after it was denied.
 fn check_state(reader: &Reader, run: &RunId, is_named: bool) -> Result<(), Failure> {
     let loaded = envoi_engine::load_run(reader, run)?;
     let (state, is_doubtful) = match loaded.status() {

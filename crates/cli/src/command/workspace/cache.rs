@@ -1,4 +1,4 @@
-//! `envoi cache` lists and removes the results of steps that later runs may get.
+//! `envoi cache`: lists and removes the results of steps that later runs may reuse.
 
 use crate::{
     process::{
@@ -14,10 +14,10 @@ use envoi_contract::code::Code;
 use envoi_engine::{CachedResult, cached_results, remove_cached, snapshots};
 use envoi_journal::{Reader, Store};
 
-/// How many rows people are shown.
+/// The most rows that are shown to people.
 const SHOWN: usize = 200;
 
-/// How much of a key people are shown: it tells some thousand results from each other.
+/// How many characters of a key are shown to people: enough to distinguish some thousand results.
 const KEY_SHOWN: usize = 16;
 
 /// A result, and its row.
@@ -38,7 +38,7 @@ pub(crate) fn cache(home: &Home, command: &CacheCommand) -> Result<u8, Failure> 
             }
         }
         CacheCommand::Rm { keys, of, all: _ } => {
-            // As all that changes a store: a copy, and the store of another user, refuse it.
+            // A command that changes the store is refused in a copy and in another user's store.
             let (store, reader) = home.store()?;
             let found = named(of.among(all(&store, &reader)?), keys)?;
             let (results, rows): (Vec<CachedResult>, Vec<CachedStep>) = found.into_iter().unzip();
@@ -67,7 +67,7 @@ impl CachedOf {
     }
 }
 
-/// All results of the store. The flow is that of the run, also for a step of a flow within it.
+/// All results of the store. The flow is that of the run, also for a step of an inner flow.
 fn all(store: &Store, reader: &Reader) -> Result<Vec<Found>, Failure> {
     let results = cached_results(store.layout(), &snapshots::contents(store.layout()))
         .map_err(|error| Failure::machine("the cache", error))?;
@@ -75,7 +75,7 @@ fn all(store: &Store, reader: &Reader) -> Result<Vec<Found>, Failure> {
         let row = CachedStep {
             key: result.keys.first().cloned().unwrap_or_default(),
             step: result.attempt.visit.step.clone(),
-            // A run that cannot be read is none whose flow is known.
+            // If the run cannot be read, its flow is unknown.
             flow: reader.run(&result.run).ok().map(|run| run.flow),
             run: result.run.clone(),
             attempt: result.attempt.clone(),
@@ -88,7 +88,7 @@ fn all(store: &Store, reader: &Reader) -> Result<Vec<Found>, Failure> {
     Ok(results.into_iter().map(row).collect())
 }
 
-/// Those with these keys; all, if none is named.
+/// Returns the results with these keys, or all results if no key is given.
 fn named(all: Vec<Found>, keys: &[String]) -> Result<Vec<Found>, Failure> {
     if keys.is_empty() {
         return Ok(all);

@@ -1,4 +1,4 @@
-//! `envoi diff`: what differs between two states of a run's workspace.
+//! `envoi diff`: shows the differences between two states of a run's workspace.
 
 use crate::{
     process::{environment, failure::Failure, interrupts, invocation, messages, output, pager},
@@ -17,7 +17,7 @@ use std::path::Path;
 pub(crate) struct View<'a> {
     /// Only below this path.
     pub(crate) path: Option<&'a str>,
-    /// A line a file, in place of the lines that differ.
+    /// One line per file instead of the changed lines.
     pub(crate) stat: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn diff(
     print(&diff::lines(&text))
 }
 
-/// Two states of the workspace of a run: see [`Comparison::of`].
+/// Compares two states of a run's workspace: see [`Comparison::of`].
 pub(super) fn compare<'r>(
     store: &Store,
     reader: &Reader,
@@ -65,7 +65,7 @@ pub(super) fn compare<'r>(
     Ok(Comparison::of(shelf, taken, range, Some(folder))?)
 }
 
-/// What was meant if states were given in the place of the run.
+/// Adds a hint if the caller gave the states where the run should be.
 pub(crate) fn run_comes_first(failure: Failure, run: Option<&str>, range: Option<&str>) -> Failure {
     match run {
         Some(states) if range.is_none() && states.contains("..") => {
@@ -75,7 +75,7 @@ pub(crate) fn run_comes_first(failure: Failure, run: Option<&str>, range: Option
     }
 }
 
-/// Says which files a run has changed outside of its workspace: no state has them.
+/// Prints which files a run has changed outside of its workspace. No state includes them.
 pub(super) fn say_what_is_outside(records: &[Record]) {
     let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) else { return };
     let note = match envoi_engine::changed_outside(started, &Stop::default()) {
@@ -87,7 +87,7 @@ pub(super) fn say_what_is_outside(records: &[Record]) {
     note.into_iter().for_each(|note| messages::say(&format!("note: {note}")));
 }
 
-/// The rows as JSON, or a line a file.
+/// Prints the rows as JSON, or one line per file.
 pub(crate) fn print_rows(rows: &[FileDifference], json: bool) -> Result<u8, Failure> {
     if json {
         return output::row(&rows).map(|()| 0);
@@ -108,7 +108,7 @@ pub(crate) fn print_rows(rows: &[FileDifference], json: bool) -> Result<u8, Fail
     print(&output::list(&rows.iter().map(cells).collect::<Vec<_>>(), &[], &[0, 3]))
 }
 
-/// Prints a text, a screen at a time if a person reads it.
+/// Prints a text. A person at a terminal gets it in a pager.
 pub(crate) fn print(text: &str) -> Result<u8, Failure> {
     if pager::shows(text) {
         return Ok(0);

@@ -1,4 +1,5 @@
-//! `envoi gc` removes trees of runs, copies of artifacts, runs that a rule names, and contents that nothing names.
+//! `envoi gc`: removes trees of runs, copies of artifacts, runs that a rule selects, and unreferenced
+//! contents.
 
 mod archive;
 mod print;
@@ -31,14 +32,15 @@ use std::{
     fs::{self, File},
 };
 
-/// How long contents that nothing names stay out of the way: longer than any process takes from putting one to naming it.
+/// How long unreferenced contents stay in the trash: longer than any process takes between writing and
+/// referencing one.
 const TRASH_MS: u64 = 3_600_000;
 
 pub(crate) fn gc(home: &Home, wanted: &GcArgs) -> Result<u8, Failure> {
     interrupts::end_git_with_this_process();
     let (store, reader) = home.store()?;
     let configured = config::load(store.layout())?.retention;
-    // Another one of this store ends first: it would remove what this one counts.
+    // Another `gc` of this store must end first, because it would remove what this one counts.
     let _alone = if wanted.dry_run { None } else { Some(alone(store.layout())?) };
     let drop = wanted.drop.iter().map(|run| select::run(&reader, run)).collect::<Result<Vec<_>, _>>()?;
     let trees = old_trees(&store, &reader, &drop, wanted.dry_run)?;
@@ -84,13 +86,13 @@ pub(crate) fn gc(home: &Home, wanted: &GcArgs) -> Result<u8, Failure> {
     Ok(if not_archived > 0 { MACHINE } else { code })
 }
 
-/// Whether an earlier `gc --drop` has named the run: its result is not needed.
+/// Whether an earlier `gc --drop` has named the run, so that its result is not needed.
 fn is_dropped(reader: &Reader, run: &RunId) -> Result<bool, Failure> {
     let now = envoi_engine::now();
     Ok(reader.waiting_for(run, now).map_err(Failure::store)?.is_dropped)
 }
 
-/// Those of the command line, in place of those of the configuration.
+/// The rules of the command line, which replace those of the configuration.
 fn rules(wanted: &GcArgs, configured: &Retention) -> Rules {
     let only = wanted.tenant.clone();
     let is_given = wanted.older.is_some() || wanted.keep_last.is_some() || wanted.max_size.is_some();
@@ -104,7 +106,7 @@ fn rules(wanted: &GcArgs, configured: &Retention) -> Rules {
     Rules { all: rule(&configured.all), tenants: of_tenants.collect(), only, max_bytes: configured.max_bytes }
 }
 
-/// Removes the trees that can go, and lists all.
+/// Removes the trees that are not needed, and lists all trees.
 fn old_trees(
     store: &Store,
     reader: &Reader,
@@ -121,7 +123,7 @@ fn old_trees(
             check_has_result(store.layout(), reader, run)?;
             continue;
         };
-        // Under a run that goes on, nothing is removed.
+        // While a run goes on, its tree is not removed.
         if tree.is_at_work {
             let message =
                 format!("the tree of run `{run}` stays: {}", tree.stays.as_deref().unwrap_or_default());
@@ -152,7 +154,7 @@ fn old_trees(
     Ok(rows)
 }
 
-/// A run that worked in a folder of its own has a result to be dropped, also when its tree is gone.
+/// Checks that the run worked in an isolated tree. Its result can be dropped even if the tree is gone.
 fn check_has_result(layout: &Layout, reader: &Reader, run: &RunId) -> Result<(), Failure> {
     let first = reader.records(run, 0, Some(1)).map_err(Failure::store)?.into_iter().next();
     let is_isolated = first.is_some_and(
@@ -165,7 +167,7 @@ fn check_has_result(layout: &Layout, reader: &Reader, run: &RunId) -> Result<(),
     Err(Failure::new(Code::NotIsolated, message).hint("`envoi gc --dry-run` lists all trees"))
 }
 
-/// Gives the free pages of the database back to the file system. Nothing else may use the store meanwhile.
+/// Returns the free pages of the database to the file system. Nothing else may use the store meanwhile.
 fn compact(store: &Store) -> Result<Compacted, Failure> {
     let lease = match Lease::try_take(store.layout()).map_err(Failure::lease)? {
         Taken::Lease(lease) => lease,
@@ -184,7 +186,8 @@ fn compact(store: &Store) -> Result<Compacted, Failure> {
     Ok(Compacted { before, after })
 }
 
-/// The lock of a `gc` that removes, and of an import, whose folders it would take for left ones. It is gone with the process.
+/// The lock of a `gc` that removes, and of an import, because `gc` would take an import's folders for
+/// left-over ones. It ends with the process.
 pub(crate) fn alone(layout: &Layout) -> Result<File, Failure> {
     let folder = layout.runs();
     let file = File::open(&folder).and_then(|file| file.lock().map(|()| file));

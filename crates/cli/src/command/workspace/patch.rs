@@ -1,7 +1,9 @@
-//! `envoi apply --patch` and `--branch`: what a run has changed, as a patch of git, or as a commit on a new branch.
+//! `envoi apply --patch` and `--branch`: write the changes of a run as a Git patch, or as a commit on a new
+//! branch.
 //!
-//! Both are made of what the run began with and of its last snapshot (`envoi_changes`). For a branch the patch is applied to the commit that
-//! the tree of the run was made from, in an index of its own; all of it fits, or there is no branch.
+//! Both compare the first state of the run with its last snapshot (`envoi_changes`). For a branch, the patch
+//! is applied in a separate index to the commit that the run's tree was made from. If a part of it does not
+//! fit, no branch is made.
 
 use super::{
     diff::say_what_is_outside,
@@ -36,7 +38,7 @@ use tempfile::TempDir;
 pub(crate) const NOT_OVER: &str =
     "note: the run is not over; this is what it had changed at its last snapshot";
 
-/// What is made of the changes.
+/// The form that the changes are written in.
 pub(crate) enum Form<'a> {
     /// A file, or `-` for standard output.
     Patch(&'a Path),
@@ -55,7 +57,7 @@ pub(crate) fn patch(
     let id = select::run_or_newest(&reader, run)?;
     let loaded = envoi_engine::load_run(&reader, &id)?;
     let Some(started) = loaded.started() else { return Err(Failure::store("the run has not started")) };
-    // No snapshot is taken.
+    // No snapshot is taken here, so the order needs no paths and default bounds.
     let scope = snapshots::scope(Some(started));
     let order = snapshots::order(store.layout(), Vec::new(), Bounds::default(), scope);
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
@@ -90,7 +92,7 @@ pub(crate) fn patch(
     let file = scratch.path().join("patch");
     fs::write(&file, &made.bytes).map_err(|error| Failure::machine(file.display(), error))?;
     let index = scratch.path().join("index");
-    // Of a run that goes on, or in whose repository other files have changed too, this is not all.
+    // If the run goes on, or other files of its repository have changed, the commit is incomplete.
     let is_over = matches!(loaded.status(), Status::Ended(_));
     let whole = made.whole.filter(|_| is_over);
     let commit = branch(&loaded, name, &words(&loaded, &id, why, whole), &file, &index)?;
@@ -98,7 +100,7 @@ pub(crate) fn patch(
     print(home.json, &row, &format!("{name} ({})", row.commit), row.files).map(|()| 0)
 }
 
-/// Writes a patch into a new file, or with `-` to standard output, and says what it lacks.
+/// Writes a patch into a new file, or to standard output for `-`, and prints what it lacks.
 pub(crate) fn write(json: bool, file: &Path, patch: &[u8]) -> Result<u8, Failure> {
     say_lacks(&Patch::lacks_in(patch));
     let files = Patch::files_in(patch);
@@ -137,8 +139,8 @@ fn say_not_in_branch(lacks: &[Lack]) {
     }
 }
 
-/// Paths, relative to the workspace, that a commit on the one that the tree was made from cannot have, or is not meant to have: files of
-/// submodules, which are no files of this repository, and files that git ignores and that are kept all the same.
+/// Paths in the workspace that must not be in the commit: files of submodules, which belong to other
+/// repositories, and files that Git ignores and snapshots keep.
 fn not_in_a_commit(
     isolated: &Isolated,
     snapshots: &SnapshotScope,
@@ -179,7 +181,7 @@ fn not_in_a_commit(
     Ok(left)
 }
 
-/// The row for programs, or a line for people.
+/// Prints the JSON row, or a line for people.
 fn print(json: bool, row: &impl serde::Serialize, what: &str, files: u64) -> Result<(), Failure> {
     if json {
         return output::row(row);
@@ -188,7 +190,7 @@ fn print(json: bool, row: &impl serde::Serialize, what: &str, files: u64) -> Res
     output::data(&format!("{what}: {files} {noun}\n"))
 }
 
-/// A folder of this user alone, which is gone afterwards.
+/// A private temporary folder, which is removed afterwards.
 fn scratch() -> Result<TempDir, Failure> {
     tempfile::Builder::new()
         .prefix("envoi-patch-")
@@ -201,14 +203,14 @@ fn exists(name: &str) -> Failure {
     Failure::new(Code::FileExists, message).hint("name another one")
 }
 
-/// The message of the commit. By its last lines `envoi gc` finds that git has all of the result.
+/// The message of the commit. From its trailers `envoi gc` knows that Git has the whole result.
 fn words(run: &Run, id: &RunId, why: Option<&str>, whole: Option<Digest>) -> String {
     let why = why.map_or_else(String::new, |why| format!("\n\n{why}"));
     let files = whole.map_or_else(String::new, |last| format!("{FILES_TRAILER}: {last}\n"));
     format!("{}: {id}{why}\n\n{RUN_TRAILER}: {id}\n{files}", run.flow().id)
 }
 
-/// Makes the branch, and returns its commit.
+/// Creates the branch, and returns its commit.
 fn branch(run: &Run, name: &str, words: &str, patch: &Path, index: &Path) -> Result<String, Failure> {
     let isolated = run.started().and_then(|started| started.isolated.as_deref());
     let Some(Isolated { of, head: Some(head), .. }) = isolated else {
@@ -217,7 +219,7 @@ fn branch(run: &Run, name: &str, words: &str, patch: &Path, index: &Path) -> Res
     };
     let at = At { folder: Path::new(of), index };
     let reference = format!("refs/heads/{name}");
-    // Git itself makes no branch of such a name, and `HEAD` would be ambiguous from then on.
+    // Git itself creates no branch with such a name, because `HEAD` would then be ambiguous.
     let is_name = name != "@"
         && !name.starts_with("refs/")
         && at.run(&["check-ref-format", "--branch", name]).is_ok_and(|expanded| expanded == name);
@@ -254,7 +256,7 @@ fn branch(run: &Run, name: &str, words: &str, patch: &Path, index: &Path) -> Res
         let said = "note: git does not know your name or address, so the commit says `Envoi`; `git config user.name` and `user.email` set it";
         messages::say(said);
     }
-    // Only if it is not there by now.
+    // Creates the branch only if it does not exist yet.
     match at.run(&["update-ref", &reference, &commit, ""]) {
         Err(_) if at.run(&is_there).is_ok() => Err(exists(name)),
         done => Ok(done.map(|_| commit)?),

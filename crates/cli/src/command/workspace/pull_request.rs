@@ -1,8 +1,8 @@
-//! `envoi apply --pr`: a title and a text for a pull request, in Markdown.
+//! `envoi apply --pr`: writes the title and text of a pull request, in Markdown.
 //!
-//! Made of what the run has kept: what its steps came to, the files that it has changed, what it has used. Nothing is sent anywhere. What a step
-//! wrote stands as it is in the first paragraphs alone, because agents write Markdown; everywhere else it is code, so that it is no markup, and
-//! `@name` in it notifies no one.
+//! It uses what the run has kept: the results of its steps, the changed files, its usage. Nothing is sent
+//! anywhere. The text of a step appears unchanged only in the first paragraphs, because agents write
+//! Markdown. Everywhere else it is code, so that it is not markup and `@name` in it notifies no person.
 
 use super::{
     diff::{compare, say_what_is_outside},
@@ -23,10 +23,10 @@ use envoi_kernel::{
 };
 use std::collections::BTreeSet;
 
-/// Files that are named; the text says how many more there are.
+/// The most files that are named. The text counts the others.
 const MOST_FILES: usize = 100;
 
-/// Characters of what a step came to.
+/// The most characters of a step's result.
 const MOST_OF_A_STEP: usize = 120;
 
 pub(crate) fn pull_request(home: &Home, run: Option<&str>, title: Option<String>) -> Result<u8, Failure> {
@@ -57,7 +57,7 @@ pub(crate) fn pull_request(home: &Home, run: Option<&str>, title: Option<String>
     output::data(&format!("{}\n\n{}", row.title, row.text)).map(|()| 0)
 }
 
-/// The text. Its parts are paragraphs and tables of Markdown as GitHub, GitLab and Forgejo show it.
+/// The text: paragraphs and tables of Markdown that GitHub, GitLab and Forgejo render.
 fn text(id: &RunId, run: &Run, records: &[Record], rows: &[StepRow], files: &[FileDifference]) -> String {
     let made = format!("Made by run {} of the flow {}.", code(id.as_str()), code(run.flow().id.as_str()));
     let used = accounts::in_a_line(run);
@@ -66,7 +66,8 @@ fn text(id: &RunId, run: &Run, records: &[Record], rows: &[StepRow], files: &[Fi
     parts.collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
-/// What the last step that asked an agent or a model said; of a flow without one, the last step that changed a file.
+/// The text of the last step that asked an agent or a model. In a flow without such a step, that of the last
+/// step that changed a file.
 fn said_last(run: &Run, records: &[Record], files: &[FileDifference]) -> Option<String> {
     let authors: BTreeSet<VisitId> = files
         .iter()
@@ -87,7 +88,7 @@ fn said_last(run: &Run, records: &[Record], files: &[FileDifference]) -> Option<
         .or_else(|| said(&|visit, _| authors.contains(visit)))
 }
 
-/// A table of what each step of the run's own flow came to, in the order of the flow.
+/// A table with the result of each step of the run's own flow, in the order of the flow.
 fn steps(run: &Run, rows: &[StepRow]) -> String {
     let mut text = "| Step | Came to | In a line |\n| --- | --- | --- |".to_owned();
     for step in &run.flow().steps {
@@ -126,17 +127,18 @@ fn changed(files: &[FileDifference]) -> String {
     format!("{head}\n\n| File | | Lines |\n| --- | --- | --- |{}{more}", rows.collect::<String>())
 }
 
-/// As code within a line or a cell: nothing in it is markup, and `@name` notifies no one.
+/// Formats text as inline code for a line or cell: it is not markup, and `@name` notifies no person.
 fn code(text: &str) -> String {
     let text = one_line(text);
     let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.saturating_add(1));
-    // A backtick at an end would become a part of the fence. Cells are split before code is read.
+    // A backtick at an end would become part of the fence. A pipe is escaped because Markdown splits cells
+    // before it reads code.
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{fence}{space}{}{space}{fence}", text.replace('|', "\\|"))
 }
 
-/// Without characters that a terminal obeys.
+/// Removes characters that control a terminal.
 fn lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }

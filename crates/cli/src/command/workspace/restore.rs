@@ -1,4 +1,5 @@
-//! `envoi restore`: the files of a state of a run's workspace, in a folder of their own or in the workspace itself.
+//! `envoi restore`: restores a state of a run's workspace, into a separate folder or into the workspace
+//! itself.
 
 use crate::{
     process::{
@@ -41,10 +42,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Paths that are named; the others are counted.
+/// The most paths that are named. The others are counted.
 pub(super) const MOST_NAMED: usize = 20;
 
-/// Writes a state into a folder of its own: all of it, or what these paths name.
+/// Writes a state, or the part that these paths select, into a separate folder.
 pub(crate) fn into(
     home: &Home,
     run: Option<&str>,
@@ -56,7 +57,7 @@ pub(crate) fn into(
     let id = select::run_or_newest(&reader, run)?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let snapshot = named(&records, at)?;
-    // No snapshot is taken.
+    // No snapshot is taken here, so the order needs no paths and default bounds.
     let order =
         snapshots::order(store.layout(), Vec::new(), Bounds::default(), snapshots::scope_in(&records));
     let shelf = order.contents.shelf().map_err(Failure::store)?;
@@ -67,7 +68,7 @@ pub(crate) fn into(
         .map(|()| 0)
 }
 
-/// The part of a state that these paths name; without any, all of it.
+/// Selects the part of a state that these paths name. Without paths, selects all of it.
 fn only(tree: Tree, paths: &[PathBuf], at: &str) -> Result<Tree, Failure> {
     if paths.is_empty() {
         return Ok(tree);
@@ -88,7 +89,7 @@ fn only(tree: Tree, paths: &[PathBuf], at: &str) -> Result<Tree, Failure> {
     Tree::new(entries.into_values().collect()).map_err(Failure::store)
 }
 
-/// The path without `.`, if it is relative and leads nowhere else.
+/// Returns the path without `.`. It must be relative and must stay inside.
 fn inside(path: &Path) -> Result<PathBuf, Failure> {
     let is_inside = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if !path.components().all(|part| is_inside(&part)) {
@@ -99,7 +100,7 @@ fn inside(path: &Path) -> Result<PathBuf, Failure> {
     Ok(path.components().filter(|part| *part != Component::CurDir).collect())
 }
 
-/// The paths of a request to the engine, which are text.
+/// Converts the paths for a request to the engine. They must be text.
 fn all_inside(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let text = |path: &PathBuf| {
         let path = inside(path)?;
@@ -113,12 +114,12 @@ fn all_inside(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     paths.iter().map(text).collect()
 }
 
-/// Names the files whose content is not kept.
+/// Prints the files whose content is not kept.
 pub(super) fn say_not_there(reader: &Reader, id: &RunId, left: &[Vec<u8>]) {
     if left.is_empty() {
         return;
     }
-    // Of a run that cannot be read the secrets are not known.
+    // If the run cannot be read, its secrets are unknown.
     let names = load_run(reader, id).ok().map(|run| Names::of(run.flow(), &caller_of(&run)));
     for path in left.iter().take(MOST_NAMED) {
         let path =
@@ -130,7 +131,8 @@ pub(super) fn say_not_there(reader: &Reader, id: &RunId, left: &[Vec<u8>]) {
     }
 }
 
-/// Sets the workspace itself back: to a state, all of it or what these paths name, or without one to what stood there before the last restore.
+/// Restores the workspace itself: to a state (all of it, or these paths), or without a state to what was
+/// there before the last restore.
 pub(crate) fn here(
     home: &Home,
     run: Option<&str>,
@@ -164,22 +166,22 @@ pub(crate) fn here(
     engine_client::ask(&store, request, &EngineArgs::default(), &mut printer, &mut conversation)
 }
 
-/// Whether the files are set back before a run goes on.
+/// Returns how to set the files back before a run goes on, if the arguments ask for it.
 pub(crate) fn set_back(files: Files) -> Option<SetBack> {
     (files == Files::Then).then(|| SetBack { too_wide: environment::home_folder().into_iter().collect() })
 }
 
-/// What is to stand there.
+/// The state to restore.
 struct Undone {
     to: Digest,
-    /// `None`: all of the workspace.
+    /// `None` for the whole workspace.
     part: Option<RestorePart>,
-    /// The list of the folders that come back with it.
+    /// The list of folders that are restored with it.
     folders_back: Option<Digest>,
 }
 
-/// What stood there before the last restore that was done, by a person or before an attempt. Of one that has set back a part, only that part:
-/// all else may have changed since.
+/// Returns the state before the last completed restore, by a person or before an attempt. If that restore was
+/// partial, returns only that part, because the other files may have changed since.
 fn undone(records: &[Record]) -> Result<Undone, Failure> {
     let mut last = None;
     let mut begun = None;
@@ -214,7 +216,7 @@ fn undone(records: &[Record]) -> Result<Undone, Failure> {
     })
 }
 
-/// The snapshot of this state.
+/// Returns the snapshot of this state.
 fn named(records: &[Record], at: &str) -> Result<Snapshot, Failure> {
     let snapshot = match states::point(&snapshots::taken(records), at)? {
         Point::Kept { snapshot, .. } => snapshot,

@@ -1,22 +1,24 @@
-//! Scripts of a flow that their own program cannot parse: an `if` without its `fi` in the last step would fail a run after hours.
+//! Finds scripts of a flow that their own interpreter cannot parse. A missing `fi` in the last step would
+//! otherwise fail a run after hours.
 //!
-//! The program that would run a script parses it, and runs nothing of it: a shell by its option `-n`, Python by its module `ast`. A
-//! script of plain commands is not parsed, so that a flow of such steps starts no process.
+//! The interpreter parses the script and executes nothing: a shell with its option `-n`, Python with its
+//! module `ast`. A script of plain commands is not parsed, so a flow of such steps starts no process.
 
 use envoi_flow::NamedScript;
 use envoi_kernel::flow::ScriptValues;
 use std::process::{Command, Stdio};
 
-/// Shells whose option `-n` reads a script and does nothing.
+/// Shells whose option `-n` parses a script without executing it.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
-/// Parses the script that is its argument. It is given by `-I -c`, so that no file of the folder is loaded.
+/// Parses the script that is its argument. Python gets it with `-I -c`, so it loads no file of the folder.
 const PARSE: &str = "import ast, sys; ast.parse(sys.argv[1], 'script')";
 
-/// The most characters of what a program says.
+/// The most characters of an interpreter's message that are shown.
 const MOST_CHARS: usize = 200;
 
-/// A sentence for each script that does not parse. A program that cannot be started says nothing here: another warning names it.
+/// Returns a sentence for each script that does not parse. A program that cannot be started is ignored here,
+/// because another warning names it.
 pub(super) fn that_do_not_parse(flow: &envoi_kernel::Flow) -> Vec<String> {
     let sentence = |named: &NamedScript| {
         let mistake = mistake(named)?;
@@ -25,7 +27,8 @@ pub(super) fn that_do_not_parse(flow: &envoi_kernel::Flow) -> Vec<String> {
     envoi_flow::scripts(flow).iter().filter_map(sentence).collect()
 }
 
-/// What the program of the script says of it. `None` if it parses, or if the program is not known here or cannot be started.
+/// Returns the interpreter's message about the script. `None` if the script parses, or if the interpreter is
+/// unknown or cannot be started.
 fn mistake(named: &NamedScript) -> Option<String> {
     let program = named.interpreter.first()?;
     let name = program.rsplit('/').next()?;
@@ -35,7 +38,7 @@ fn mistake(named: &NamedScript) -> Option<String> {
         ScriptValues::Python if name.starts_with("python") => command.args(["-I", "-c", PARSE]),
         ScriptValues::Shell | ScriptValues::Python => return None,
     };
-    // No file that a shell loads at its start is named by a variable.
+    // Without the environment, no variable can make the shell load a file when it starts.
     command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command.env("LC_ALL", "C").env("PYTHONIOENCODING", "utf-8");
     let output = command.arg(&named.script).stdin(Stdio::null()).stdout(Stdio::null()).output().ok()?;

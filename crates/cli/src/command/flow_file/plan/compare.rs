@@ -1,14 +1,14 @@
-//! Two plans beside each other.
+//! Compares two plans.
 
 use super::{Planned, table};
 use crate::process::output;
 use envoi_flow::plan::{Most, Plan, StepPlan};
 use std::cmp::Ordering;
 
-/// What a flow has that the other one has not.
+/// Shown where only one of the flows has a value.
 const NONE: &str = "-";
 
-/// For people: all totals, and the steps that differ.
+/// Formats the comparison for people: all totals, and the steps that differ.
 pub(super) fn shown(planned: &Planned, other: &Planned) -> String {
     let head = vec![String::new(), other.file.clone(), planned.file.clone(), "DIFFERENCE".to_owned()];
     let totals = table::figures(&planned.plan).into_iter().zip(table::figures(&other.plan));
@@ -25,7 +25,8 @@ pub(super) fn shown(planned: &Planned, other: &Planned) -> String {
     format!("\n{}", output::table(&rows))
 }
 
-/// The totals that can be subtracted, in the order in which they are shown; `None`: not bounded, or money.
+/// The totals that can be subtracted, in display order. `None` if the total is unbounded or an amount of
+/// money.
 fn numbers(plan: &Plan) -> [Option<Most>; 8] {
     [
         Some(plan.attempts),
@@ -54,7 +55,7 @@ fn difference(name: &str, this: Option<Most>, that: Option<Most>) -> String {
     }
 }
 
-/// Every step of either: those of this flow, then those that only the other one has.
+/// Every step of both flows: first those of this flow, then those that only the other flow has.
 fn steps<'p>(this: &'p Plan, other: &'p Plan) -> Vec<(String, Option<&'p StepPlan>, Option<&'p StepPlan>)> {
     let find = |plan: &'p Plan, like: &StepPlan| {
         plan.steps.iter().find(|step| (&step.flow, &step.step) == (&like.flow, &like.step))

@@ -1,11 +1,11 @@
-//! A plan as rows of the API.
+//! Converts a plan into rows of the API.
 
 use super::Planned;
 use envoi_api::plan::{Amount, Difference, FlowPlan, Most, PastMaximum, Plan, PlannedStep};
 use envoi_flow::plan::{self, Exceeded};
 use envoi_kernel::ids::{FlowId, StepId};
 
-/// A plan, what of it is past a maximum, and how it differs from another one.
+/// A plan, the maxima that it exceeds, and its differences from another plan.
 pub(super) fn row(planned: &Planned, other: Option<&Planned>, past: &[Exceeded]) -> Plan {
     let flow = of_flow(planned);
     let compared_with = other.map(of_flow);
@@ -32,7 +32,7 @@ fn past_maximum(past: &Exceeded) -> PastMaximum {
     PastMaximum { figure: figure.to_owned(), allowed, planned }
 }
 
-/// Figures that differ: those of the whole, then those of every step of either flow.
+/// The figures that differ: first the totals, then those of every step of both flows.
 fn differences(this: &FlowPlan, other: &FlowPlan) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut note = |of: Option<&PlannedStep>, figure: &str, this: Option<Amount>, other: Option<Amount>| {
@@ -81,8 +81,9 @@ fn figures(step: &PlannedStep) -> [Option<Amount>; 3] {
     [Some(step.visits), Some(step.attempts), step.time_ms].map(|most| most.map(Amount::Count))
 }
 
-/// Every step of either flow with the same one of the other: those of this flow, then those that only the other one has. Steps of
-/// the whole flow are the same if their ids are, whatever the flow is called.
+/// Pairs every step with the same step of the other flow: first the steps of this flow, then those that only
+/// the other flow has. Steps of the outer flow are the same if their ids are equal, whatever the flow's name
+/// is.
 fn pairs<'p>(
     this: &'p FlowPlan,
     other: &'p FlowPlan,

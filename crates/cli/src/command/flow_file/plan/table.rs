@@ -1,14 +1,15 @@
-//! A plan for people: its tables, and the remark beside each loop and total. Its sentences are in `envoi_flow::plan`.
+//! Formats a plan for people: its tables, and the remark beside each loop and total. The sentences are in
+//! `envoi_flow::plan`.
 
 use super::Planned;
 use crate::process::output;
 use envoi_flow::plan::{Amount, Dominant, Exceeded, Field, Items, LoopPlan, Most, Plan, StepPlan};
 use envoi_kernel::ids::StepId;
 
-/// What has no bound.
+/// Shown for a figure that has no bound.
 pub(super) const NOT_BOUNDED: &str = "not bounded";
 
-/// Its row stands only where anything is side by side: elsewhere it is time and retry waits together.
+/// This row is shown only if steps can run in parallel. Otherwise elapsed time is step time plus retry waits.
 pub(super) const ELAPSED: &str = "elapsed";
 
 pub(super) fn shown(planned: &Planned) -> String {
@@ -101,7 +102,7 @@ fn one_loop(of: &LoopPlan) -> Vec<String> {
     ]
 }
 
-/// The totals, by their names; each with what lowers it.
+/// The totals by name, each with the limit that lowers it.
 fn totals(plan: &Plan) -> Vec<Vec<String>> {
     let bite = |name: &str| plan.bites.iter().find(|bite| bite.limit == name);
     let limit = |name: &str, shown: fn(Amount) -> String| {
@@ -139,7 +140,7 @@ fn span(amount: Amount) -> String {
     }
 }
 
-/// The totals, by their names.
+/// The totals by name.
 pub(super) fn figures(plan: &Plan) -> Vec<(&'static str, String)> {
     let bounded = |text: Option<String>| text.unwrap_or_else(|| NOT_BOUNDED.to_owned());
     vec![
@@ -178,7 +179,7 @@ pub(super) fn time(time_ms: Option<Most>) -> String {
     time_ms.map_or_else(|| NOT_BOUNDED.to_owned(), duration)
 }
 
-/// Exactly, in units from days to milliseconds, such as `8h 40m`.
+/// The exact duration, in units from days to milliseconds, such as `8h 40m`.
 pub(super) fn duration(ms: Most) -> String {
     const UNITS: [(u64, &str); 5] =
         [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];

@@ -1,4 +1,4 @@
-//! The outputs of a run of a store of this machine: files.
+//! Reads the outputs of a run from the files of a local store.
 
 use super::{Output, Outputs, PAGE, PIECE_BYTES};
 use crate::process::failure::Failure;
@@ -15,10 +15,10 @@ use std::{
     time::Duration,
 };
 
-/// Between two looks.
+/// The polling interval.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// The outputs of one run in a local store.
 pub(super) struct Files {
     pub(super) reader: Reader,
     pub(super) layout: Layout,
@@ -26,10 +26,10 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Whether an attempt of the run has left anything. Without that, the events need not say which attempts there are.
+    /// Whether any attempt of the run has left output. If not, the events need not be read for attempts.
     fn has_outputs(&self) -> bool {
         let attempts = fs::read_dir(self.layout.run(&self.run).join("attempts"));
-        // A folder that cannot be read is met again where a file of it is opened, which says so.
+        // An unreadable folder is reported later, when one of its files is opened.
         attempts.map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |mut all| all.next().is_some())
     }
 }
@@ -67,7 +67,7 @@ impl Outputs for Files {
     }
 }
 
-/// One file; opened once it is there.
+/// One output file. It is opened as soon as it exists.
 struct OneFile {
     path: PathBuf,
     file: Option<File>,
@@ -82,7 +82,7 @@ impl Output for OneFile {
 impl OneFile {
     fn piece(&mut self, from: u64, into: &mut Vec<u8>) -> io::Result<usize> {
         if self.file.is_none() {
-            // What is no regular file (the command could have put anything there) has nothing that can be shown.
+            // A command could have put anything here. Only a regular file has content to show.
             self.file = match plain::open_if_there(&self.path) {
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(0),
                 opened => opened?,

@@ -1,8 +1,9 @@
-//! `envoi logs --follow`: the output of a run's attempts as it comes, until the run comes to rest.
+//! `envoi logs --follow`: prints the output of a run's attempts as it arrives, until the run is at rest.
 //!
-//! Works beside whatever engine there is: it reads the journal, to know which attempts there are, and each file from
-//! where it stopped. Whole lines only; what has no newline comes when its attempt is settled. Past half of a stream's
-//! cap the supervisor keeps the end elsewhere until the attempt is over: it comes then.
+//! Works beside any engine. It reads the journal to find the attempts, and reads each file from its last
+//! offset. It prints only complete lines. Output without a newline is printed when its attempt is settled.
+//! Past half of a stream's cap, the supervisor keeps the end of the output elsewhere until the attempt has
+//! ended; that part is printed then.
 
 use super::{Output, Outputs, PIECE_BYTES, View};
 use crate::process::{failure::Failure, output};
@@ -13,7 +14,7 @@ pub(super) fn follow(outputs: &mut dyn Outputs, view: &View) -> Result<u8, Failu
     let mut next = 0;
     let mut live: BTreeMap<AttemptId, Vec<Stream>> = BTreeMap::new();
     loop {
-        // Looked at before the records: at rest then means that they are all there.
+        // Read before the records: if the run is at rest, all its records are already there.
         let is_at_rest = outputs.is_at_rest()?;
         for record in outputs.records(next)? {
             next = record.seq.saturating_add(1);
@@ -54,12 +55,12 @@ fn settled(record: &Record) -> Option<&AttemptId> {
     }
 }
 
-/// One output of one attempt, up to where it was read.
+/// One output of one attempt, with the offset of the next read.
 struct Stream {
     name: &'static str,
     output: Box<dyn Output>,
     read: u64,
-    /// What has been read and is no whole line yet.
+    /// Bytes that were read and are not a complete line yet.
     open: Vec<u8>,
 }
 
@@ -68,7 +69,7 @@ impl Stream {
         Self { name, output, read: 0, open: Vec::new() }
     }
 
-    /// Prints the lines that have become whole; says whether there may be more.
+    /// Prints the complete lines. Returns whether there may be more.
     fn print(&mut self, attempt: &AttemptId, view: &View) -> Result<bool, Failure> {
         let length = self.output.read(self.read, &mut self.open)?;
         self.read = self.read.saturating_add(length as u64);
@@ -81,7 +82,7 @@ impl Stream {
         Ok(length > 0)
     }
 
-    /// Prints all that is left.
+    /// Prints the rest.
     fn finish(mut self, attempt: &AttemptId, view: &View) -> Result<(), Failure> {
         while self.print(attempt, view)? {}
         let rest = core::mem::take(&mut self.open);

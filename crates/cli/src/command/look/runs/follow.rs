@@ -1,5 +1,5 @@
-//! `envoi runs --follow`: what happens to the unfinished runs of the store, as it happens. Only reads, and never takes the
-//! engine's lock.
+//! `envoi runs --follow`: shows what happens to the unfinished runs of the store. It only reads, and never
+//! takes the engine's lock.
 
 use crate::{
     process::{failure::Failure, invocation, output, terminal::Terminal},
@@ -22,10 +22,10 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, fmt::Display, thread, time::Duration};
 
-/// Between two looks at the journal where there is no picture.
+/// The polling interval of the journal without a live picture.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Until the process is ended.
+/// Follows until the process ends.
 pub(crate) fn follow(home: &Home) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
     let Some(terminal) = Terminal::of_stderr().filter(|_| !home.json) else {
@@ -41,9 +41,9 @@ pub(crate) fn follow(home: &Home) -> Result<u8, Failure> {
 struct Followed {
     next: Seq,
     printer: Printer,
-    /// Its next events cannot be read, and a line was printed about that.
+    /// Its next events cannot be read, and this was already printed.
     is_unreadable: bool,
-    /// Since when it is set aside, as the printed line has it.
+    /// When it was set aside, according to the last printed line.
     aside: Option<Timestamp>,
 }
 
@@ -67,7 +67,7 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
                     followed.is_unreadable = false;
                     records
                 }
-                // Trouble of this run alone: print it once, and follow the others.
+                // Only this run is affected: print the error once, and follow the other runs.
                 Err(error @ (ReadError::Damaged { .. } | ReadError::Missing { .. })) => {
                     if !followed.is_unreadable {
                         output::data(&unreadable(run, &error, json))?;
@@ -81,7 +81,7 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
                 followed.next = record.seq.saturating_add(1);
                 output::data(&record_lines(run, &mut followed.printer, &record, json))?;
             }
-            // That it is set aside is no event.
+            // Setting a run aside writes no event, so the row is compared.
             let aside = rows.iter().find(|row| row.run == *run).and_then(|row| row.aside.as_ref());
             let since = aside.map(|why| why.since);
             if since != followed.aside {

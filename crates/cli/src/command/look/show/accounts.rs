@@ -1,4 +1,4 @@
-//! What a run has used, and of what: one row a bound, and one a step.
+//! Shows what a run has used: one row per bound and one row per step.
 
 use crate::{
     process::{output, terminal},
@@ -10,14 +10,14 @@ use envoi_journal::{ReadError, Reader};
 use envoi_kernel::{Run, ids::RunId, ledger::Ledger};
 use std::ops::ControlFlow;
 
-/// A counter of the ledger, as people know it.
+/// A counter of the ledger with its name for people.
 struct Counter {
     name: &'static str,
-    /// In the table of steps, where there is less room.
+    /// The short name for the table of steps, which has less room.
     short: &'static str,
     of: fn(&Ledger) -> u64,
     shown: fn(&Ledger) -> String,
-    /// Of how many attempts and calls it is not known.
+    /// For how many attempts and calls the amount is unknown.
     unknown: fn(&Ledger) -> u64,
 }
 
@@ -97,8 +97,8 @@ const COUNTERS: [Counter; 9] = [
     },
 ];
 
-/// Both tables; that of the steps only where there are several. Counters that stand at nothing and have no limit are left
-/// out.
+/// Formats both tables. The table of steps is shown only for several steps. Counters at zero without a limit
+/// are left out.
 pub(super) fn tables(run: &Run, now: Timestamp) -> String {
     let columns = terminal::columns_of_stdout();
     let bounds = output::fitted(&bounds(run, now), columns);
@@ -107,7 +107,7 @@ pub(super) fn tables(run: &Run, now: Timestamp) -> String {
     if several { format!("{bounds}\n{}", output::fitted(&steps, columns)) } else { bounds }
 }
 
-/// What each model has been used for by the run itself. Where no call was made, no event is read.
+/// What the run itself has used of each model. If it made no call, no event is read.
 pub(super) fn by_model(reader: &Reader, id: &RunId, run: &Run) -> Result<Vec<ModelAmounts>, ReadError> {
     let used = run.own_share().used;
     if used.llm_calls == 0 && used.unknown_calls == 0 {
@@ -123,7 +123,7 @@ pub(super) fn by_model(reader: &Reader, id: &RunId, run: &Run) -> Result<Vec<Mod
     Ok(rows.by_model())
 }
 
-/// The same as a table; empty if there is none.
+/// Formats the same as a table. The result is empty if no model was used.
 pub(super) fn table_by_model(models: &[ModelAmounts]) -> String {
     if models.is_empty() {
         return String::new();
@@ -145,7 +145,7 @@ pub(super) fn table_by_model(models: &[ModelAmounts]) -> String {
     format!("\n{}", output::fitted(&table, terminal::columns_of_stdout()))
 }
 
-/// What of the first table the run has not used itself.
+/// Describes the part of the first table that other runs have used.
 pub(super) fn of_family(run: &Run) -> String {
     let others = run.known_share().beyond(&run.own_share());
     let shown = COUNTERS.iter().filter(|counter| counter.is_worth_a_word(&others.used));
@@ -157,7 +157,7 @@ pub(super) fn of_family(run: &Run) -> String {
     format!("other runs of its family used of these: {}\n", shown.join(", "))
 }
 
-/// What the run has used itself, in a line; empty if that is nothing.
+/// Describes on one line what the run itself has used. Empty if it has used nothing.
 pub(crate) fn in_a_line(run: &Run) -> String {
     let used = run.own_share().used;
     let shown = COUNTERS.iter().filter(|counter| counter.is_worth_a_word(&used));
@@ -182,7 +182,7 @@ fn bounds(run: &Run, now: Timestamp) -> Vec<Vec<String>> {
     std::iter::once(header).chain(rows).collect()
 }
 
-/// The bounds that hold, each alone, in the order of [`COUNTERS`].
+/// The limits in force, each alone, in the order of [`COUNTERS`].
 fn limits(run: &Run) -> [Option<Ledger>; 9] {
     let limits = run.limits();
     [
@@ -214,7 +214,7 @@ fn steps(run: &Run) -> Vec<Vec<String>> {
     std::iter::once(header).chain(rows).collect()
 }
 
-/// The steps' accounts, as the flow lists the steps; those of an inner flow after each other.
+/// The accounts of the steps, in the order of the flow. Steps of an inner flow follow each other.
 fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
     let place = |step: &str| {
         let outer = step.split_once('.').map_or(step, |(first, _)| first);

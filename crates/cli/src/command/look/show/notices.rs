@@ -1,11 +1,11 @@
-//! The notices of a run that are not delivered.
+//! Shows the notices of a run that are not delivered.
 
 use crate::process::clock;
 use envoi_api::run::Notice;
 use envoi_journal::DeliveryRow;
 use serde_json::Value;
 
-/// The deliveries that have not come through, as a person needs them.
+/// Formats the undelivered notices for people.
 pub(super) fn lines(rows: &[DeliveryRow]) -> Vec<String> {
     rows.iter().filter(|row| row.delivered_at.is_none()).map(line).collect()
 }
@@ -39,7 +39,7 @@ fn tries(count: u32) -> String {
     if count == 1 { "1 try".to_owned() } else { format!("{count} tries") }
 }
 
-/// The same deliveries, for programs.
+/// Converts the undelivered notices into JSON rows.
 pub(super) fn rows(rows: &[DeliveryRow]) -> Vec<Notice> {
     let open = rows.iter().filter(|row| row.delivered_at.is_none());
     open.map(|row| Notice {
@@ -54,7 +54,8 @@ pub(super) fn rows(rows: &[DeliveryRow]) -> Vec<Notice> {
     .collect()
 }
 
-/// A command by its program or script, a webhook by its host: for some receivers the path is a secret.
+/// Names a command by its program or script, and a webhook by its host. The path of a webhook is a secret for
+/// some receivers.
 fn target(row: &DeliveryRow) -> String {
     let posting: Value = serde_json::from_str(&row.delivery.target).unwrap_or_default();
     let to = posting.get("to");

@@ -1,7 +1,8 @@
-//! What of a run's events is shown: they are read from the newest back until enough is known, and decoded only where that is needed.
+//! Reads the part of a run's events that is shown: from the newest back until enough is known. Events are
+//! decoded only if needed.
 //!
-//! Owns which events those are. Of a long run, most are about visits that are not shown. The few events of which more is shown than a row of
-//! a visit have an index in the store.
+//! Owns the choice of these events. Most events of a long run belong to visits that are not shown. The few
+//! events that need more detail have an index in the store.
 
 use envoi_api::step::{Newest, Opening, Outline, StepRow, StepRows, Touch, subject};
 use envoi_journal::{KeptEvent, ReadError, Reader};
@@ -11,19 +12,20 @@ use envoi_kernel::{
 };
 use std::ops::ControlFlow;
 
-/// After so many events it is looked at for the first time whether enough is known; then after twice as many, and so on.
+/// After this many events the reader first checks whether it knows enough. Then it checks after twice as
+/// many, and so on.
 const FIRST_LOOK: usize = 512;
 
 /// Visits that are not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Earlier {
-    /// So many.
+    /// Exactly this many.
     Counted(usize),
-    /// One at least; the events were not read any further.
+    /// At least one. The older events were not read.
     Some,
 }
 
-/// See the module.
+/// The events that were read, as an outline.
 pub(super) struct Past {
     outline: Outline,
     /// Whether all events were read.
@@ -31,7 +33,7 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// What the rows of the newest visits need.
+    /// Reads what the rows of the newest visits need.
     pub(super) fn read(reader: &Reader, run: &RunId, most: usize) -> Result<Self, ReadError> {
         let mut past = Self { outline: Outline::default(), is_whole: true };
         let (mut taken, mut next_look) = (0_usize, FIRST_LOOK);
@@ -39,7 +41,7 @@ impl Past {
             if let Some((touch, visit)) = touch(event)? {
                 past.outline.take_back(event.seq(), touch, &visit);
             }
-            // Who wants all of them reads all of them.
+            // Without a maximum, all events are read, so this check is not needed.
             if most < usize::MAX && Opening::is_of(event.name()) {
                 let record = event.record()?;
                 Opening::of(&record.event).iter().for_each(|opening| past.outline.open_back(opening));
@@ -55,7 +57,8 @@ impl Past {
         Ok(past)
     }
 
-    /// The rows of the newest visits and of what they are part of, and how many others there are.
+    /// Returns the rows of the newest visits and of the visits that contain them, and how many others there
+    /// are.
     pub(super) fn rows(
         &self,
         reader: &Reader,
@@ -77,7 +80,7 @@ impl Past {
     }
 }
 
-/// The visit that an event touches, and how.
+/// Returns the visit that an event changes, and how.
 fn touch(event: &KeptEvent<'_>) -> Result<Option<(Touch, VisitId)>, ReadError> {
     let name = event.name();
     if name.is_empty() {

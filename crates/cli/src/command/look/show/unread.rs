@@ -1,4 +1,5 @@
-//! A run that cannot be loaded: what is known of it all the same, which events are damaged, which can be read, and what to do.
+//! Shows a run that cannot be loaded: what is known about it, which events are damaged, which can be read,
+//! and what to do.
 
 use super::status_lines;
 use crate::{
@@ -17,16 +18,16 @@ use envoi_journal::{Examination, ReadError, Reader, RunRow, examine_events};
 use envoi_kernel::{Record, ids::Seq};
 use std::collections::VecDeque;
 
-/// Events before the damage that are listed; `--events` prints all.
+/// How many events before the damage are listed. `--events` prints all.
 const LISTED: usize = 10;
 
-/// Most missing events whose places are in the JSON.
+/// The most missing events whose positions are in the JSON.
 const LISTED_MISSING: usize = 100;
 
-/// Most damaged events that are named one by one.
+/// The most damaged events that are named one by one.
 const NAMED: usize = 10;
 
-/// Shows it, as words or as JSON. `reason`: why it cannot be loaded.
+/// Prints the run as text or JSON. `reason` says why it cannot be loaded.
 pub(super) fn show(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> Result<(), Failure> {
     let found = examine_events(reader, &row.run).map_err(Failure::store)?;
     let first = first_damaged(&found);
@@ -55,12 +56,12 @@ pub(super) fn show(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> R
     output::data(&diff::lines(&text))
 }
 
-/// A run that is known to be set aside is shown as that; a run whose damage was unknown until now is an error too.
+/// A run that is already set aside is shown without an error. New damage is also an error.
 pub(super) fn exit_code(row: &RunRow) -> u8 {
     if row.aside.is_some() { 0 } else { MACHINE }
 }
 
-/// Prints the events up to the first that is damaged, then fails with what is wrong with that one.
+/// Prints the events before the first damaged one, then fails with the reason of that damage.
 pub(super) fn events(reader: &Reader, row: &RunRow, limit: Option<usize>) -> Result<u8, Failure> {
     let mut lines = VecDeque::new();
     let mut damaged: Option<String> = None;
@@ -99,7 +100,7 @@ fn first_damaged(found: &Examination) -> Option<Seq> {
     found.gaps.iter().map(|gap| gap.first).chain(unreadable).min()
 }
 
-/// The last events before the first damaged one, and how many can be read in all.
+/// Returns the last events before the first damaged one, and how many can be read in all.
 fn readable(
     reader: &Reader,
     row: &RunRow,
@@ -124,7 +125,7 @@ fn readable(
     Ok((before, count))
 }
 
-/// Each damaged event in a line, in the order of their places.
+/// Describes each damaged event on one line, by position.
 fn damage(found: &Examination) -> Vec<String> {
     let gaps = found.gaps.iter().map(|gap| (gap.first, gap.sentence()));
     let unreadable =

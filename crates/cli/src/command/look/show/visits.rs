@@ -1,6 +1,6 @@
-//! The table of a run's visits: what is part of a visit (its items, the flow that it runs) stands indented below it.
+//! The table of a run's visits. The parts of a visit (its items, its inner flow) are indented below it.
 //!
-//! Owns the order: as they began, a whole before its parts. The words are those of the rows, as everywhere.
+//! Owns the order: by start time, a visit before its parts. The words are those of the rows.
 
 use super::past::Earlier;
 use crate::{
@@ -14,12 +14,12 @@ use crate::{
 use envoi_api::step::StepRow;
 use std::collections::BTreeMap;
 
-/// Columns of a visit with the value of its item that are always left.
+/// The least columns for the name of a visit with the value of its item.
 const MIN_NAME: usize = 20;
-/// Fewer columns of a summary tell nothing.
+/// A summary with fewer columns is not useful.
 const MIN_SUMMARY: usize = 16;
 
-/// See the module.
+/// Formats the table of visits.
 ///
 /// `earlier`: the visits that are left out.
 pub(super) fn table(visits: &[StepRow], earlier: Earlier) -> String {
@@ -44,7 +44,7 @@ pub(super) fn table(visits: &[StepRow], earlier: Earlier) -> String {
     }
 }
 
-/// The visits in the order in which they began, and the place of each.
+/// The visits in the order of their start, with the index of each.
 struct Seen<'r> {
     visits: &'r [StepRow],
     places: BTreeMap<&'r str, usize>,
@@ -56,7 +56,7 @@ impl<'r> Seen<'r> {
         Self { visits, places: places.collect() }
     }
 
-    /// The visit, then what it is part of, up to the outermost.
+    /// The visit, then the visits that contain it, up to the outermost.
     fn wholes(&self, at: usize) -> impl Iterator<Item = usize> {
         let whole = |at: &usize| {
             let whole = self.visits.get(*at)?.part_of.as_deref()?;
@@ -65,9 +65,9 @@ impl<'r> Seen<'r> {
         core::iter::successors(Some(at), whole)
     }
 
-    /// Where a visit stands in the table: the places of what it is part of, the outermost first, then its own.
+    /// The sort key of a visit: the indexes of the visits that contain it, outermost first, then its own.
     fn path(&self, row: &StepRow) -> Vec<usize> {
-        // Items stand in their order, whichever of them began first.
+        // Items are in the order of their numbers, whichever started first.
         let own = |at: usize| {
             let item = self.visits.get(at).and_then(|row| row.item);
             item.and_then(|item| usize::try_from(item).ok()).unwrap_or(at)
@@ -94,7 +94,7 @@ fn row(visit: &StepRow, depth: usize) -> Vec<String> {
     ]
 }
 
-/// What it came to. "from the cache" stands first, because the end of a line may be cut.
+/// The summary of a visit. "from the cache" is first, because the end of a line may be cut.
 fn summary(visit: &StepRow) -> String {
     match (&visit.cached_from, visit.summary.as_str()) {
         (None, summary) => summary.to_owned(),
@@ -103,7 +103,7 @@ fn summary(visit: &StepRow) -> String {
     }
 }
 
-/// Where a visit leads, as people say it; programs get the word of the signal.
+/// The routing of a visit in words for people. Programs get the word of the signal.
 fn spoken(word: &str) -> &str {
     match word {
         "advance" => "goes on",
@@ -114,7 +114,7 @@ fn spoken(word: &str) -> &str {
     }
 }
 
-/// A table whose summaries take the room that is left; where there is none, a sentence a row.
+/// A table whose summaries use the remaining width. If that is too narrow, each summary gets its own line.
 fn laid_out(mut rows: Vec<Vec<String>>, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return output::table(&rows) };
     let without: Vec<Vec<String>> = rows.iter().map(|row| row.iter().take(5).cloned().collect()).collect();
@@ -123,7 +123,7 @@ fn laid_out(mut rows: Vec<Vec<String>>, columns: Option<usize>) -> String {
     };
     let missing = taken(&without).saturating_add(2 + MIN_SUMMARY).saturating_sub(columns);
     if missing > 0 {
-        // The value of an item stands at the end of its name.
+        // The value of an item is at the end of its name.
         let widest = rows.iter().filter_map(|row| row.first()).map(|name| name.chars().count()).max();
         let most = widest.unwrap_or(0).saturating_sub(missing).max(MIN_NAME);
         for name in rows.iter_mut().filter_map(|row| row.first_mut()) {

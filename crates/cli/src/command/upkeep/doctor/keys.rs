@@ -1,22 +1,22 @@
-//! The keys of the store: whether what stands in their places is one. A step can put anything there.
+//! Checks the key files of the store. A step could have put anything in their place.
 
 use super::{Finding, finding};
 use core::fmt::Display;
 use envoi_journal::Layout;
 use std::path::Path;
 
-/// Each file, and what does not work without it.
+/// Each file, and what fails without it.
 const KEYS: [(&str, &str); 2] = [
     ("secrets.key", "no step of a flow with `secrets` starts"),
     ("bridge.key", "`envoi serve` does not come up where models are configured"),
 ];
 
-/// Both are this long; where there is none, it is made when it is needed.
+/// The length of both keys. A missing key is made when it is needed.
 const KEY_BYTES: usize = 32;
-/// What is larger is no key.
+/// A larger file is not a key.
 const MOST_BYTES: u64 = 1024;
 
-/// A finding for each place with something else than a key.
+/// Returns a finding for each file that is not a key.
 pub(super) fn look(layout: &Layout) -> Vec<Finding> {
     let look = |(name, consequence): &(&str, &str)| wrong(&layout.root().join(name), consequence);
     KEYS.iter().filter_map(look).collect()

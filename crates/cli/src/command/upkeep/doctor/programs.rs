@@ -1,7 +1,7 @@
-//! Which agent programs are installed, and of which version each is.
+//! Finds the installed agent programs and their versions.
 //!
-//! Starts each with `--version` and waits a bounded time. Whether a program has a login is not seen: that would need a call. What it
-//! finds is no fault of the machine or the store, because a flow without `agent` steps needs none of them.
+//! Starts each with `--version` and waits a bounded time. It does not check logins, because that would need a
+//! call. Its findings are never faults, because a flow without `agent` steps needs no such program.
 
 use super::Finding;
 use crate::process::environment;
@@ -18,16 +18,16 @@ use std::{
     time::Duration,
 };
 
-/// How long a program may take to print its version. They are large, and the machine may be busy.
+/// How long a program may take to print its version. The programs are large, and the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What stands behind each program that can be used.
+/// The note after each usable program.
 const NO_SANDBOX: &str = "; `may` of a step is its own permission system, not a sandbox";
 
-/// The most that is read of what a program prints.
+/// The most bytes that are read of a program's output.
 const MAX_BYTES: u64 = 4_096;
 
-/// A row for each program that is known.
+/// Returns a finding for each known program.
 pub(super) fn look() -> Vec<Finding> {
     thread::scope(|scope| {
         let looks = Preset::ALL.map(|preset| scope.spawn(move || of(preset)));
@@ -70,7 +70,7 @@ fn of(preset: Preset) -> Finding {
     Finding { what, ok: true, detail, agent: Some(agent), is_warning: false }
 }
 
-/// The word for programs and the words for people.
+/// The word in JSON and the words for people.
 fn support(support: Support) -> (&'static str, &'static str) {
     match support {
         Support::Tried => ("tried", "among those that were tried"),
@@ -98,7 +98,7 @@ enum VersionError {
     NoVersion { program: &'static str },
 }
 
-/// The version that the program prints.
+/// Returns the version that the program prints.
 fn version(preset: Preset, path: &Path) -> Result<Version, VersionError> {
     let program = preset.program();
     let mut child = start(preset, path).map_err(VersionError::NotStarted)?;
@@ -116,16 +116,16 @@ fn start(preset: Preset, path: &Path) -> io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        // A group of its own: it is ended with what it has started.
+        // It gets its own process group, so that it is ended together with its children.
         .process_group(0)
         .spawn()
 }
 
-/// What it prints, at most [`MAX_BYTES`]; `None`: it goes on for too long.
+/// Returns its output, at most [`MAX_BYTES`], or `None` if it takes too long.
 fn printed(child: &mut Child) -> io::Result<Option<String>> {
     let Some(stdout) = child.stdout.take() else { return Ok(Some(String::new())) };
     let (sender, receiver) = mpsc::channel();
-    // The thread may outlive this: a process outside the group can hold the pipe open.
+    // The thread may outlive this function: a process outside the group can keep the pipe open.
     let reader = thread::Builder::new().name("version".to_owned()).spawn(move || {
         let mut bytes = Vec::new();
         let read = stdout.take(MAX_BYTES).read_to_end(&mut bytes);
@@ -139,9 +139,9 @@ fn printed(child: &mut Child) -> io::Result<Option<String>> {
     }
 }
 
-/// Ends its group and waits for it. It has printed what it has to print, or has had its time.
+/// Kills the process group and waits for the program. Its output was read, or its time is over.
 fn end(child: &mut Child) -> io::Result<()> {
-    // Its number cannot be that of another process: nothing has waited for it yet.
+    // The process id is not reused before this process has waited for the child.
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _gone = kill_process_group(group, Signal::KILL);
     }

@@ -1,8 +1,9 @@
-//! The runs of the store, as far as something is wrong with one of them: those that are set aside, and those that an engine would
-//! set aside as soon as it goes on with them.
+//! Finds the runs of the store that have a problem: those that are set aside, and those that an engine would
+//! set aside when it resumes them.
 //!
-//! Every event of every run is read, one after the other, and the run's rows are compared with what the events make. Then each run
-//! that is not over is loaded, one at a time. What is wrong with one run keeps no other one from being looked at.
+//! It reads every event of every run, one after the other, and compares the run's rows with the events. Then
+//! it loads each unfinished run, one at a time. A problem of one run does not stop the examination of the
+//! others.
 
 use super::{Finding, finding, may_use, unusable};
 use crate::{
@@ -21,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What was looked at, and what is wrong.
+/// What was examined, and what is wrong.
 pub(super) struct Seen {
     pub(super) unfinished: u64,
     pub(super) events: u64,
@@ -100,8 +101,8 @@ pub(super) fn look(reader: &Reader, layout: &Layout) -> Result<Seen, ReadError> 
     Ok(seen)
 }
 
-/// What an engine that goes on with the run cannot use: what is in the way of its steps, and folders that are closed to this process. One
-/// that is missing is made again.
+/// Reports folders that stop the steps of the run: folders that another file replaces, and folders without
+/// permission. A missing folder is no problem, because it is made again.
 fn closed_folders(reader: &Reader, layout: &Layout, row: &RunRow) -> Vec<Finding> {
     let run = &row.run;
     let envoi = invocation::envoi();
@@ -134,7 +135,7 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A large store takes long: a line now and then says how far the look is.
+/// Prints a progress line from time to time, because a large store takes long.
 struct Progress {
     last_line_at: Instant,
 }
@@ -151,7 +152,7 @@ impl Progress {
     }
 }
 
-/// Why runs that are pinned to this flow cannot be loaded.
+/// Returns why runs that are pinned to this flow cannot be loaded.
 fn flow_damage(pinned: &PinnedFlow) -> Option<String> {
     text_damage(pinned.language, &pinned.name, &pinned.text, &pinned.parts, pinned.digest)
 }
@@ -177,7 +178,7 @@ fn look_at(reader: &Reader, row: &RunRow, has_flow: bool, seen: &mut Seen) -> Re
     seen.events = seen.events.saturating_add(found.events);
     let wrong = match first_of(&found) {
         Some(wrong) => Some(wrong),
-        // The line that says that it is set aside also says what is wrong with its row.
+        // The finding of a run that is set aside also says what is wrong with its row.
         None if found.has_no_entry || row.ended.is_some() || !has_flow => None,
         None => load_run(reader, &row.run).err().map(|refused| refused.message),
     };
@@ -199,7 +200,7 @@ fn look_at(reader: &Reader, row: &RunRow, has_flow: bool, seen: &mut Seen) -> Re
     Ok(())
 }
 
-/// The first event that is not as it should be, and how many there are.
+/// The first missing or damaged event, and how many there are.
 fn first_of(found: &Examination) -> Option<String> {
     let missing = found.gaps.first().map(|gap| (gap.first, gap.sentence()));
     let unreadable =

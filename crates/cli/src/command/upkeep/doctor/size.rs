@@ -1,14 +1,14 @@
-//! How large the store is, what of it is about to go, and how much room the disk has.
+//! The size of the store, the part that is about to be removed, and the free space of the disk.
 
 use super::Finding;
 use crate::process::invocation;
 use envoi_journal::Store;
 use std::{fs, io, path::PathBuf};
 
-/// A store of this size, or larger, is a warning.
+/// A store of at least this size is a warning.
 const LARGE_BYTES: u64 = 5 << 30;
 
-/// Less than so many hundredths of the disk free is little.
+/// The least free space of the disk without a warning, in per cent.
 const LITTLE_FREE: u64 = 10;
 
 pub(super) fn look(store: &Store) -> Finding {
@@ -49,7 +49,7 @@ fn warning(bytes: u64, percent_free: u64) -> Option<&'static str> {
     }
 }
 
-/// The bytes of regular files below these folders, but for holes. No link is followed.
+/// The bytes that regular files below these folders use on disk, without holes. Links are not followed.
 fn below(mut folders: Vec<PathBuf>) -> u64 {
     let mut bytes = 0_u64;
     while let Some(folder) = folders.pop() {

@@ -1,11 +1,11 @@
-//! The snapshots of workspaces: whether each list and each content that a run names is there, and is what it was.
+//! Checks the snapshots of workspaces: every list and content that a run names must exist unchanged.
 
 use super::{Finding, finding};
 use envoi_engine::snapshots;
 use envoi_journal::{ReadError, RunFilter, Store, with_causes};
 use std::collections::BTreeSet;
 
-/// The most findings that are listed; the others are counted.
+/// The most findings that are listed. The others are counted.
 const MOST_LISTED: usize = 50;
 
 pub(super) fn look(store: &Store) -> Vec<Finding> {
@@ -32,7 +32,7 @@ pub(super) fn look(store: &Store) -> Vec<Finding> {
     }
 }
 
-/// All snapshots that runs name. A run that cannot be read has a finding of its own.
+/// All snapshots that runs name. An unreadable run has its own finding.
 fn named(store: &Store) -> Result<BTreeSet<envoi_contract::digest::Digest>, ReadError> {
     let reader = store.reader()?;
     let mut named = BTreeSet::new();

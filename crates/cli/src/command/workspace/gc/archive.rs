@@ -12,19 +12,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why a run is not archived.
+/// Why a run cannot be archived.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotArchived {
-    /// A bundle would not have all that the run names.
+    /// The bundle would lack a content that the run names.
     #[error("the bundle does not have `{0}`, which the run names and the store has")]
     Lacks(Digest),
-    /// Another bundle stands where this one would.
+    /// Another bundle already has this name.
     #[error("`{}` is a bundle with other events of this run", .0.display())]
     OfOtherEvents(PathBuf),
-    /// What is there is no whole bundle.
+    /// The existing file is not a complete bundle.
     #[error("`{}`: {wrong}", place.display())]
     Wrong { place: PathBuf, wrong: Wrong },
-    /// What was read again differs from what was written.
+    /// The bundle that was read back differs from the one that was written.
     #[error("the archive differs from what was written: check the disk")]
     Changed,
     #[error("`{}`: {error}", place.display())]
@@ -40,12 +40,13 @@ pub(super) struct Of<'o> {
     pub(super) layout: &'o Layout,
     pub(super) reader: &'o Reader,
     pub(super) run: &'o RunId,
-    /// `gc --drop` has named the run: its bundle need not have its result.
+    /// `gc --drop` has named the run, so its bundle need not include its result.
     pub(super) is_dropped: bool,
 }
 
 impl Of<'_> {
-    /// Writes the bundle of the run into a folder and checks it, unless it is there. Returns the place of the run's next event.
+    /// Writes the bundle of the run into a folder and checks it, unless it already exists. Returns the
+    /// sequence number of the run's next event.
     ///
     /// # Errors
     /// [`NotArchived`]
@@ -74,10 +75,10 @@ impl Of<'_> {
         Ok(manifest.events)
     }
 
-    /// As [`Of::keep`], and writes nothing.
+    /// As [`Of::keep`], but writes nothing.
     ///
     /// # Errors
-    /// As [`Of::keep`], as far as that can be known.
+    /// As [`Of::keep`], if the error can be known without writing.
     pub(super) fn can_be_kept(&self, folder: &Path) -> Result<Seq, NotArchived> {
         self.check_nothing_lacks(None)?;
         match self.found_at(&self.place(folder))? {
@@ -90,7 +91,8 @@ impl Of<'_> {
         folder.join(format!("{}{ENDING}", self.run))
     }
 
-    /// A bundle, this one or one that is made now, has all that the run names, or the result of the run was given up.
+    /// Checks that a bundle (the given one, or one made now) has everything that the run names. A dropped run
+    /// may lack its result.
     fn check_nothing_lacks(&self, bundle: Option<&Manifest>) -> Result<(), NotArchived> {
         match envoi_bundle::not_in_bundle(self.layout, self.reader, self.run, bundle)? {
             Some(digest) if !self.is_dropped => Err(NotArchived::Lacks(digest)),
@@ -98,7 +100,7 @@ impl Of<'_> {
         }
     }
 
-    /// How many events the bundle has that is there already; `None`: there is none.
+    /// How many events the existing bundle has. `None` if there is no bundle.
     fn found_at(&self, place: &Path) -> Result<Option<Seq>, NotArchived> {
         match fs::symlink_metadata(place) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,4 +1,4 @@
-//! How what was removed is shown.
+//! Formats the results of `gc`.
 
 use crate::{
     process::{failure::Failure, output},
@@ -10,7 +10,7 @@ use envoi_api::{
 };
 use envoi_engine::retention::{Collected, Count, Stage, Swept};
 
-/// Without trees. `archive`: the folder with the bundles of runs that are deleted.
+/// The results without trees. `archive`: the folder with the bundles of deleted runs.
 pub(super) fn of(collected: Collected, archive: Option<String>) -> Collection {
     let runs = collected.runs.into_iter().map(|run| OldRun {
         run: run.run.to_string(),
