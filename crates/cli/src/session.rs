@@ -1,4 +1,5 @@
-//! One command at work with an engine: being it, or asking it, and the conversation with the person at the terminal.
+//! The work of one command with an engine: becoming the engine or sending it a request, and the conversation
+//! with the person at the terminal.
 
 pub(crate) mod accounts;
 pub(crate) mod agent;

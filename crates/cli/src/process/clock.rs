@@ -1,4 +1,4 @@
-//! Moments for people: in the time zone of this machine, or the one that `TZ` names. Programs get UTC.
+//! Formats times for people in the time zone of this machine or of `TZ`. Programs get UTC.
 
 use envoi_contract::time::Timestamp;
 use jiff::tz::TimeZone;
@@ -13,7 +13,7 @@ pub(crate) fn local_short(at: Timestamp) -> String {
     written(at, &zone(), "%Y-%m-%d %H:%M")
 }
 
-/// The text with each moment in UTC that an engine has written into it in the zone of this machine.
+/// Replaces each UTC time that an engine has written into the text with local time.
 pub(crate) fn localized(text: &str) -> String {
     in_zone(text, &zone())
 }
@@ -30,13 +30,13 @@ fn in_zone(text: &str, zone: &TimeZone) -> String {
 /// `2026-11-23 04:30:00 +01:00`.
 const FULL: &str = "%Y-%m-%d %H:%M:%S %:z";
 
-/// A machine that does not say its zone is in UTC.
+/// The zone is UTC if the machine does not state it.
 fn zone() -> TimeZone {
     TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }
 
 fn written(at: Timestamp, zone: &TimeZone, form: &str) -> String {
-    // Both go from year 0 to 9999, so that this is the case only near the ends, in zones beside UTC.
+    // Both types cover the years 0 to 9999, so this fails only near the ends, in zones other than UTC.
     let Ok(moment) = jiff::Timestamp::from_millisecond(at.as_millis()) else { return at.to_string() };
     moment.to_zoned(zone.clone()).strftime(form).to_string()
 }

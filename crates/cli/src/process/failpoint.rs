@@ -1,12 +1,13 @@
-//! Places where a test stops an engine or a supervisor: `ENVOI_FAILPOINT=before-spawn:stop` stops it, once, as SIGSTOP would, and with
-//! `before-spawn:kill` it is killed there each time; `before-spawn:panic` is a defect that shows once. With
-//! `ENVOI_FAILPOINT=start-of-NAME:wait`, what a run of the flow NAME needs to start or to go on is never read, as if it lay in a file
-//! system that is gone; `start-of-NAME:panic` is a defect there. Builds without debug assertions know nothing of this.
+//! Points where a test stops an engine or a supervisor. `ENVOI_FAILPOINT=before-spawn:stop` stops the process
+//! there once, as SIGSTOP does. `before-spawn:kill` kills it there each time. `before-spawn:panic` panics
+//! there once. With `ENVOI_FAILPOINT=start-of-NAME:wait`, reading what a run of the flow NAME needs to start
+//! or to continue never returns, as in a file system that does not respond. `start-of-NAME:panic` panics
+//! there. Builds without debug assertions have no failpoints.
 
 use envoi_engine::Point;
 use envoi_step::CrashPoint;
 
-/// Stops this process, the first time that it gets to the point that the environment names.
+/// Stops this process when it first reaches the point that the environment names.
 #[cfg(debug_assertions)]
 pub(crate) fn reached(point: Point) {
     stop_at(match point {
@@ -19,7 +20,7 @@ pub(crate) fn reached(point: Point) {
     });
 }
 
-/// As [`reached`], of a supervisor.
+/// As [`reached`], for a supervisor.
 #[cfg(debug_assertions)]
 pub(crate) fn supervised(point: CrashPoint) {
     stop_at(match point {
@@ -47,12 +48,12 @@ fn stop_at(point: &str) {
     }
     if wanted == *format!("{point}:stop") && !DONE.swap(true, Ordering::SeqCst) {
         let _ = kill_process(getpid(), Signal::STOP);
-        // Another thread may be the one that takes the signal; this one is not to go on before it does.
+        // Another thread may receive the signal. This thread must not continue before that.
         std::thread::park_timeout(std::time::Duration::from_millis(50));
     }
 }
 
-/// Waits for ever, or panics, if the environment names this flow.
+/// Waits forever, or panics, if the environment names this flow.
 #[cfg(debug_assertions)]
 #[expect(clippy::panic, reason = "a test asks for it")]
 pub(crate) fn reading_for(flow: &str) {

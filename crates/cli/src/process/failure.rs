@@ -1,4 +1,4 @@
-//! What a command could not do: one shape, printed in one place.
+//! The failure of a command: one type, printed in one place.
 
 use crate::process::{clock, stderr};
 mod location;
@@ -18,18 +18,18 @@ use std::{fmt::Display, path::Path};
 pub(crate) const BAD_INPUT: u8 = Class::Input.exit_code();
 /// Exit code when the store or the machine failed.
 pub(crate) const MACHINE: u8 = Class::Machine.exit_code();
-/// Exit code of a request that makes no sense now.
+/// Exit code of a request that is not possible in the present state.
 pub(crate) const REFUSED: u8 = Class::Refused.exit_code();
 /// Exit code after Ctrl-C with the run unfinished.
 pub(crate) const STOPPED: u8 = 7;
 
-/// See the module.
+/// The failure of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) code: FailureCode,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    /// Where in a document, if that is what is wrong.
+    /// The location in a document, if the document is wrong.
     location: Option<Box<Location>>,
     pub(crate) exit_code: u8,
 }
@@ -39,7 +39,8 @@ pub(crate) struct Failure {
 pub(crate) enum FailureCode {
     /// A code of this version. It has a page in `spec/errors/`.
     Known(Code),
-    /// The text of a code that only another version knows: an engine or a server sent it. It is printed and nothing else.
+    /// The text of a code that this version does not know. An engine or server of another version sent it. It
+    /// is only printed.
     Foreign(String),
 }
 
@@ -66,12 +67,12 @@ impl FailureCode {
 }
 
 impl Failure {
-    /// A failure with the exit code that the code's class has.
+    /// A failure with the exit code of the code's class.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self::received(FailureCode::Known(code), code.exit_code(), message.into())
     }
 
-    /// A failure that another process reports, with the exit code that fits it.
+    /// A failure that another process reports, with the given exit code.
     pub(crate) fn received(code: FailureCode, exit_code: u8, message: String) -> Self {
         Self { code, message, hint: None, location: None, exit_code }
     }
@@ -83,7 +84,8 @@ impl Failure {
         let Diagnostic { code, expected, found, hint, .. } = refusal;
         let hint = Some(hint.into_string()).filter(|hint| !hint.is_empty());
         let message = format!("expected {expected}, found {found}");
-        // A document that a command reads is its input, whatever the code means in a run.
+        // A document that a command reads is its input, so the exit code is that of bad input, whatever the
+        // code means in a run.
         Self { hint, location, ..Self::received(FailureCode::Known(code), BAD_INPUT, message) }
     }
 
@@ -92,7 +94,8 @@ impl Failure {
         Failure::new(Code::MachineFailed, format!("{what}: {error}"))
     }
 
-    /// A folder that the person has named cannot be made or used. If there is something else, it is named.
+    /// A folder that the person has named cannot be created or used. Names the file that is in its place, if
+    /// there is one.
     pub(crate) fn folder(folder: &Path, error: std::io::Error) -> Self {
         let is_other = |path: &&Path| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
         match folder.ancestors().find(is_other) {
@@ -130,7 +133,7 @@ impl Failure {
         }
     }
 
-    /// For programs.
+    /// Formats it for programs.
     fn to_json(&self) -> Value {
         let mut members = Object::from([
             ("code", Value::from(self.code.as_str())),
@@ -143,12 +146,12 @@ impl Failure {
         Value::Object(members)
     }
 
-    /// For people.
+    /// Formats it for people.
     fn to_text(&self) -> String {
         let location = self.location.as_deref().map(Location::to_text).unwrap_or_default();
         let hint = self.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
         let message = match self.code.known() {
-            // These list mistakes, each with lines of the file.
+            // These messages list mistakes, each with lines of the file.
             Some(Code::FlowInvalid | Code::FlowSyntax | Code::ConfigInvalid | Code::ConfigSyntax) => {
                 self.message.clone()
             }
@@ -158,8 +161,8 @@ impl Failure {
     }
 }
 
-/// Text in back quotes comes from outside, such as a name that does not exist. A line break in it does not begin a line of ours, and a
-/// moment in it stays as it is; outside of them moments are those of this machine's zone.
+/// Formats a message. Text in backticks comes from outside, such as an unknown name: its line breaks are
+/// escaped and its times are unchanged. Times outside of backticks are converted to the zone of this machine.
 fn quoted_on_one_line(message: &str) -> String {
     let pieces = message.split('`').enumerate().map(|(place, piece)| match place % 2 {
         1 => piece.replace('\n', "\\n"),

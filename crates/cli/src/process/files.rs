@@ -1,4 +1,4 @@
-//! Files that the person names: how they are read, and how new ones are written.
+//! Reads files that the person names, and writes new ones.
 
 use crate::process::failure::Failure;
 use envoi_contract::code::Code;
@@ -10,23 +10,25 @@ use std::{
     path::Path,
 };
 
-/// A pipe is opened at once, and a terminal does not become that of this process.
+/// Opening a pipe does not block, and a terminal does not become the controlling terminal of this process.
 const NO_WAIT: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
 
-/// Names of the files that this process was given open, such as standard input or what a shell substitutes for `<(…)`.
+/// Paths of files that the process inherited open, such as standard input or a shell's `<(…)`.
 const GIVEN: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 
-/// The most that is read of a file that is read whole. What each kind of file may have is less, and its reader says so.
+/// The most bytes that are read of a whole file. Each kind of file has a smaller limit, which its reader
+/// checks.
 const MOST_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Opens a file for reading. A named pipe or a device is refused, and a folder: reading them could wait for ever. What this process was given
-/// open is opened again as it is.
+/// Opens a file for reading. Refuses a folder, a named pipe and a device, because reading them could block
+/// forever. A file that the process inherited open is accepted as it is.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let is_given = path.to_str().is_some_and(|path| GIVEN.iter().any(|given| path.starts_with(given)));
     if is_given {
         return File::open(path);
     }
-    // Opening a device can already do something; and what is there may be another thing after it has been looked at.
+    // Check before opening, because opening a device can have effects. Check again after opening, because the
+    // file may have been replaced.
     regular(&fs::metadata(path)?)?;
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT.bits().cast_signed()).open(path)?;
     regular(&file.metadata()?).map(|()| file)
@@ -41,12 +43,12 @@ fn regular(found: &Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
 }
 
-/// The whole of a file, as [`open`] opens it; of [`MOST_BYTES`] at most.
+/// Reads a whole file, opened with [`open`], up to [`MOST_BYTES`].
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     bounded(open(path)?)
 }
 
-/// All that comes, of [`MOST_BYTES`] at most.
+/// Reads everything, up to [`MOST_BYTES`].
 pub(crate) fn bounded(from: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MOST_BYTES.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -57,13 +59,14 @@ pub(crate) fn bounded(from: impl io::Read) -> io::Result<Vec<u8>> {
     Err(io::Error::new(io::ErrorKind::InvalidData, reason))
 }
 
-/// As [`read`], of a text.
+/// As [`read`], for text.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Writes a new file, durably. What is there is not touched: `another` says how to name another place. Half a file does not stay.
+/// Writes a new file durably. An existing file is not changed: the hint `another` says how to choose another
+/// path. No partial file is left.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], another: &str) -> Result<(), Failure> {
     match envoi_durable::write_new(path, bytes) {
         Ok(true) => Ok(()),

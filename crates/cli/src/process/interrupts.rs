@@ -1,8 +1,9 @@
-//! What Ctrl-C (or SIGTERM) does: it depends on whether this process is the engine or follows another's.
+//! Handles Ctrl-C and SIGTERM. The effect depends on whether this process is the engine or follows another
+//! one.
 //!
-//! The handlers are installed once; what they mean can change, because a follower may become the engine. A command that is started
-//! with SIGINT ignored (`nohup envoi run … &` in a script) outlives a Ctrl-C that is meant for the command in front: SIGINT stays
-//! ignored, and SIGTERM ends the command.
+//! The handlers are installed once. Their meaning can change, because a follower may become the engine. A
+//! command that is started with SIGINT ignored (`nohup envoi run … &` in a script) must survive a Ctrl-C for
+//! the foreground command: SIGINT stays ignored, and SIGTERM ends the command.
 
 use crate::process::{
     failure::{Failure, STOPPED},
@@ -23,41 +24,42 @@ use std::{
     thread,
 };
 
-/// What this process is to a run.
+/// The role of this process for a run.
 pub(crate) enum Mode {
-    /// Neither: the first signal ends it.
+    /// No role: the first signal ends it.
     Idle,
     /// Another process is the engine.
     Following {
-        /// That process.
+        /// The process id of the engine.
         engine: u32,
         /// The run.
         run: Option<RunId>,
-        /// It ends the run.
+        /// Whether this command ends the run.
         cancels: bool,
     },
-    /// The engine is a server, elsewhere.
+    /// The engine is a remote server.
     Afar {
         /// Its address.
         server: String,
         /// The run.
         run: RunId,
     },
-    /// It waits for the person who gives the signal: the question stays open.
+    /// The command waits for an answer of the person who sends the signal. The question stays open.
     Asking {
-        /// What the command exits with.
+        /// The exit code of the command.
         code: u8,
     },
-    /// A program at the terminal has the keyboard: Ctrl-C is for that one, and the end of this process is as with `Asking`.
+    /// Another program has the terminal, and Ctrl-C is for that program. A signal that ends this process
+    /// works as in `Asking`.
     Editing {
-        /// What the command exits with.
+        /// The exit code of the command.
         code: u8,
     },
-    /// It answers over the network; the first signal ends that.
+    /// The process serves the network. The first signal ends that.
     Serving(Box<dyn Fn() + Send>),
-    /// It is the engine; the first signal starts nothing new.
+    /// The process is the engine. After the first signal it starts nothing new.
     Engine {
-        /// Starts nothing new.
+        /// Stops starting new work.
         drain: Box<dyn Fn() + Send>,
         /// The run of the command.
         run: Option<RunId>,
@@ -68,16 +70,17 @@ const STAYS_OPEN: &[u8] = b"\nthe question stays open: `envoi inbox` lists it\n"
 
 static MODE: Mutex<Mode> = Mutex::new(Mode::Idle);
 
-/// Set by a signal until it is obeyed; another one then ends the process in its handler, so that two in quick succession are two.
+/// A signal sets this until it is handled. A further signal then ends the process in its handler, so that two
+/// quick signals count as two.
 static ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// From now on a signal means this.
+/// Sets the meaning of a signal.
 pub(crate) fn mean(mode: Mode) -> Result<(), Failure> {
     *lock() = mode;
     installed()
 }
 
-/// A signal means this while `work` is under way, and then what it meant before.
+/// Sets the meaning of a signal while `work` runs, then restores the previous one.
 pub(crate) fn meanwhile<T>(mode: Mode, work: impl FnOnce() -> T) -> Result<T, Failure> {
     let before = mem::replace(&mut *lock(), mode);
     let done = installed().map(|()| work());
@@ -99,8 +102,8 @@ fn lock() -> MutexGuard<'static, Mode> {
 fn install() -> std::io::Result<()> {
     let once = Arc::clone(ONCE.get_or_init(Arc::default));
     let heeded: &[i32] = if ignores_ctrl_c() { &[SIGTERM] } else { &[SIGINT, SIGTERM] };
-    // Until all of it is installed, a signal does what it did before. A registration returns when no handler is at work that does not
-    // know of it: after the last one each signal goes through all of them, once.
+    // Until all handlers are installed, a signal has its default effect. A registration returns when no
+    // handler that lacks it is running, so after the last one each signal goes through all of them once.
     let is_incomplete = Arc::new(AtomicBool::new(true));
     for signal in heeded {
         flag::register_conditional_default(*signal, Arc::clone(&is_incomplete))?;
@@ -120,21 +123,22 @@ fn install() -> std::io::Result<()> {
                 is_first = false;
             }
             drop(mode);
-            // The next one is obeyed here too, with its last words.
+            // The next signal is handled here too, and prints the last message.
             once.store(false, Ordering::SeqCst);
         }
     })?;
     Ok(())
 }
 
-/// Until the process ends, a signal that ends it ends the git too that it waits for: that one is in a group of its own, which a terminal sends
-/// nothing. For commands that heed no signal otherwise. A failure to listen leaves things as they are without it.
+/// From now on, a signal that ends this process also ends the Git processes that it waits for: they have
+/// their own process group, to which a terminal sends no signal. For commands that handle no other signals.
+/// If listening fails, signals work as without it.
 pub(crate) fn end_git_with_this_process() {
     let ending: &[i32] = if ignores_ctrl_c() { &[SIGTERM, SIGHUP] } else { &[SIGINT, SIGTERM, SIGHUP] };
     let Ok(mut signals) = Signals::new(ending) else { return };
     let listen = move || {
         for signal in signals.forever() {
-            // A pager is in front, and Ctrl-C is for that.
+            // A pager has the terminal, and Ctrl-C is for the pager.
             if signal == SIGINT && pager::is_shown() {
                 continue;
             }
@@ -145,28 +149,28 @@ pub(crate) fn end_git_with_this_process() {
     thread::Builder::new().name("ending".to_owned()).spawn(listen).ok();
 }
 
-/// Whether this process was started with SIGINT ignored. Without `/proc` this cannot be read without unsafe code, and Ctrl-C
-/// is heeded.
+/// Whether this process was started with SIGINT ignored. Without `/proc` this needs unsafe code, so Ctrl-C is
+/// then handled.
 fn ignores_ctrl_c() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignored(&status).is_some_and(|mask| mask & (1 << (SIGINT - 1)) != 0)
 }
 
-/// The signals that a process ignores, as `/proc/PID/status` has them: the lowest bit is signal 1.
+/// The set of ignored signals from `/proc/PID/status`. The lowest bit is signal 1.
 fn ignored(status: &str) -> Option<u64> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
-/// What has to be removed before a signal ends the process.
+/// The cleanup before a signal ends the process.
 static CLEANUP: OnceLock<fn()> = OnceLock::new();
 
-/// Runs `cleanup` before a signal ends the process. Only the first caller counts.
+/// Runs `cleanup` before a signal ends the process. Only the first call has an effect.
 pub(crate) fn before_exit(cleanup: fn()) {
     CLEANUP.get_or_init(|| cleanup);
 }
 
-/// Ends the process, in the middle of whatever it does.
+/// Ends the process immediately.
 fn leave(code: u8) {
     if let Some(cleanup) = CLEANUP.get() {
         cleanup();
@@ -174,7 +178,7 @@ fn leave(code: u8) {
     std::process::exit(i32::from(code));
 }
 
-/// The last lines about a run that is not at rest.
+/// The last lines about an unfinished run.
 pub(crate) fn how_to_go_on(run: &RunId) -> String {
     let envoi = invocation::envoi();
     format!("stopped: run {run} is not finished\nlook: {envoi} show {run}   go on: {envoi} resume {run}")
@@ -209,14 +213,14 @@ fn obey(mode: &Mode, is_first: bool) {
             leave(STOPPED);
         }
         Mode::Asking { code } | Mode::Editing { code } => {
-            // Whatever else has been locked, this gets out.
+            // Written directly, so that a lock of another thread cannot block it.
             let _ = rustix::io::write(io::stderr(), STAYS_OPEN);
             terminal::discard();
             leave(*code);
         }
         Mode::Serving(stop) => stop(),
         Mode::Engine { drain, run } => {
-            // First the order, then the words: what ends after a person has read them starts nothing.
+            // Drain before printing: a process that is killed after the message must start nothing new.
             drain();
             let run = run.as_ref().map_or_else(String::new, |run| format!(" {run}"));
             messages::say(&format!(

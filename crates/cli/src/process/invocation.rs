@@ -1,18 +1,19 @@
-//! How this command is called again: a command that a message suggests has to reach the same runs.
+//! The command line that reaches the same runs again, for the commands that messages suggest.
 //!
-//! Only an address that was given on the command line is repeated; one of the environment is there the next time, too.
+//! It repeats an address only if the command line gave it. An address from the environment is still there the
+//! next time.
 
 use std::sync::OnceLock;
 
 static CALLED: OnceLock<String> = OnceLock::new();
 
-/// From now on commands are to be given with these words before their own.
+/// Sets the options that suggested commands start with.
 pub(crate) fn with(options: &str) {
     // Set once, where the command line is read.
     drop(CALLED.set(format!("envoi {options}")));
 }
 
-/// `envoi`, with what has to stand behind it.
+/// `envoi` with the options that it needs.
 pub(crate) fn envoi() -> &'static str {
     CALLED.get().map_or("envoi", String::as_str)
 }

@@ -1,6 +1,6 @@
 //! The log of the process, on stderr. It is off by default.
 //!
-//! Owns the filter and the form of the lines. What is logged is decided where it happens; no line holds a secret.
+//! Owns the filter and the line format. The code that logs decides what is logged. No line holds a secret.
 
 use crate::process::{args::LogFormat, environment, failure::Failure, messages};
 use envoi_contract::code::Code;
@@ -14,10 +14,10 @@ use tracing_subscriber::{
     registry,
 };
 
-/// The variable that sets the filter, unless the command line does.
+/// The variable with the filter, if the command line has none.
 const VARIABLE: &str = "ENVOI_LOG";
 
-/// Starts the log on stderr, if a filter is set: `wanted`, else the variable.
+/// Starts the log on stderr if `wanted` or the variable sets a filter.
 pub(crate) fn begin(wanted: Option<&str>, format: LogFormat) -> Result<(), Failure> {
     let filters = wanted.map(str::to_owned).or_else(|| environment::variable(VARIABLE)).unwrap_or_default();
     if filters.trim().is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn begin(wanted: Option<&str>, format: LogFormat) -> Result<(), Failu
     subscriber::set_global_default(all).map_err(|error| Failure::machine("the log", error))
 }
 
-/// `LEVEL`, or `TARGET=LEVEL` for a part of the program, with commas between them.
+/// Parses `LEVEL`, or `TARGET=LEVEL` for a part of the program, separated by commas.
 fn filter(filters: &str) -> Result<Targets, Failure> {
     let mut filter = Targets::new();
     for directive in filters.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
@@ -55,7 +55,7 @@ fn unknown(directive: &str) -> Failure {
         .hint("a level: error, warn, info, debug, trace or off; or TARGET=LEVEL; with commas between several")
 }
 
-/// Writes whole lines to stderr, above the picture if there is one.
+/// Writes complete lines to stderr, above the live picture if there is one.
 struct Above;
 
 impl<'w> MakeWriter<'w> for Above {
@@ -66,7 +66,7 @@ impl<'w> MakeWriter<'w> for Above {
     }
 }
 
-/// The text of one event; printed when it is complete.
+/// The text of one event. It is printed when it is complete.
 struct Line(Vec<u8>);
 
 impl io::Write for Line {

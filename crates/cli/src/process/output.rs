@@ -11,12 +11,12 @@ use crate::{
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// Writes text to stdout as it is. A reader that has gone away ends the command quietly.
+/// Writes text to stdout unchanged. If the reader has closed the pipe, the command ends quietly.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
     bytes(text.as_bytes())
 }
 
-/// As [`data`], of bytes.
+/// As [`data`], for bytes.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -25,17 +25,17 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Writes a row as JSON, in one line.
+/// Writes a row as one line of JSON.
 pub(crate) fn row(row: &impl Serialize) -> Result<(), Failure> {
     data(&line(row))
 }
 
-/// A row as JSON for stdout, in one line. The members of every row have names that are texts, so that writing it cannot fail.
+/// Formats a row as one line of JSON for stdout. All member names of rows are strings, so this cannot fail.
 pub(crate) fn line(row: &impl Serialize) -> String {
     json(serde_json::to_string(row).unwrap_or_default() + "\n")
 }
 
-/// JSON as stdout is to have it: programs get it as it is, and a terminal gets nothing that it would obey.
+/// Prepares JSON for stdout. Programs get it unchanged. For a terminal, control characters are escaped.
 pub(crate) fn json(text: String) -> String {
     match io::stdout().is_terminal() {
         true => diff::json(&text),
@@ -43,8 +43,8 @@ pub(crate) fn json(text: String) -> String {
     }
 }
 
-/// A closed stdout or stderr is no reason for a message: `envoi runs | head -1` is ordinary use. Rust ignores SIGPIPE, so a
-/// write returns an error; [`data`] swallows it, and `println!` is not used for data.
+/// Ends quietly when stdout or stderr is closed, because `envoi runs | head -1` is ordinary use. Rust ignores
+/// SIGPIPE, so a write returns an error. [`data`] handles it, and `println!` is not used for data.
 pub(crate) fn die_quietly_on_a_closed_pipe() {
     std::panic::set_hook(Box::new(|info| {
         let broken_pipe = info.to_string().contains("Broken pipe");
@@ -56,7 +56,7 @@ pub(crate) fn die_quietly_on_a_closed_pipe() {
     }));
 }
 
-/// Columns of text that does nothing to a terminal, padded to the widest cell, two spaces apart.
+/// Formats printable columns, padded to the widest cell, two spaces apart.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let shown = |row: &Vec<String>| row.iter().map(|cell| diff::printable(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
@@ -68,7 +68,7 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     rows.iter().map(|row| line(row) + "\n").collect()
 }
 
-/// The widest cell of each column.
+/// The width of the widest cell of each column.
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
@@ -76,15 +76,15 @@ fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     (0..columns).map(|column| width(column).unwrap_or(0)).collect()
 }
 
-/// The end of an id that stands for the whole.
+/// The end of an id, used as its short form.
 fn end_of(id: &str) -> String {
     id.get(id.len().saturating_sub(SHORT_ID)..).unwrap_or(id).to_owned()
 }
 
-/// Words are broken apart below this.
+/// The narrowest width at which lines break only between words.
 const MIN_COLUMNS: usize = 20;
 
-/// A table as it is where it has room, else a sentence a row, which breaks between words.
+/// Returns the table if it fits. Otherwise formats each row as a sentence that breaks between words.
 pub(crate) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let table = table(rows);
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -97,7 +97,7 @@ pub(crate) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
         let cells: Vec<String> =
             cells.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
         let sentence = format!("{}: {}", row.first().map_or("", String::as_str), cells.join(", "));
-        // The place of a part stands indented.
+        // The row of a part is indented.
         let indent = sentence.len().saturating_sub(sentence.trim_start().len());
         let first = " ".repeat(indent);
         let most = columns.unwrap_or(usize::MAX).max(MIN_COLUMNS);
@@ -106,13 +106,14 @@ pub(crate) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     rows.iter().map(row).collect()
 }
 
-/// Columns of an id that is cut to its end: enough to name a run or a question among all that a store has, in practice.
+/// The length of a short id: in practice enough to identify a run or a question of a store.
 const SHORT_ID: usize = 8;
-/// A cell is not cut below this.
+/// The narrowest width of a cell that is cut.
 const MIN_CELL: usize = 6;
 
-/// A table as stdout has room for it. Where a terminal is too narrow, the ids in the columns `ids` are cut to their ends, which
-/// every command takes in place of the whole; then the cells of the columns `soft` are cut; else a row is a sentence.
+/// Formats a table that fits stdout. On a narrow terminal, the ids in the columns `ids` are cut to their
+/// ends, which every command accepts. Then the cells of the columns `soft` are cut. If that is not enough,
+/// each row becomes a sentence.
 pub(crate) fn list(rows: &[Vec<String>], ids: &[usize], soft: &[usize]) -> String {
     listed(rows, (ids, soft), terminal::columns_of_stdout())
 }

@@ -1,6 +1,7 @@
-//! Long texts on a terminal, a screen at a time: `$PAGER`, else `less`.
+//! Shows long texts on a terminal with `$PAGER`, or `less`.
 //!
-//! A text that fits the terminal, or goes into a pipe or a file, needs no pager. `PAGER=` (empty) or `PAGER=cat` is none.
+//! A text that fits the terminal, or goes to a pipe or file, needs no pager. `PAGER=` (empty) and `PAGER=cat`
+//! disable it.
 
 use super::{environment, terminal};
 use signal_hook::{consts::SIGINT, flag};
@@ -13,7 +14,7 @@ use std::{
     },
 };
 
-/// Whether a pager has shown the text. It is to be printed otherwise.
+/// Shows the text in a pager. Returns `false` if the caller has to print it.
 pub(crate) fn shows(text: &str) -> bool {
     let fits = text.lines().count() < terminal::size().1;
     if terminal::columns_of_stdout().is_none() || fits || !io::stdin().is_terminal() {
@@ -23,7 +24,7 @@ pub(crate) fn shows(text: &str) -> bool {
     if matches!(pager.trim(), "" | "cat") {
         return false;
     }
-    // Ctrl-C is for the pager; this process waits until it ends.
+    // Ctrl-C is for the pager. This process waits until the pager ends.
     SHOWN.store(true, Ordering::SeqCst);
     let heeded = flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
     let mut command = Command::new("sh");
@@ -31,7 +32,7 @@ pub(crate) fn shows(text: &str) -> bool {
         .args(["-c", &format!("command -v {} > /dev/null || exit 127; exec {pager}", program(&pager))])
         .stdin(Stdio::piped());
     if environment::set_or_empty("LESS").is_none() {
-        // Leaves at once what fits, shows colours, and leaves the text on the terminal.
+        // `less` ends at once if the text fits, shows colours, and leaves the text on the terminal.
         command.env("LESS", "FRX");
     }
     let Ok(mut child) = command.spawn() else {
@@ -39,7 +40,7 @@ pub(crate) fn shows(text: &str) -> bool {
         return false;
     };
     if let Some(mut stdin) = child.stdin.take() {
-        // Who leaves the pager early does not read the rest.
+        // The write fails if the person closes the pager before the end.
         let _ = stdin.write_all(text.as_bytes());
     }
     let shown = child.wait().is_ok_and(|status| status.code() != Some(NO_SUCH_PROGRAM));
@@ -52,12 +53,12 @@ pub(crate) fn shows(text: &str) -> bool {
 
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// Whether a pager is in front.
+/// Whether a pager has the terminal.
 pub(super) fn is_shown() -> bool {
     SHOWN.load(Ordering::SeqCst)
 }
 
-/// What the shell exits with if there is no such pager.
+/// The exit code of the shell if the pager does not exist.
 const NO_SUCH_PROGRAM: i32 = 127;
 
 /// The program of a command line.

@@ -1,4 +1,4 @@
-//! Signatures by `ssh-keygen -Y`, with the keys that people have already.
+//! Makes and verifies signatures with `ssh-keygen -Y` and the SSH keys that people already have.
 
 use crate::{process::failure::Failure, text::diff::printable};
 use envoi_contract::code::Code;
@@ -11,10 +11,11 @@ use tempfile::NamedTempFile;
 
 const PROGRAM: &str = "ssh-keygen";
 
-/// A signature of `bytes` for this namespace, with the private key in a file, or the public one whose private key an agent has.
+/// Signs `bytes` for this namespace. The key file has the private key, or the public key of a private key in
+/// an SSH agent.
 ///
 /// # Errors
-/// The program is not there, or its own words.
+/// The program is missing, or it failed with a message.
 pub(crate) fn sign(key: &Path, namespace: &str, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut command = Command::new(PROGRAM);
     command.args(["-Y", "sign", "-q", "-n", namespace, "-f"]).arg(key);
@@ -23,15 +24,15 @@ pub(crate) fn sign(key: &Path, namespace: &str, bytes: &[u8]) -> io::Result<Vec<
     if done.status.success() { Ok(done.stdout) } else { Err(io::Error::other(last_words(&done))) }
 }
 
-/// Who has made a signature.
+/// The result of verifying a signature.
 pub(crate) enum Signer {
-    /// This signer, as the file of allowed signers names it.
+    /// An allowed signer made it. The name is that in the file of allowed signers.
     Known(String),
-    /// No allowed signer, or the signature is not of these bytes. The text is what `ssh-keygen` says.
+    /// No allowed signer made it, or it is for other bytes. The text is the message of `ssh-keygen`.
     Unknown(String),
 }
 
-/// Whose signature it is, of those that the file `allowed` names.
+/// Returns which signer in the file `allowed` made the signature.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -64,7 +65,7 @@ pub(crate) fn signer(
     })
 }
 
-/// It ends by itself. It asks at the terminal for the words that open a key.
+/// Runs the program and waits for its end. It asks for the passphrase of a key at the terminal.
 fn run(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.env("LC_ALL", "C").spawn()?;

@@ -1,5 +1,5 @@
-//! Messages on stderr. A reader that has gone away loses the message and ends nothing: `envoi run flow.yaml 2>&1 | head -1` is
-//! ordinary use, and the run continues.
+//! Messages on stderr. If the reader has closed the pipe, the message is lost and the process continues:
+//! `envoi run flow.yaml 2>&1 | head -1` is ordinary use.
 
 use crate::text::diff;
 use std::{
@@ -7,14 +7,15 @@ use std::{
     io::{self, Write as _},
 };
 
-/// Prints a line, or several. What would move the cursor or change a colour is escaped: a message has names of files in it.
+/// Prints one or more lines. Terminal control characters are escaped, because a message can contain file
+/// names.
 pub(crate) fn line(message: Arguments<'_>) {
     text(format_args!("{}\n", diff::lines(&message.to_string())));
 }
 
-/// Prints text as it is.
+/// Prints text unchanged.
 pub(crate) fn text(message: Arguments<'_>) {
     let mut stderr = io::stderr().lock();
-    // There is no other place where this could be reported.
+    // There is no other place to report this error.
     let _ = stderr.write_fmt(message).and_then(|()| stderr.flush());
 }

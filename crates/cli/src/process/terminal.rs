@@ -1,7 +1,7 @@
-//! What kind of terminal stderr is: whether a live view is wanted there, what it can show, how large it is.
+//! Describes the terminal on stderr: whether it gets a live view, what it can show, and its size.
 //!
-//! The only reader of the variables that say so. A pipe, a file, `TERM=dumb` and a command in the background get plain
-//! lines.
+//! Only this module reads the variables for that. A pipe, a file, `TERM=dumb` and a background command get
+//! plain lines.
 
 use super::failure::Failure;
 use crate::text::columns::{Charset, width};
@@ -17,20 +17,22 @@ use std::{
     time::Duration,
 };
 
-/// Of a terminal that does not say.
+/// The size of a terminal that does not report it.
 const USUAL: (usize, usize) = (80, 24);
 
-/// See the module.
+/// The capabilities of the terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
     pub(crate) charset: Charset,
     pub(crate) colour: bool,
-    /// Whether it breaks lines anew when it becomes narrower: most do; xterm, rxvt, screen and the console cut them.
+    /// Whether it wraps lines again when it becomes narrower. Most terminals do. xterm, rxvt, screen and the
+    /// Linux console cut them.
     pub(crate) reflows: bool,
 }
 
 impl Terminal {
-    /// The terminal that stderr is, if it can show a picture that changes and people look at it.
+    /// Returns the terminal on stderr, if it can show a changing picture and this command is in the
+    /// foreground.
     pub(crate) fn of_stderr() -> Option<Self> {
         let able = termios::isatty(io::stderr()) && is_able(&text("TERM")) && is_in_front();
         able.then(|| Self {
@@ -49,12 +51,12 @@ pub(crate) fn size() -> (usize, usize) {
     }
 }
 
-/// Columns of stdout, if it is a terminal that says.
+/// The width of stdout, if it is a terminal that reports it.
 pub(crate) fn columns_of_stdout() -> Option<usize> {
     columns_of(io::stdout())
 }
 
-/// Columns of stderr, if it is a terminal that says.
+/// The width of stderr, if it is a terminal that reports it.
 pub(crate) fn columns_of_stderr() -> Option<usize> {
     columns_of(io::stderr())
 }
@@ -64,7 +66,7 @@ fn columns_of(stream: impl AsFd) -> Option<usize> {
     (size.ws_col > 0).then(|| size.ws_col.into())
 }
 
-/// Whether a person at the terminal answers this question with yes; without a terminal there is none to ask.
+/// Asks the person at the terminal this question. Returns `false` for "no" and without a terminal.
 pub(crate) fn agrees(question: &str) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(false);
@@ -76,8 +78,8 @@ pub(crate) fn agrees(question: &str) -> Result<bool, Failure> {
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Whether the terminal is this command's to write to: not while it is in the background of its shell. A terminal that
-/// is not the controlling one has no background.
+/// Whether the command may write to the terminal: not while it is a background job. A terminal that is not
+/// the controlling one has no background jobs.
 pub(crate) fn is_in_front() -> bool {
     termios::tcgetpgrp(io::stderr()).map_or(true, |front| front == getpgrp())
 }
@@ -90,7 +92,7 @@ fn is_able(term: &str) -> bool {
     !matches!(term, "" | "dumb" | "unknown")
 }
 
-/// The first variable that is set says it, as for every program (POSIX, "Internationalization Variables").
+/// The first variable that is set decides, as for every program (POSIX, "Internationalization Variables").
 fn charset(locale: &[String]) -> Charset {
     let set = locale.iter().find(|value| !value.is_empty()).map_or("", String::as_str).to_ascii_lowercase();
     match set.contains("utf-8") || set.contains("utf8") {
@@ -101,31 +103,33 @@ fn charset(locale: &[String]) -> Charset {
 
 fn reflows(term: &str, is_set: impl Fn(&str) -> bool) -> bool {
     let cuts = is_set("XTERM_VERSION") || is_set("STY") || term.starts_with("rxvt") || term == "linux";
-    // The variables of the terminal around it reach what runs in tmux.
+    // tmux inherits the variables of the terminal around it, so it is checked first.
     is_set("TMUX") || !cuts
 }
 
-/// How long nothing comes after what was typed ahead, or pasted, has come to its end.
+/// Pasted or typed input has ended if nothing arrives for this long.
 const QUIET: Duration = Duration::from_millis(10);
 
-/// Looks for that; a keyboard that never rests is not waited for.
+/// The most checks for that end, so that continuous input does not block the command.
 const MOST_LOOKS: u32 = 50;
 
-/// What has been typed and not been read is forgotten. Not by a command in the background: that would stop it.
+/// Discards unread keyboard input. Does nothing in a background command, because reading would stop it.
 pub(crate) fn discard() {
     if !is_in_front() {
         return;
     }
     for _ in 0..MOST_LOOKS {
-        // More than the terminal holds comes up behind it; a terminal that is gone has nothing.
+        // A flush discards only what the terminal holds, and more input may follow. A closed terminal has
+        // none.
         if tcflush(io::stdin(), QueueSelector::IFlush).is_err() || !has_input(QUIET).unwrap_or(false) {
             return;
         }
     }
 }
 
-/// Lines that the cursor has moved down because of what was typed and echoed since the last look, on a terminal of so many columns.
-/// It is read, and forgotten. Not to be called by a command in the background: that would stop it.
+/// Counts how many lines the cursor moved down because of echoed input since the last call, on a terminal of
+/// this width. The input is discarded. A background command must not call this, because reading would stop
+/// it.
 pub(crate) fn typed_lines(columns: usize) -> usize {
     let mut lines = 0_usize;
     if !termios::isatty(io::stdin()) {
@@ -140,14 +144,15 @@ pub(crate) fn typed_lines(columns: usize) -> usize {
             Ok(count @ 1..) => {
                 lines = lines.saturating_add(rows_of(typed.get(..count).unwrap_or_default(), columns))
             }
-            // A terminal that is gone, or Ctrl-D.
+            // The terminal is closed, or the input is Ctrl-D.
             _ => break,
         }
     }
     lines
 }
 
-/// The lines that a terminal moves down as it echoes this: one at each end of a line, and where a line fills its columns.
+/// How many lines a terminal moves down when it echoes this input: one per line end, and one each time a line
+/// fills the width.
 fn rows_of(typed: &[u8], columns: usize) -> usize {
     let text = String::from_utf8_lossy(typed);
     let ended = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));

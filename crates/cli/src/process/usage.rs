@@ -1,9 +1,10 @@
-//! Messages for command lines that cannot be read, where the parser's own tip misleads.
+//! Improves the messages for invalid command lines where the tip of the parser misleads.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use envoi_contract::suggestion::nearest;
 
-/// The same error with a tip that helps: the nearest command alone, and how an input of a flow is given.
+/// Returns the same error with a better tip: only the most similar command, and how to give an input of a
+/// flow.
 pub(crate) fn explained(mut error: Error, words: &[String]) -> Error {
     let text = |error: &Error, kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),

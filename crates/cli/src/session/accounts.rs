@@ -1,4 +1,4 @@
-//! Accounts of the configuration, with the secrets that this environment has for them.
+//! The accounts of the configuration, with their secrets from this environment.
 
 use crate::process::environment;
 use envoi_engine::{AccountError, AgentAccount, AgentAccounts, secret_value};
@@ -12,10 +12,10 @@ pub(crate) fn usable(configured: &BTreeMap<String, Account>, folder: &Path) -> A
     AgentAccounts::new(accounts.collect())
 }
 
-/// One of them.
+/// Reads one account.
 ///
 /// # Errors
-/// A secret of it cannot be had.
+/// One of its secrets is not available.
 pub(crate) fn of(name: &str, account: &Account, folder: &Path) -> Result<AgentAccount, AccountError> {
     let secret = |secret: &envoi_kernel::flow::Secret| {
         let value = secret_value(&secret.source, folder, environment::variable);
@@ -36,7 +36,7 @@ pub(crate) fn of(name: &str, account: &Account, folder: &Path) -> Result<AgentAc
     })
 }
 
-/// The variables of this environment that have their secrets.
+/// The environment variables that hold the secrets.
 pub(crate) fn variables(configured: &BTreeMap<String, Account>) -> impl Iterator<Item = String> {
     let secrets = configured.values().flat_map(|account| &account.secrets);
     secrets.filter_map(|secret| match &secret.source {

@@ -1,4 +1,4 @@
-//! The attempt of a step that talks to another agent: this program as its command.
+//! The attempt of a step that calls another agent. This program is the command of the attempt.
 
 use super::attempt_order::{given_secrets, read};
 use envoi_agent::{Everything, Mask, Order, SECRET_VARIABLES};
@@ -6,13 +6,14 @@ use envoi_contract::json::Value;
 use envoi_step::Secrets;
 use std::{env, process::ExitCode, sync::Arc};
 
-/// The whole of the process. Its order stands in a file that the engine has written; token and secrets nowhere.
+/// The main function of the process. The engine writes the order to a file. The token and the secrets are in
+/// no file.
 pub(crate) fn run_attempt() -> ExitCode {
     let Some(order) = read::<Order>(envoi_agent::ORDER_VARIABLE, "a2a") else { return ExitCode::FAILURE };
     envoi_agent::run(&order, env::var(envoi_agent::TOKEN_VARIABLE).ok(), &mask(&order))
 }
 
-/// Finds the secrets that the engine has given to this process.
+/// Masks the secrets that the engine has given to this process.
 struct Masked(Secrets);
 
 impl Mask for Masked {

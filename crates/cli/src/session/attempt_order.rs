@@ -1,5 +1,5 @@
-//! What the process of an attempt begins with, for an agent, an agent program or a model: its order, in a file that the engine has written,
-//! and the secrets that it masks, each in a variable of its own.
+//! The input of an attempt's process for an agent, an agent program or a model: its order, in a file of the
+//! engine, and the secrets to mask, each in its own variable.
 
 use crate::process::stderr;
 use envoi_contract::json::Value;
@@ -7,7 +7,8 @@ use envoi_step::Secrets;
 use serde::de::DeserializeOwned;
 use std::{env, fs, path::Path};
 
-/// The order in the file that this variable names. Without one, says so on stderr: `key` is the key of a step that needs such a process.
+/// Reads the order from the file that this variable names. If there is none, prints an error: `key` is the
+/// key of a step that needs such a process.
 pub(crate) fn read<O: DeserializeOwned>(variable: &str, key: &str) -> Option<O> {
     let place = env::var_os(variable).unwrap_or_default();
     let place = Path::new(&place);
@@ -22,16 +23,16 @@ pub(crate) fn read<O: DeserializeOwned>(variable: &str, key: &str) -> Option<O> 
     order.inspect_err(say).ok()
 }
 
-/// The secrets that the engine has given to this process.
+/// Returns the secrets that the engine has given to this process.
 pub(crate) fn given_secrets(prefix: &str, count: usize) -> Option<Secrets> {
     let secrets = (0..count).map(|number| env::var(format!("{prefix}{number}")));
     secrets.collect::<Result<Vec<String>, _>>().ok().map(|secrets| Secrets::new(&secrets))
 }
 
-/// What stands in place of what cannot be masked.
+/// The replacement for text that cannot be masked.
 const HIDDEN: &str = "(left out: a secret cannot be had, so this cannot be masked)";
 
-/// Masks the secrets that it knows; without them it hides everything.
+/// Masks the known secrets. If the secrets are missing, it hides everything.
 pub(crate) struct Masked(pub(crate) Option<Secrets>);
 
 impl Masked {

@@ -1,4 +1,4 @@
-//! Runs that are left to an engine in the background.
+//! Hands runs to an engine in the background.
 
 use crate::{
     process::{failure::Failure, output},
@@ -23,12 +23,13 @@ use std::{
 
 /// How long a new engine may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long an engine without requests stays up.
+/// How long an engine without requests keeps running.
 const UNASKED: Duration = Duration::from_secs(10);
 
-/// Hands `request` to an engine in the background, starting one if there is none; returns when the run is accepted.
+/// Sends `request` to the engine in the background, and starts one if there is none. Returns when the run is
+/// accepted.
 pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>) -> Result<RunId, Failure> {
-    // An engine in the background has no terminal for an error message.
+    // Checked here, because an engine in the background has no terminal for an error message.
     config::load(store.layout())?;
     let until = Instant::now() + PATIENCE;
     let mut started = false;
@@ -65,7 +66,8 @@ pub(crate) fn print_run(run: &RunId, json: bool) -> Result<u8, Failure> {
 }
 
 fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId>, Failure> {
-    // An engine that does not answer gets no request: it could do it later, when no command expects it any more.
+    // An engine that does not respond gets no request. It could execute the request later, when no command
+    // expects it any more.
     if !Client::answers(socket, PING_PATIENCE) {
         return Ok(None);
     }
@@ -76,7 +78,7 @@ fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId
             outcome = Ok(Some(run));
             false
         }
-        // A run that rests with its first commit may report that before it reports that it is accepted.
+        // A run that comes to rest with its first commit may report that before its acceptance.
         Response::Rest { .. } => {
             outcome = Ok(request.run().cloned());
             false
@@ -111,7 +113,8 @@ fn spawn(layout: &Layout, jobs: Option<usize>) -> Result<(), Failure> {
     command.stdin(Stdio::null()).stdout(out).stderr(log).spawn().map(drop).map_err(failed)
 }
 
-/// The lease, unless another engine keeps it: who asks for it in passing holds it for a moment only.
+/// Takes the lease, unless another engine keeps it. A process that only checks the lease holds it for a
+/// moment.
 fn lease_soon(store: &Arc<Store>) -> Result<Option<Lease>, Failure> {
     let until = Instant::now() + Duration::from_secs(2);
     loop {
@@ -123,9 +126,10 @@ fn lease_soon(store: &Arc<Store>) -> Result<Option<Lease>, Failure> {
     }
 }
 
-/// `envoi __engine`: the engine in a session of its own, until nothing is under way any more.
+/// `envoi __engine`: the engine in its own session, until nothing is under way.
 pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Failure> {
-    // Fails only for the leader of a group, which a spawned process is not; the terminal's signals would then reach it.
+    // `setsid` fails only for a group leader, which a spawned process is not. Signals of the terminal would
+    // then still arrive.
     let _ = rustix::process::setsid();
     let store = home.open()?;
     let Some(lease) = lease_soon(&store)? else { return Ok(0) };

@@ -1,5 +1,5 @@
-//! Models of the configuration, with the keys that this environment has for them, and the variables by which commands find the
-//! bridge.
+//! The models of the configuration with their keys from this environment, and the variables that tell
+//! commands how to reach the bridge.
 
 use crate::process::{environment, failure::Failure, messages};
 use envoi_contract::code::Code;
@@ -16,11 +16,11 @@ use std::{
     time::Duration,
 };
 
-/// The models that steps may ask, with the keys that this environment has for them.
+/// The models that steps may call, with their keys from this environment.
 pub(crate) fn callable(configured: &configured::Models, folder: &Path) -> CallableModels {
     let callable = |offer: &configured::Offer| -> Callable {
         let problem = |code: Code, message: String| Problem { code: code.as_str().to_owned(), message };
-        // The configuration was checked: each model has its provider.
+        // The check of the configuration guarantees a provider for each model.
         let provider = configured
             .providers
             .get(&offer.provider)
@@ -51,7 +51,7 @@ pub(crate) fn callable(configured: &configured::Models, folder: &Path) -> Callab
     CallableModels::new(models.collect())
 }
 
-/// The variables that have the keys.
+/// The environment variables that hold the keys.
 pub(crate) fn key_variables(configured: &configured::Models) -> Vec<String> {
     let variable = |provider: &configured::Provider| match provider.key.as_ref()? {
         SecretSource::Env(name) => Some(name.clone()),
@@ -60,7 +60,7 @@ pub(crate) fn key_variables(configured: &configured::Models) -> Vec<String> {
     configured.providers.values().filter_map(variable).collect()
 }
 
-/// What the server needs to know. A provider without a key is left out, with a message.
+/// The models for the server. A provider without a key is left out, with a message.
 pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
     let configured::Models { default, providers, offer } = configured;
     let providers = providers.into_iter().filter_map(|(name, provider)| {
@@ -101,7 +101,7 @@ fn key(source: &SecretSource, folder: &Path) -> Result<String, KeyError> {
     sendable.then_some(key).ok_or(KeyError::NotAKey)
 }
 
-/// What makes tokens of attempts, if there are models to be called with them.
+/// Returns the generator of attempt tokens, if any model is configured.
 pub(crate) fn attempt_tokens(models: &Models, folder: &Path) -> Result<Option<AttemptTokens>, Failure> {
     if models.offer.is_empty() {
         return Ok(None);
@@ -111,13 +111,13 @@ pub(crate) fn attempt_tokens(models: &Models, folder: &Path) -> Result<Option<At
         .map_err(|error| Failure::machine("the key of the bridge", error))
 }
 
-/// Where commands find the server: where the configuration says that others do, else where it listens.
+/// The URL where commands reach the server: the public URL of the configuration, or the listening address.
 pub(crate) fn place(public: Option<&str>, address: SocketAddr, encrypted: bool) -> String {
     let scheme = if encrypted { "https" } else { "http" };
     public.map_or_else(|| format!("{scheme}://{}", reachable(address)), str::to_owned)
 }
 
-/// The variables of commands: where the bridge of the server at this place is, and a token that is theirs alone.
+/// The variables of commands: the URL of the bridge, and a token for that attempt alone.
 pub(crate) fn per_attempt(tokens: Option<&AttemptTokens>, place: &str) -> PerAttempt {
     let Some(tokens) = tokens.cloned() else { return PerAttempt::default() };
     let url = format!("{place}/api/llm-bridge");
@@ -133,7 +133,7 @@ pub(crate) fn per_attempt(tokens: Option<&AttemptTokens>, place: &str) -> PerAtt
     })
 }
 
-/// A server on all addresses is reached by the loopback's.
+/// If the server listens on all addresses, it is reached at the loopback address.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

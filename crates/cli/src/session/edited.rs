@@ -1,6 +1,7 @@
-//! Files in conflict that a person has edited where the merge laid them: they become the attachments and the data of the answer `edit`.
+//! Files in conflict that a person has edited. They become the attachments and the data of the answer `edit`.
 //!
-//! A file that is gone there is deleted by the merge. One in which markers still stand is refused: it was forgotten.
+//! A file that the person removed is deleted by the merge. A file that still has conflict markers is refused,
+//! because the person forgot it.
 
 use crate::{
     process::{environment, failure::Failure, files},
@@ -19,12 +20,12 @@ use std::{
     process::Command,
 };
 
-/// Where the files in conflict of a question lie, below the folder of its run. `None`: they cannot be edited.
+/// Where the files in conflict of a question are, in the folder of its run. `None` if they cannot be edited.
 pub(crate) fn folder(run_base: &Path, raised: &InterruptRaised) -> Option<PathBuf> {
     raised.evidence.get("edit").and_then(Value::as_str).map(|place| run_base.join(place))
 }
 
-/// The data of the answer; what became of each file is attached.
+/// The data of the answer. The edited files are attached.
 pub(crate) fn data(
     run_base: &Path,
     raised: &InterruptRaised,
@@ -62,7 +63,7 @@ pub(crate) fn data(
     Ok((Value::Object(Object::from([("files", Value::Object(members))])), attached))
 }
 
-/// Opens the files in the editor of this user, and waits until it ends.
+/// Opens the files in the user's editor, and waits until it ends.
 pub(super) fn in_editor(folder: Option<&Path>, raised: &InterruptRaised) -> Result<(), Failure> {
     let again = "nothing was answered; choose `edit` to try again, or `later` to leave the question open";
     let not_edited = |message: String| {
@@ -71,7 +72,7 @@ pub(super) fn in_editor(folder: Option<&Path>, raised: &InterruptRaised) -> Resu
     let folder =
         folder.ok_or_else(|| not_edited("the folder with the files in conflict is gone".to_owned()))?;
     let editor = environment::editor();
-    // A file that is gone was deleted by this person, and the editor would make it anew.
+    // The person deleted a missing file, and the editor would create it again.
     let files = paths(raised).into_iter().map(|path| folder.join(path)).filter(|file| file.exists());
     let ended =
         Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).args(files).status();

@@ -1,8 +1,8 @@
-//! How a command gets an engine: it becomes the engine, or hands its run to the one that is at work.
+//! Gets an engine for a command: the command becomes the engine, or sends its run to the running one.
 //!
-//! A held lock whose socket does not answer is tried again, lock first, for two seconds: a child between fork and exec
-//! holds it for a moment, and an engine that is just closing gives it back. If the engine goes away while it is followed,
-//! this process takes its place and goes on.
+//! If the lock is held and its socket does not respond, both are tried again for two seconds, the lock first:
+//! a child between fork and exec holds the lock for a moment, and a closing engine releases it. If the engine
+//! ends while this command follows it, this process becomes the engine and continues.
 
 use crate::{
     process::{
@@ -33,16 +33,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a held lock without an answer is tried again.
+/// How long a held lock without a response is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How much longer if the one that holds it has no socket yet: on a machine under load an engine takes seconds to come up.
+/// The additional time if the holder has no socket yet: on a busy machine an engine takes seconds to start.
 const COMING_UP: Duration = Duration::from_secs(8);
-/// How long an engine may take to answer a ping. One that is stopped still has its socket.
+/// How long an engine may take to answer a ping. A stopped engine still has its socket.
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
-/// Between two tries.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Sends the request to the engine, prints what it answers, and returns the exit code.
+/// Sends the request to the engine, prints its responses, and returns the exit code.
 pub(crate) fn ask(
     store: &Arc<Store>,
     request: Request,
@@ -53,7 +53,7 @@ pub(crate) fn ask(
     ask_beside(store, request, args, Person { printer, conversation }, None)
 }
 
-/// As [`ask`]; if this process becomes the engine, it does this beside.
+/// As [`ask`]. If this process becomes the engine, `beside` runs next to it.
 pub(crate) fn ask_beside(
     store: &Arc<Store>,
     request: Request,
@@ -65,7 +65,7 @@ pub(crate) fn ask_beside(
     let mut take_over = args.take_over;
     let mut until = Instant::now() + PATIENCE;
     let mut sent_before = false;
-    // The engine's refusal of a request that may have been done before: the run is followed then, if there is one.
+    // A refusal of a request that may already have been executed. The run is then followed, if there is one.
     let mut refusal: Option<Failure> = None;
     loop {
         let (lease, other) = lease(store.layout(), take_over)?;
@@ -82,7 +82,7 @@ pub(crate) fn ask_beside(
                 let next = conversation.after(store, &end, printer).map_err(HandOver::Failed)?;
                 match next {
                     Some(next) => {
-                        // A refusal of the last request does not belong to this one.
+                        // A refusal of the previous request does not apply to this one.
                         refusal = None;
                         (request, sent_before, until) = (identified(next), false, Instant::now() + PATIENCE);
                         Err(HandOver::Again)
@@ -95,7 +95,7 @@ pub(crate) fn ask_beside(
         match outcome {
             Ok(code) => return Ok(code),
             Err(HandOver::Again) => {}
-            // An engine that went away may have done the request before it could answer.
+            // The previous engine may have executed the request before it ended without a response.
             Err(HandOver::Failed(failure))
                 if sent_before && failure.exit_code == REFUSED && was_done(&request) =>
             {
@@ -107,19 +107,20 @@ pub(crate) fn ask_beside(
                 return Err(refusal.unwrap_or(failure));
             }
             Err(HandOver::Failed(failure)) => return Err(failure),
-            // The command does not wait for what follows.
+            // The command does not wait for later events.
             Err(HandOver::Gone { accepted: true, .. }) if is_enough(&request) => return Ok(0),
             Err(HandOver::Gone { accepted: true, .. }) => {
                 request = go_on_with(request);
                 until = Instant::now() + PATIENCE;
             }
-            // The time in which it worked on the request is none in which it did not answer.
+            // The time that the engine worked on the request does not count as time without a response.
             Err(HandOver::Gone { accepted: false, worked, stopping })
                 if Instant::now() > until + worked + extra(holder.as_ref()) =>
             {
                 return Err(unreachable(holder.as_ref(), stopping.as_deref()));
             }
-            // It may have gone between its commit and its answer: the next engine finds that the run has begun, and goes on.
+            // The engine may have ended between its commit and its response. The next engine finds the
+            // started run and continues it.
             Err(HandOver::Gone { accepted: false, worked, .. }) => {
                 until += worked;
                 sent_before = true;
@@ -129,14 +130,14 @@ pub(crate) fn ask_beside(
     }
 }
 
-/// How much longer than [`PATIENCE`] the holder of the lock is waited for.
+/// The additional time, beyond [`PATIENCE`], for the holder of the lock.
 fn extra(holder: Option<&Holder>) -> Duration {
     let takes_requests = holder.is_some_and(|holder| !holder.socket.as_os_str().is_empty());
     if takes_requests { Duration::ZERO } else { COMING_UP }
 }
 
 fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Holder>), Failure> {
-    // Its holder, if there is one, is a server or a worker of a cluster, which takes no requests of commands.
+    // Its holder, if any, is the server or a worker of a cluster, which accepts no requests of commands.
     if layout.replica_mark().symlink_metadata().is_ok() {
         return Err(not_started(&HostError::Replica));
     }
@@ -179,13 +180,13 @@ fn unreachable(holder: Option<&Holder>, stopping: Option<&str>) -> Failure {
 enum HandOver {
     Gone {
         accepted: bool,
-        /// How long an engine that had answered had the request.
+        /// How long a responding engine had the request.
         worked: Duration,
-        /// Why it does not take the request, if it is about to end.
+        /// Why it refuses the request, if it is about to end.
         stopping: Option<String>,
     },
     Failed(Failure),
-    /// The person at the terminal has answered; the request is now another one.
+    /// The person at the terminal has answered, so there is a new request.
     Again,
 }
 
@@ -194,7 +195,8 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
         return Err(gone);
     };
-    // An engine that does not answer gets no request: it could do it later, when no command expects it any more.
+    // An engine that does not respond gets no request. It could execute the request later, when no command
+    // expects it any more.
     if !Client::answers(&holder.socket, PING_PATIENCE) {
         return Err(gone);
     }
@@ -225,7 +227,8 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
     }
 }
 
-/// Has the engine collect the store: the engine that is at work, or this process. It may be killed at any time.
+/// Collects garbage in the store, by the running engine or by this process. The process may be killed at any
+/// time.
 pub(crate) fn collect(store: &Arc<Store>, request: &CollectRequest) -> Result<Collected, Failure> {
     let until = Instant::now() + PATIENCE + COMING_UP;
     let request = Request::Collect(Box::new(request.clone()));
@@ -257,7 +260,7 @@ pub(crate) fn collect(store: &Arc<Store>, request: &CollectRequest) -> Result<Co
     }
 }
 
-/// No engine takes requests there.
+/// No engine accepts requests there.
 struct NotThere;
 
 fn collected_by(holder: Option<&Holder>, request: &Request) -> Result<Result<Collected, Failure>, NotThere> {

@@ -1,8 +1,8 @@
-//! The conversation of a command with the person at its terminal: whenever the run waits, its question is put in place.
+//! The conversation of a command with the person at its terminal: when the run waits, its question is shown.
 //!
-//! Owns when a question is put and what is done with the answer. While the person thinks, the question may be answered from
-//! elsewhere, or lapse: the journal is read all the time, and that ends the conversation. Where stdin or stderr is no terminal,
-//! no question is put.
+//! Owns when a question is shown and how the answer is used. While the person thinks, the question may expire
+//! or be answered elsewhere. The journal is polled for that, and then the conversation ends. If stdin or
+//! stderr is not a terminal, no question is shown.
 
 use crate::{
     process::{
@@ -38,22 +38,22 @@ use std::{
     path::Path,
 };
 
-/// Exit codes of a run that waits: for an answer, or for a word about an attempt in doubt.
+/// Exit codes of a waiting run: for an answer, or for a decision about an attempt in doubt.
 const WAITING: [u8; 2] = [WAITS, 5];
 /// The exit code of a run that waits for an answer.
 pub(super) const WAITS: u8 = 3;
 
-/// See the module.
+/// The conversation about one run.
 pub(crate) struct Conversation {
     run: RunId,
     possible: bool,
-    /// Whether a question has been put yet.
+    /// Whether a question was shown.
     has_shown_question: bool,
     by: Principal,
 }
 
 impl Conversation {
-    /// With the person at the terminal, if there is a terminal and data does not go there as JSON.
+    /// A conversation with the person at the terminal. It needs a terminal, and no JSON output.
     pub(crate) fn new(run: RunId, json: bool) -> Self {
         let possible = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
         Self { run, possible, has_shown_question: false, by: environment::principal() }
@@ -64,18 +64,18 @@ impl Conversation {
         self.possible
     }
 
-    /// Without a person.
+    /// A conversation without a person.
     pub(crate) fn none(run: RunId) -> Self {
         Self { run, possible: false, has_shown_question: false, by: environment::principal() }
     }
 
-    /// The person at the terminal answers under this name.
+    /// Sets the name of the person who answers.
     pub(crate) fn with(self, by: &Principal) -> Self {
         Self { by: by.clone(), ..self }
     }
 
-    /// The next request, after one has come to its end; `None` if no question is open, or the person leaves it open. A refusal of
-    /// an answer that was given here is printed, and the question is put again.
+    /// Returns the next request after one has ended. `None` if no question is open, or the person leaves it
+    /// open. If an answer from here was refused, the refusal is printed and the question is shown again.
     pub(crate) fn after(
         &mut self,
         store: &Store,
@@ -97,7 +97,7 @@ impl Conversation {
         printer.aside(|| {
             let refused = matches!(end, End::Refused(_));
             match self.next(store, refused)? {
-                // No question is left: how the run stands is what matters now.
+                // No question is left, so only the state of the run matters.
                 Next::Followed(request) => Ok(Some(request)),
                 Next::Nothing => Ok(None),
                 Next::Ask(raised) => {
@@ -110,7 +110,7 @@ impl Conversation {
         })
     }
 
-    /// What there is to ask this person.
+    /// Returns the next action for this person.
     fn next(&mut self, store: &Store, refused: bool) -> Result<Next, Failure> {
         let reader = store.reader().map_err(Failure::store)?;
         let run = load_run(&reader, &self.run)?;
@@ -126,7 +126,7 @@ impl Conversation {
             let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;
             write!(Screen, "\n{brief}  not to be answered by you: {why}\n").map_err(failed)?;
         }
-        // The answer came too late: another one was first.
+        // Another answer was first.
         if theirs.is_empty() && refused {
             self.has_shown_question = false;
             return Ok(Next::Followed(self.follow(&reader)?));
@@ -187,7 +187,7 @@ impl Conversation {
                     writeln!(output).map_err(failed)?;
                     return Ok(None);
                 }
-                // Decided elsewhere, or too late: what follows from that is to be seen.
+                // Decided elsewhere, or too late: follow the run to show the result.
                 Reply::Later => {
                     writeln!(output, "\n{}", closed(&reader, &self.run, raised)?).map_err(failed)?;
                     return Ok(Some(self.follow(&reader)?));
@@ -198,7 +198,7 @@ impl Conversation {
 }
 
 impl Conversation {
-    /// The files in conflict, when the person has edited them: the data of the answer, and its attachments.
+    /// If the person has edited the files in conflict: returns the data of the answer and its attachments.
     fn edit(
         &self,
         store: &Store,
@@ -211,13 +211,13 @@ impl Conversation {
     }
 }
 
-/// What is to be done about the questions of a run.
+/// The next action for the questions of a run.
 enum Next {
-    /// This one is put to the person.
+    /// Show this question.
     Ask(Box<InterruptRaised>),
-    /// None is open: the run is followed.
+    /// No question is open: follow the run.
     Followed(Request),
-    /// None is for this person.
+    /// No question is for this person.
     Nothing,
 }
 
@@ -229,20 +229,21 @@ fn put(
     output: &mut Screen,
 ) -> io::Result<Reply> {
     let mut choices = preview::choices(run, raised, by);
-    // The files lie where the store is.
+    // Files can be edited only where the store is.
     choices.retain(|(choice, _)| *choice != Choice::Edit || can_edit);
     prompt::put(&choices, output)?;
     input.begin();
     prompt::ask(run, raised, &choices, by.clone(), input, output)
 }
 
-/// What has become of a question that can no longer be answered.
+/// Describes what happened to a closed question.
 fn closed(reader: &Reader, run: &RunId, raised: &InterruptRaised) -> Result<String, Failure> {
     let row = reader.question(run, &raised.interrupt).map_err(Failure::store)?;
     Ok(format!("the question is closed: {}", stands(&row, envoi_engine::now())))
 }
 
-/// The form of a question of which the rest of the answer is known, with all that is needed to fill it in.
+/// Asks for the form of a question whose other answer parts are known, and shows what is needed to fill it
+/// in.
 pub(crate) fn form(
     reader: &Reader,
     run: &RunId,

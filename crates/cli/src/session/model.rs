@@ -1,21 +1,21 @@
-//! The attempt of a step that asks a model: this program as its command.
+//! The attempt of a step that calls a model. This program is the command of the attempt.
 
 use super::attempt_order::{Masked, given_secrets, read};
 use envoi_contract::json::Value;
 use envoi_model::{Around, KEY_VARIABLE, Misfit, Order, SECRET_VARIABLES};
 use std::{env, process::ExitCode};
 
-/// The whole of the process. Its order stands in a file that the engine has written; secrets nowhere.
+/// The main function of the process. The engine writes the order to a file. The secrets are in no file.
 pub(crate) fn run_attempt() -> ExitCode {
     let Some(order) = read::<Order>(envoi_model::ORDER_VARIABLE, "model") else { return ExitCode::FAILURE };
     let secrets = given_secrets(SECRET_VARIABLES, order.secrets).filter(|_| !order.hides);
     envoi_model::run(&order, env::var(KEY_VARIABLE).ok().as_deref(), &Surroundings(Masked(secrets)))
 }
 
-/// What `model` does not know: the secrets, and how data is checked.
+/// What the crate `model` gets from this program: the secrets, and the check of the data.
 struct Surroundings(Masked);
 
-/// What does not fit, where only the masked data does.
+/// The message if the unmasked data is valid except inside a secret.
 const HIDDEN_MISFIT: &str = "the invalid part is inside a secret, which is not shown";
 
 impl Around for Surroundings {
@@ -29,7 +29,8 @@ impl Around for Surroundings {
 
     fn check(&self, schema: &Value, data: &Value) -> Result<(), Misfit> {
         let Err(error) = envoi_flow::outputs::check(schema, data) else { return Ok(()) };
-        // The words show pieces of the data, and half a secret is not found: so they are those about the masked data.
+        // The message quotes the data, and a part of a secret would not be masked. So the message is about
+        // the masked data.
         let masked = self.mask_value(data);
         let words = match envoi_flow::outputs::check(schema, &masked) {
             _ if masked == *data => error.to_string(),

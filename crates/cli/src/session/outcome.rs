@@ -1,4 +1,4 @@
-//! How a request ended, for the command that made it: the responses of the engine up to the last one.
+//! The outcome of a request for its command, from the responses of the engine.
 
 use crate::{
     process::failure::{Failure, STOPPED},
@@ -19,7 +19,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Prints a response; returns the end, if it is the last one.
+    /// Prints a response. Returns the end, if it is the last response.
     pub(crate) fn of(response: Response, printer: &mut Printer) -> Option<Self> {
         match response {
             Response::Accepted { .. } => printer.accepted(),
@@ -33,7 +33,7 @@ impl End {
         None
     }
 
-    /// Prints how the run stands and returns the exit code of the command.
+    /// Prints the state of the run and returns the exit code of the command.
     pub(crate) fn report(self, printer: &mut Printer) -> Result<u8, Failure> {
         match self {
             Self::Rest(standing) => {

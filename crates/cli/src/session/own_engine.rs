@@ -1,4 +1,4 @@
-//! This process as the engine of a store: how it comes up, does the request of its command, and ends.
+//! This process as the engine of a store: how it starts, executes the request of its command, and ends.
 
 use crate::{
     process::{
@@ -35,36 +35,36 @@ use std::{
     time::Duration,
 };
 
-/// What the collector of spans gets to take the last ones.
+/// How long the collector may take to receive the last spans.
 pub(crate) const LAST_SPANS: Duration = Duration::from_secs(3);
 /// The message while the engine stays only to finish the request of another command.
 pub(crate) const FINISHING: &str = "finishing what another command has asked of this engine";
 
-/// What an engine of this process does beside the request of its command.
+/// Work that an engine of this process does next to the request of its command.
 pub(crate) trait Beside {
-    /// The engine is up, and has no request yet.
+    /// Called when the engine is running and has no request yet.
     fn begin(&mut self, host: &Host) -> Result<(), Failure>;
-    /// The request has come to its end. Returns when the engine may go.
+    /// Called when the request has ended. Returns when the engine may end.
     fn stay(&mut self, host: &Host) -> Result<(), Failure>;
-    /// The engine goes now.
+    /// Called when the engine ends.
     fn end(&mut self);
 }
 
-/// What an engine comes up with.
+/// What an engine needs to start.
 #[derive(Clone, Copy)]
 pub(super) struct EngineSetup<'a> {
     pub(super) store: &'a Arc<Store>,
     pub(super) args: &'a EngineArgs,
 }
 
-/// The person at the terminal: what they see, and what they answer.
+/// The person at the terminal: the output and the conversation.
 pub(crate) struct Person<'a> {
     pub(crate) printer: &'a mut Printer,
     pub(crate) conversation: &'a mut Conversation,
 }
 
-/// Is the engine until the request's run has come to rest and nothing else is under way. While the run waits for the
-/// person at the terminal, the engine stays: what lapses meanwhile lapses on time.
+/// Is the engine until the request's run is at rest and nothing else is under way. While the run waits for
+/// the person at the terminal, the engine keeps running, so that questions expire on time.
 pub(super) fn be_the_engine(
     setup: EngineSetup<'_>,
     lease: Lease,
@@ -92,7 +92,7 @@ pub(super) fn be_the_engine(
     leave(setup, host, telemetry, run.as_ref(), outcome, person.printer)
 }
 
-/// The exit code of a run that may have gone on since it was `code`.
+/// The exit code of a run that may have continued since `code`.
 fn stands_now(store: &Store, run: &RunId, code: u8, printer: &mut Printer) -> Result<u8, Failure> {
     let reader = store.reader().map_err(Failure::store)?;
     match Standing::of(&envoi_engine::load_run(&reader, run)?.status()) {
@@ -102,7 +102,7 @@ fn stands_now(store: &Store, run: &RunId, code: u8, printer: &mut Printer) -> Re
     }
 }
 
-/// Ends the engine, and says what the request came to.
+/// Ends the engine, and returns the result of the request.
 fn leave(
     setup: EngineSetup<'_>,
     host: Host,
@@ -120,7 +120,8 @@ fn leave(
     telemetry.end(LAST_SPANS);
     note_undelivered(setup.store, run, printer);
     let outcome = match (outcome, run) {
-        // The command of a notice may have answered while the engine ended. Another engine may be at work on the run by now.
+        // The command of a notice may have answered while the engine ended. Another engine may be working on
+        // the run now.
         (Some(Ok(WAITS)), Some(run)) if stopped.is_none() => {
             let now = stands_now(setup.store, run, WAITS, printer);
             Some(now.map(|code| if code == STOPPED { WAITS } else { code }))
@@ -129,10 +130,10 @@ fn leave(
     };
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
-        // Its request learnt it before the loop did.
+        // The request got this before the loop did.
         (Some(Ok(STOPPED)), None) if !ours => Err(taken_over(&envoi_engine::EngineError::TakenOver)),
         (Some(outcome), Some(error)) => {
-            // The run of this command had come to rest; what stopped the engine concerns others.
+            // The run of this command was at rest. The error that stopped the engine concerns other runs.
             stopped_by(&error).say(false);
             outcome
         }
@@ -144,7 +145,7 @@ fn leave(
     }
 }
 
-/// One request after the other, as long as the person at the terminal answers; what the last one came to.
+/// Executes requests as long as the person at the terminal answers. Returns the result of the last one.
 fn converse(
     host: &Host,
     store: &Store,
@@ -169,7 +170,8 @@ fn converse(
             Err(error) => return Some(Err(Failure::machine("a thread", error))),
         };
         let end = responses.into_iter().find_map(|response| End::of(response, printer));
-        // From here on only requests of others are under way. A panic has printed its own message.
+        // From here on, only requests of other commands are under way. A panic has already printed its
+        // message.
         let _ = asking.join();
         let end = end?;
         match conversation.after(store, &end, printer) {
@@ -188,7 +190,7 @@ pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     }
 }
 
-/// Why it has not come up. Another engine may have taken over meanwhile.
+/// Why the engine did not start. Another engine may have taken over.
 pub(super) fn not_started(error: &HostError) -> Failure {
     match error {
         HostError::Store(CommitError::Fenced { .. }) => taken_over(error),
@@ -203,8 +205,9 @@ fn taken_over(error: &dyn std::error::Error) -> Failure {
         .hint("the other engine goes on with the run; `envoi resume RUN` follows it")
 }
 
-/// Comes up as the engine, with the configuration of the store. An engine that was stopped within a transaction keeps the
-/// database busy: it is killed. That is always safe, because it could not commit any more and supervisors go on.
+/// Starts as the engine, with the configuration of the store. An engine that was stopped inside a transaction
+/// keeps the database busy, so it is killed. That is safe: it could not commit any more, and supervisors
+/// continue.
 pub(crate) fn start(
     store: &Arc<Store>,
     lease: Lease,
@@ -228,7 +231,7 @@ pub(crate) fn start(
         bounds: config::bounds(&configured.trees),
         waits_to_start: other.is_none(),
     };
-    // A store that is locked may be waited for long: until the engine is up, the first signal ends that.
+    // A locked store can take long to wait for. Until the engine is running, the first signal ends the wait.
     interrupts::mean(Mode::Idle)?;
     let started = match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {
@@ -243,7 +246,7 @@ pub(crate) fn start(
     Ok((host, telemetry))
 }
 
-/// How notices are sent: the targets of the configuration, and their variables of this environment.
+/// How notices are sent: the targets of the configuration, and their variables from this environment.
 pub(crate) fn notices(configured: &Config) -> Notices {
     Notices {
         keys: configured_models::key_variables(&configured.models)
@@ -258,8 +261,8 @@ pub(crate) fn notices(configured: &Config) -> Notices {
     }
 }
 
-/// Kills the process that holds the lock of this store. Its id may have been given to another since it was written down:
-/// one that has nothing of the store open is left alone.
+/// Kills the process that holds the lock of this store. Its id may have been reused, so a process that has no
+/// file of the store open is left alone.
 fn kill(store: &Path, pid: u32) {
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
@@ -267,7 +270,7 @@ fn kill(store: &Path, pid: u32) {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut files = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     if files.any(|file| file.starts_with(store)) {
-        // A process that has ended in the meantime is what was wanted.
+        // If the process has already ended, nothing is left to do.
         let _ = pidfd_send_signal(&process, Signal::KILL);
     }
 }
@@ -277,7 +280,7 @@ fn note_undelivered(store: &Arc<Store>, run: Option<&RunId>, printer: &mut Print
     let Some(run) = run else { return };
     let missed = match store.reader().and_then(|reader| reader.deliveries(run)) {
         Ok(rows) => rows.iter().filter(|row| row.delivered_at.is_none()).count(),
-        // It has not begun.
+        // The run has not started.
         Err(ReadError::Missing { .. }) => return,
         Err(error) => {
             return printer
@@ -291,7 +294,8 @@ fn note_undelivered(store: &Arc<Store>, run: Option<&RunId>, printer: &mut Print
     }
 }
 
-/// Whether a step of the run may run in this engine. A run that is set aside is not waited for.
+/// Whether a step of the run may run in this engine. A run that is set aside does not keep the engine
+/// running.
 fn may_be_running(row: &RunRow) -> bool {
     row.live_attempts > 0 && row.aside.is_none()
 }

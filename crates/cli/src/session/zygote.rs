@@ -1,7 +1,7 @@
-//! The zygote of this process: what makes the supervisors of its attempts ([`envoi_zygote`]).
+//! The zygote of this process: it creates the supervisors of attempts ([`envoi_zygote`]).
 //!
-//! It is started before this process has a second thread, so before it is known whether this process becomes the engine. Without one
-//! supervisors are started as programs; nothing else differs.
+//! It is started before this process has a second thread, so before it is known whether this process becomes
+//! the engine. Without a zygote, supervisors are started as programs. Nothing else differs.
 
 use crate::process::{
     allocator,
@@ -13,34 +13,35 @@ use std::sync::{Arc, OnceLock};
 
 static ZYGOTE: OnceLock<Arc<Zygote>> = OnceLock::new();
 
-/// How lists of processes show a supervisor and the zygote.
+/// The names of a supervisor and of the zygote in process lists.
 const PROGRAM: Program =
     Program { main: supervise, copy: &["envoi", SUPERVISOR], zygote: &["envoi", "__zygote"] };
 
 fn supervise() {
     allocator::allow_huge_pages();
-    // What it comes to stands in the folder of the attempt; nothing looks at the exit code.
+    // The result is in the folder of the attempt. No process reads the exit code.
     envoi_step::run_supervisor(failpoint::supervised);
 }
 
-/// Starts one, if the command may become the engine of a store. To be called while this process has one thread.
+/// Starts a zygote if the command may become the engine of a store. Call this while the process has one
+/// thread.
 pub(crate) fn begin(cli: &Cli) {
     if cli.server.is_some() || !cli.command.as_ref().is_some_and(may_be_engine) {
         return;
     }
-    // A process that cannot be copied, or a system that refuses one, starts supervisors as programs.
+    // If the process cannot be forked, supervisors are started as programs.
     if let Ok(zygote) = Zygote::start(&PROGRAM) {
         ZYGOTE.get_or_init(|| Arc::new(zygote));
     }
 }
 
-/// The one that was started.
+/// The zygote of this process.
 pub(crate) fn of_this_process() -> Option<Arc<Zygote>> {
     ZYGOTE.get().cloned()
 }
 
-/// Ends it before this process ends. A process that waits for all processes of this one, such as the supervisor of an attempt that runs
-/// `envoi`, sees none that is left for a moment.
+/// Ends the zygote before this process ends. A process that waits for all descendants of this one, such as
+/// the supervisor of an attempt that runs `envoi`, then sees no left-over process.
 pub(crate) fn end() {
     if let Some(zygote) = ZYGOTE.get() {
         zygote.stop();

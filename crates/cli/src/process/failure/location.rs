@@ -1,6 +1,7 @@
-//! The place of a mistake in a document: file, pointer, line, column, and the line itself with a mark under it.
+//! The location of a mistake in a document: file, pointer, line, column, and the line itself with a mark
+//! under it.
 //!
-//! It finds nothing: who refused the document says where.
+//! It does not search: the code that refused the document gives the position.
 
 use envoi_contract::{
     error::Diagnostic,
@@ -8,14 +9,14 @@ use envoi_contract::{
 };
 use std::fmt::Write as _;
 
-/// How many scalars of a long line are shown before the mark and after it.
+/// How many characters of a long line are shown before and after the mark.
 const BEFORE: usize = 40;
 const AFTER: usize = 60;
 
-/// See the module.
+/// The location of a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// As the person named it, or `stdin`.
+    /// The name that the person gave, or `stdin`.
     file: String,
     /// JSON Pointer; empty for the whole document.
     pointer: String,
@@ -29,18 +30,18 @@ struct Mark {
     column: u32,
     /// Shortened.
     text: String,
-    /// Scalars of `text` before the mark.
+    /// Characters of `text` before the mark.
     indent: usize,
 }
 
 impl Location {
-    /// The place of a refusal of the document `bytes`, which came from `file`.
+    /// The location of a refusal of the document `bytes`, which came from `file`.
     pub(crate) fn of(refusal: &Diagnostic, file: &str, bytes: &[u8]) -> Self {
         let at = refusal.line.zip(refusal.column).map(|(line, column)| Mark::of(bytes, line, column));
         Self { file: file.to_owned(), pointer: refusal.pointer.clone(), at }
     }
 
-    /// The place for people, in lines that end with a newline.
+    /// Formats the location for people, in lines that end with a newline.
     pub(crate) fn to_text(&self) -> String {
         let Self { file, pointer, at } = self;
         let pointer = if pointer.is_empty() { String::new() } else { format!(" at `{}`", visible(pointer)) };
@@ -50,13 +51,13 @@ impl Location {
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
         let mut shown = format!("{gutter} --> {file}:{line}:{column}{pointer}\n{gutter} |\n");
-        // Writing into a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(shown, "{}", format!("{number} | {text}").trim_end());
         let _ = writeln!(shown, "{gutter} | {}^", " ".repeat(*indent));
         shown
     }
 
-    /// The place for programs.
+    /// Adds the location to the JSON members.
     pub(crate) fn add_to(&self, members: &mut Object) {
         let number = |part: fn(&Mark) -> u32| self.at.as_ref().map(|at| u64::from(part(at)));
         members.insert("file", Value::from(self.file.as_str()));
@@ -76,7 +77,7 @@ impl Mark {
     }
 }
 
-/// One scalar for each: what would move the mark or the terminal becomes a space.
+/// Replaces each character that would move the mark or control the terminal with a space.
 fn visible(text: &str) -> String {
     text.chars().map(|scalar| if scalar.is_control() { ' ' } else { scalar }).collect()
 }

@@ -1,5 +1,4 @@
-//! A collector as the variables of OpenTelemetry name it, and spans in the form in which it takes them: OTLP over HTTP,
-//! protobuf.
+//! The collector that the OpenTelemetry variables name, and spans in its format: OTLP over HTTP, protobuf.
 
 use crate::process::environment;
 use envoi_engine::trace::{
@@ -25,41 +24,42 @@ use std::{
 };
 use ureq::Agent;
 
-/// One of these says where the collector is; else there is none.
+/// The variables with the collector's address. If none is set, there is no collector.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-/// How long it may take to answer, in milliseconds.
+/// The variables with the request timeout, in milliseconds.
 const TIMEOUTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
 /// The default of OpenTelemetry.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the program calls itself, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` do.
+/// The service name, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` sets one.
 const SERVICE: &str = "envoi";
 
 /// Why spans could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CollectorError {
-    /// The variables name no collector that can be used.
+    /// The variables name no usable collector.
     #[error(transparent)]
     Configuration(#[from] ExporterBuildError),
-    /// The collector has not taken the spans, or did not answer in time.
+    /// The collector has not accepted the spans, or did not answer in time.
     #[error(transparent)]
     NotTaken(#[from] OTelSdkError),
-    /// A bug of the exporter: only its client, which blocks, may make it wait.
+    /// A bug of the exporter: its future must not be pending, because the client blocks.
     #[error("the exporter waits for something else than its client")]
     NotReady,
 }
 
-/// See the module.
+/// A collector of spans.
 pub(super) struct Collector {
     exporter: SpanExporter,
     scope: InstrumentationScope,
 }
 
 impl Collector {
-    /// `None` if no variable names one, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER` says that there is none.
+    /// Returns `None` if no variable names a collector, or if `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER`
+    /// disables it.
     ///
     /// # Errors
-    /// What is named cannot be one.
+    /// The variables name an invalid collector.
     pub(super) fn of_environment() -> Result<Option<Self>, CollectorError> {
         let is_off = is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none");
         if is_off || first(ENDPOINTS).is_none() {
@@ -73,13 +73,14 @@ impl Collector {
         Ok(Some(Self { exporter, scope }))
     }
 
-    /// Sends these spans, once or, while the collector asks for that, again for as long as it may take.
+    /// Sends these spans. Tries again while the collector asks for that, within the timeout.
     ///
     /// # Errors
-    /// They were not taken.
+    /// The collector has not accepted them.
     pub(super) fn take(&self, spans: &[Span]) -> Result<(), CollectorError> {
         let batch = spans.iter().map(|span| self.data(span)).collect();
-        // The client below blocks, and so does the exporter between two tries: nothing could wake it.
+        // The client below blocks, and so does the exporter between two attempts. A future that is pending
+        // would never be woken.
         let mut export = pin!(self.exporter.export(batch));
         match export.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(done) => Ok(done?),
@@ -144,7 +145,7 @@ fn time(at: envoi_contract::time::Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// The client that the program has anyway.
+/// The HTTP client that the program uses anyway.
 #[derive(Debug)]
 struct Client(Agent);
 

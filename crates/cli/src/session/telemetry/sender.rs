@@ -1,8 +1,8 @@
-//! The thread that makes spans of what is committed, and has them sent.
+//! The thread that makes spans of committed events and sends them.
 //!
-//! It learns only that a run has gone on, and reads the records from the journal: so it never holds up the engine, and what
-//! waits is one name for each run, however slow the collector is. Only the engine that has committed an event sends its spans:
-//! what it had not sent when it was killed is not sent later.
+//! It gets only a signal that a run has continued, and reads the records from the journal. So it never delays
+//! the engine, and at most one entry per run waits, however slow the collector is. Only the engine that has
+//! committed an event sends its spans. Spans that a killed engine had not sent are lost.
 
 use super::collector::Collector;
 use crate::process::{environment, messages};
@@ -27,15 +27,15 @@ use std::{
     time::Duration,
 };
 
-/// Milliseconds between two batches, and spans of a request: the variables of OpenTelemetry.
+/// The OpenTelemetry variables for the milliseconds between two batches, and for the spans per request.
 const DELAY: &str = "OTEL_BSP_SCHEDULE_DELAY";
 const BATCH: &str = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE";
 
-/// Unless the variables say otherwise.
+/// The defaults without the variables.
 const USUAL_DELAY_MS: u64 = 1_000;
 const USUAL_BATCH: usize = 512;
 
-/// See the module.
+/// Sends spans on its own thread.
 pub(super) struct Sender {
     news: Arc<News>,
     done: Receiver<()>,
@@ -50,13 +50,13 @@ struct News {
 
 #[derive(Default)]
 struct State {
-    /// Runs that have gone on, and which events of each were not looked at.
+    /// Runs that have continued, each with its unprocessed events.
     changed: BTreeMap<RunId, Range<Seq>>,
     closing: bool,
 }
 
 impl Sender {
-    /// `None` if there is no collector, or if it cannot be used; a message says why.
+    /// Returns `None` if there is no collector, or if it cannot be used. A message then says why.
     pub(super) fn begin(store: &Arc<Store>, desk: &Commands) -> Option<Self> {
         let collector = Collector::of_environment()
             .unwrap_or_else(|error| complain(&format!("no spans are sent: {error}")))?;
@@ -78,7 +78,7 @@ impl Sender {
         Some(Self { news, done })
     }
 
-    /// Sends what is left, in so much time.
+    /// Sends the remaining spans within this time.
     pub(super) fn end(self, patience: Duration) {
         self.news.lock().closing = true;
         self.news.bell.notify_all();
@@ -107,7 +107,7 @@ impl News {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has changed, once something has and `delay` is over since; and whether that is all.
+    /// Waits for a change, then for `delay`. Returns all changes, and whether they are the last.
     fn next(&self, delay: Duration) -> (BTreeMap<RunId, Range<Seq>>, bool) {
         let asleep = |state: &mut State| state.changed.is_empty() && !state.closing;
         let woken = self.bell.wait_while(self.lock(), asleep).unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ struct Work {
     collector: Collector,
     /// Runs that are active.
     trails: BTreeMap<RunId, Trail>,
-    /// Whether the last batch did not arrive, and the person at the terminal knows.
+    /// Whether the last batch failed, and this was printed.
     failing: bool,
 }
 
@@ -133,7 +133,7 @@ impl Work {
         let batch = number(BATCH).and_then(|size| usize::try_from(size).ok()).filter(|size| *size > 0);
         loop {
             let (changed, closing) = news.next(delay);
-            // Whether a run rests is known once the clock has gone on.
+            // A run is known to be at rest only when the clock has advanced.
             thread::sleep(Duration::from_millis(2));
             let mut spans = Vec::new();
             for (run, news) in changed {
@@ -151,7 +151,7 @@ impl Work {
         }
     }
 
-    /// The spans of a run that are over with these records of it. Later records are sent later.
+    /// The spans that end with these records of a run. Later records are sent later.
     fn follow(&mut self, run: &RunId, news: Range<Seq>) -> Result<Vec<Span>, ReadError> {
         let records = |from: Seq, to: Seq| {
             let count = u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX);
@@ -161,14 +161,14 @@ impl Work {
         let known = match self.trails.remove(run) {
             Some(trail) => Some(trail),
             None if news.start == 0 => begun(&fresh, false),
-            // The earlier spans are sent already.
+            // The earlier spans were already sent.
             None => begun(&records(0, news.start)?, true),
         };
         let Some(mut trail) = known else { return Ok(Vec::new()) };
         let mut spans = trail.take(&fresh);
         spans.extend(trail.pause(now()));
         let is_wanted = trail.is_sampled();
-        // One that rests is read again when it goes on: there may be many of them, and for long.
+        // A run at rest is read again when it continues, because many runs may rest for a long time.
         if trail.is_active() {
             self.trails.insert(run.clone(), trail);
         }
