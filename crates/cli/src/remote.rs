@@ -1,9 +1,10 @@
-//! `envoi --server URL …`: the same commands, for an engine that answers over the network.
+//! `envoi --server URL …`: the same commands for a remote engine.
 //!
-//! What a command shows of a run is made of the run's events, as it is locally: they are brought here, into a store that
-//! lasts as long as the command ([`mirror`]), and the printers of the local commands read that. What changes a run is a
-//! request ([`request`]); how the run goes on comes from its stream ([`tail`]). Owns nothing of what is printed, and
-//! decides nothing about a run. docs/code/invariants.md names every client of HTTP.
+//! A command shows a run from the run's events, as it does locally. The events are copied into a temporary
+//! store that lasts as long as the command ([`mirror`]), and the printers of the local commands read that
+//! store. A change to a run is a request ([`request`]), and the progress of the run comes from its stream
+//! ([`tail`]). Owns no output format, and makes no decision about a run. docs/code/invariants.md names every
+//! HTTP client.
 
 mod address;
 mod answer;
@@ -42,20 +43,20 @@ use envoi_kernel::ids::Principal;
 use mirror::{Mirror, forget};
 use std::sync::{Arc, OnceLock};
 
-/// A server, as one bearer of a token sees it.
+/// A server, as the owner of a token sees it.
 pub(crate) struct Remote {
     server: Server,
-    /// Who the bearer is there.
+    /// The principal of the token.
     by: Principal,
     json: bool,
     mirror: OnceLock<Arc<Mirror>>,
 }
 
 impl Remote {
-    /// Checks the token first: nothing else is done with one that is not valid.
+    /// Connects, and checks the token before anything else.
     fn connect(address: &Address, json: bool) -> Result<Self, Failure> {
         let server = Server::at(address)?;
-        // Whatever is interrupted leaves nothing behind.
+        // An interrupted command must leave nothing behind.
         interrupts::before_exit(forget);
         interrupts::mean(Mode::Idle)?;
         mirror::sweep();
@@ -63,7 +64,7 @@ impl Remote {
         Ok(Self { server, by, json, mirror: OnceLock::new() })
     }
 
-    /// What has been brought here so far.
+    /// The mirror of the server's runs. It is created at the first use.
     fn mirror(&self) -> Result<&Arc<Mirror>, Failure> {
         match self.mirror.get() {
             Some(mirror) => Ok(mirror),
@@ -75,10 +76,10 @@ impl Remote {
     }
 }
 
-/// Does a command at the server, or says that it cannot be done there. Before anything else.
+/// Executes a command at the server, or reports that it is not possible there.
 pub(crate) fn dispatch(address: &Address, json: bool, command: Command) -> Result<u8, Failure> {
     let done = at_the_server(address, json, command);
-    // A thread that reads a stream may hold it still; the process ends with this command.
+    // A thread that reads a stream may still hold the mirror, so it is removed here, before the process ends.
     forget();
     done
 }
@@ -181,7 +182,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
     }
 }
 
-/// Whether a command is about the runs of a store; others are done here, wherever the runs are.
+/// Whether a command concerns the runs of a store. Other commands are executed locally.
 pub(crate) fn concerns(command: &Command) -> bool {
     !matches!(
         command,
@@ -202,7 +203,7 @@ pub(crate) fn concerns(command: &Command) -> bool {
     )
 }
 
-/// What works with a run that is in a store here.
+/// The hint for commands that need the run in a local store.
 const BROUGHT_HERE: &str = "`envoi export RUN` fetches the run, and `envoi import FILE` takes it into a store here; there `backtest` and \
                             `restore RUN --at STEP --into FOLDER` work, without --server and with ENVOI_SERVER unset";
 
@@ -212,7 +213,7 @@ fn not_here(command: &str) -> Failure {
         .hint("give it where the store is, without --server and with ENVOI_SERVER unset")
 }
 
-/// The engine is the server's.
+/// Refuses engine options, because the engine belongs to the server.
 fn not_an_engine(args: &EngineArgs) -> Result<(), Failure> {
     match (args.jobs, args.take_over) {
         (Some(_), _) => Err(not_here("--jobs")),

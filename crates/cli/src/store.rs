@@ -1,4 +1,4 @@
-//! The store of runs: where it is, its configuration, and the runs, flows and files that a command names.
+//! The store of runs: its location, its configuration, and the runs, flows and files that a command names.
 
 pub(crate) mod attachment;
 pub(crate) mod cluster_file;

@@ -1,5 +1,5 @@
-//! Where the server is, and what lets one in: read from the command line, the environment and files, checked before anything
-//! is sent.
+//! The address, token and certificates of the server: read from the command line, the environment and files,
+//! and checked before anything is sent.
 
 use crate::{
     process::{environment, failure::Failure, files, invocation},
@@ -12,37 +12,37 @@ use ureq::{
     tls::{Certificate, PemItem, parse_pem},
 };
 
-/// Longest token; no server makes one of that length.
+/// The longest token that is accepted. No server makes longer ones.
 const MAX_TOKEN: usize = 4096;
 
-/// What the command line says of a server.
+/// The options of the command line about the server.
 #[derive(Debug)]
 pub(crate) struct Options {
     /// Its address.
     pub(crate) server: Option<String>,
     /// A file with the token.
     pub(crate) token_file: Option<PathBuf>,
-    /// A file with the certificates to be trusted.
+    /// A file with the trusted certificates.
     pub(crate) ca: Option<PathBuf>,
-    /// A store was named.
+    /// Whether a store was named.
     pub(crate) has_home: bool,
 }
 
-/// See the module.
+/// The address and the credentials of a server.
 pub(crate) struct Address {
     /// Without a slash at its end.
     pub(crate) url: String,
     pub(crate) token: String,
-    /// Those that are trusted, in place of the machine's.
+    /// The trusted certificates, instead of those of the machine.
     pub(crate) roots: Option<Vec<Certificate<'static>>>,
 }
 
 impl Address {
-    /// The server that is meant; `None` for a store of this machine. The command line counts more than the
-    /// environment, and a server there more than a store there.
+    /// Returns the server, or `None` for a local store. The command line has priority over the environment.
+    /// In the environment, a server has priority over a store.
     ///
     /// # Errors
-    /// What cannot be an address, a token or a certificate.
+    /// The address, the token or a certificate is invalid.
     pub(crate) fn of(options: &Options) -> Result<Option<Self>, Failure> {
         let from_option = options.server.as_deref().map(str::trim);
         if from_option.is_some_and(|url| !url.is_empty()) && options.has_home {
@@ -69,7 +69,7 @@ impl Address {
         Ok(Some(Self { url, token, roots }))
     }
 
-    /// Whether what is sent can be read on its way.
+    /// Whether the network can read what is sent.
     pub(crate) fn is_in_the_clear(&self) -> bool {
         let host = self.url.strip_prefix("http://").map(|rest| rest.split('/').next().unwrap_or(rest));
         host.is_some_and(|host| {
@@ -99,7 +99,7 @@ fn checked(url: &str) -> Result<String, Failure> {
     Ok(url.trim_end_matches('/').to_owned())
 }
 
-/// A token is never an argument: other users of the machine see those.
+/// Reads the token. It is never an argument, because other users of the machine can read arguments.
 fn token(file: Option<&Path>) -> Result<String, Failure> {
     let needed = |message: String| {
         Failure::new(Code::TokenNeeded, message)
@@ -128,7 +128,7 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
     if found.is_empty() { Err(wrong("it has no certificate".to_owned())) } else { Ok(found) }
 }
 
-/// The options with which the same server is reached again, as a shell takes them.
+/// The options that reach the same server again, quoted for a shell.
 fn again(url: &str, options: &Options) -> String {
     let named = [("--token-file", &options.token_file), ("--server-ca", &options.ca)];
     let files = named.into_iter().filter_map(|(name, path)| {

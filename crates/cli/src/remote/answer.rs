@@ -1,4 +1,5 @@
-//! `approve`, `deny` and `answer` at a server: files go there first, then the answer, with what was seen.
+//! `approve`, `deny` and `answer` at a server: uploads the files first, then sends the answer with the
+//! subject that the person saw.
 
 use super::{Remote, call::good, not_an_engine, runs::go_on};
 use crate::{
@@ -41,7 +42,7 @@ fn give(remote: &Remote, reply: &Reply, given: &AnswerOptions<'_>) -> Result<u8,
     remote.bring_what_is_shown(&reader, &id, &interrupt)?;
     let question = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
     let mut answer = composed(question, &remote.by, reply, given, &mut |path| attach(remote, path))?;
-    // What was brought here is what was seen: another question by now is refused.
+    // The person saw the copied question. If the question has changed since, the server refuses the answer.
     let raised = run.interrupts().find(|raised| raised.interrupt == interrupt);
     answer.seen = answer.seen.or_else(|| raised.and_then(|raised| raised.subject));
     let follow = !reply.no_resume;
@@ -49,7 +50,7 @@ fn give(remote: &Remote, reply: &Reply, given: &AnswerOptions<'_>) -> Result<u8,
     go_on(remote, &id, Request::Answer(Box::new(request)), &reply.engine)
 }
 
-/// Brings the file to the server and refers to it. Name and type are what they are here; the rest is what the server has.
+/// Uploads the file and refers to it. Name and type come from here, the rest from the server.
 fn attach(remote: &Remote, path: &Path) -> Result<AttachmentRef, Failure> {
     let (file, mime) = attachment::opened(path)?;
     let body = good(remote.server.upload("/v1/artifacts", &mime, &file)?)?;

@@ -1,8 +1,8 @@
-//! Makes a request and follows its run until it comes to rest; where a person is at the terminal, its questions are put
-//! there.
+//! Makes a request and follows its run until it is at rest. If a person is at the terminal, the questions of
+//! the run are shown there.
 //!
-//! A run is at rest if the kernel says so of the events that arrived, when the server has no more of them: between the events of
-//! one commit a run may look as if it waited.
+//! A run is at rest if the kernel says so for the received events and the server has no more events. Between
+//! the events of one commit, a run can look as if it waited.
 
 use super::{
     Remote,
@@ -28,10 +28,10 @@ use envoi_journal::{Reader, RunStatus};
 use envoi_kernel::{Event, Record, Run, ids::RunId};
 use std::{sync::Arc, time::Duration};
 
-/// After so long without a word, a look at the run says whether it was set aside.
+/// After this long without an event, the row of the run is read: it may have been set aside.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// A run that is attended to.
+/// A run that this command follows.
 pub(crate) struct Attended<'r> {
     remote: &'r Remote,
     id: RunId,
@@ -41,7 +41,7 @@ pub(crate) struct Attended<'r> {
 }
 
 impl<'r> Attended<'r> {
-    /// A run, with what has happened to it so far.
+    /// Follows a run, with its events so far.
     pub(crate) fn new(remote: &'r Remote, id: &RunId) -> Result<Self, Failure> {
         let (reader, run) = remote.loaded(id)?;
         let mut attended = Self { remote, id: id.clone(), reader, run, tail: None };
@@ -49,12 +49,13 @@ impl<'r> Attended<'r> {
         Ok(attended)
     }
 
-    /// What has happened to it so far.
+    /// The events so far.
     pub(crate) fn records(&self) -> Result<Vec<Record>, Failure> {
         self.reader.records(&self.id, 0, None).map_err(Failure::store)
     }
 
-    /// Makes the request and those that follow from the answers of a person, prints what happens, and returns the exit code.
+    /// Makes the request and the requests that follow from a person's answers, prints the progress, and
+    /// returns the exit code.
     pub(crate) fn ask(
         &mut self,
         request: Request,
@@ -79,7 +80,7 @@ impl<'r> Attended<'r> {
         }
     }
 
-    /// As [`Attended::ask`], for a run whose request was made.
+    /// As [`Attended::ask`], for a run whose request was already made.
     pub(crate) fn follow(
         &mut self,
         printer: &mut Printer,
@@ -112,7 +113,7 @@ impl<'r> Attended<'r> {
         }
     }
 
-    /// From now on an interrupt of the command says that the run goes on.
+    /// From now on, an interrupted command prints that the run continues.
     pub(crate) fn is_left_going(&self) -> Result<(), Failure> {
         interrupts::mean(self.mode())
     }
@@ -126,7 +127,7 @@ impl<'r> Attended<'r> {
         Ok(())
     }
 
-    /// Hears of the run until it rests.
+    /// Receives events until the run is at rest.
     fn rest(&mut self, printer: &mut Printer) -> Result<End, Failure> {
         self.is_left_going()?;
         loop {
@@ -143,7 +144,7 @@ impl<'r> Attended<'r> {
             let Some(tail) = &self.tail else { continue };
             match tail.next_within(QUIET) {
                 Some(update) => self.on_update(update, printer)?,
-                // That a run is set aside is no event.
+                // Setting a run aside writes no event, so the row is read.
                 None => {
                     if let Some(why) = self.remote.row(&self.id)?.aside {
                         return Ok(End::Rest(Standing::set_aside(&why)));
@@ -153,7 +154,7 @@ impl<'r> Attended<'r> {
         }
     }
 
-    /// It was over, and has been reopened.
+    /// The run had ended, and was reopened.
     fn goes_on(&self) -> Result<(), Failure> {
         match self.remote.row(&self.id)?.next_seq > self.run.next_seq() {
             true => Ok(()),
@@ -181,7 +182,7 @@ impl<'r> Attended<'r> {
         }
     }
 
-    /// A flow that corrects its own was brought with the event that names it.
+    /// Loads the corrected flow, which was copied with the event that names it.
     fn learn_versions(&mut self) -> Result<(), Failure> {
         let loaded = self.reader.load(&self.id).map_err(Failure::store)?;
         let versions = envoi_engine::flow_versions(&loaded.pinned).map_err(not_understood)?;
@@ -189,14 +190,14 @@ impl<'r> Attended<'r> {
         Ok(())
     }
 
-    /// How the run stands, if it is at rest and no more events come.
+    /// Returns the state of the run if it is at rest and has no more events.
     fn standing(&self) -> Result<Option<Standing>, Failure> {
         let Some(standing) = Standing::of(&self.run.status()) else { return Ok(None) };
         let row = self.remote.row(&self.id)?;
         if row.next_seq != self.run.next_seq() {
             return Ok(None);
         }
-        // A question whose time is over is closed in a moment, by the server's clock.
+        // By the server's clock, a question that has expired is closed in a moment.
         let waits = row.status() == RunStatus::Waiting && !self.run.wants().expiries.is_empty();
         let lapsed =
             waits && self.remote.questions(Some(&self.id), false)?.0.iter().any(|question| question.lapsed);
@@ -204,7 +205,7 @@ impl<'r> Attended<'r> {
     }
 }
 
-/// Makes a request, and returns once it is taken.
+/// Makes a request, and returns once it is accepted.
 pub(crate) fn send(remote: &Remote, request: &Request) -> Result<(), Failure> {
     let Some(post) = request::post(request)? else { return Ok(()) };
     let headers = [("idempotency-key", post.key.as_str()), ("content-type", "application/json")];

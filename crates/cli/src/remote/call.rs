@@ -1,8 +1,9 @@
-//! Requests to the server: sent, and sent again where that is safe.
+//! Sends requests to the server, and repeats them if that is safe.
 //!
-//! Each request changes nothing, or the server does it only once (an `Idempotency-Key`). So it is sent again while no answer comes, and
-//! while the server says that it has no time. One exception: a server keeps no key of a resumption that found nothing to do. If the run
-//! fails before the request comes again, the second one resumes it.
+//! A request changes nothing, or the server executes it only once because of its `Idempotency-Key`. So it is
+//! repeated while there is no response, and while the server is busy. One exception: a server keeps no key of
+//! a resumption that found nothing to do. If the run fails before the request is repeated, the second request
+//! resumes it.
 
 use super::{
     address::Address,
@@ -27,18 +28,19 @@ use ureq::{
     http::{self, Response},
 };
 
-/// How long a request to a server that was there and does not answer is repeated.
+/// How long a request is repeated if the server has responded before.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two tries, at first; doubled each time.
+/// The first pause between two attempts. It is doubled each time.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// How long nothing may come on a connection. A stream on which nothing happens says so more often than that.
+/// How long a connection may be silent. A stream without events sends signs of life more often.
 const SILENCE: Duration = Duration::from_secs(60);
-/// As [`SILENCE`], where the server works on the files of a run: it does so for up to 15 minutes.
+/// As [`SILENCE`], for requests that make the server process the files of a run, which takes up to 15
+/// minutes.
 const LONG_SILENCE: Duration = Duration::from_secs(16 * 60);
-/// How long a connection may take to be made.
+/// The timeout for connecting.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// Most bytes of an answer that is held.
+/// The most bytes of a response that is kept in memory.
 const MAX_ANSWER: u64 = 256 * 1024 * 1024;
 
 /// A server and a token. Cheap to clone.
@@ -48,20 +50,20 @@ pub(crate) struct Server {
     long_agent: Agent,
     url: Arc<str>,
     bearer: Arc<str>,
-    /// It has answered: if it does not, it may be coming up again.
+    /// Whether it has responded before. If it does not respond later, it may be restarting.
     was_there: Arc<AtomicBool>,
 }
 
-/// An answer, whole.
+/// A complete response.
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// As the server sent it.
+    /// The wait that the server asked for.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Reply {
-    /// The failure that an answer which is no success reports.
+    /// The failure that an unsuccessful response reports.
     pub(crate) fn failure(&self) -> Failure {
         failure(self.status, &self.body)
     }
@@ -76,7 +78,7 @@ pub(crate) struct HttpRequest<'a> {
     pub(crate) headers: &'a [(&'a str, &'a str)],
 }
 
-/// No answer came.
+/// The error if no response came.
 pub(crate) struct Broken {
     pub(crate) why: String,
 }
@@ -109,34 +111,34 @@ impl Server {
         })
     }
 
-    /// For requests for which it works on the files of a run.
+    /// A client for requests that make the server process the files of a run.
     pub(crate) fn for_files(&self) -> Self {
         Self { agent: self.long_agent.clone(), ..self.clone() }
     }
 
-    /// Where it is.
+    /// The address of the server.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// What a path shows.
+    /// Gets the content of a path.
     pub(crate) fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
         good(self.any_reply(path, &[])?)
     }
 
-    /// As [`Server::get`]; whatever the status is.
+    /// As [`Server::get`], but accepts any status.
     pub(crate) fn any_reply(&self, path: &str, headers: &[(&str, &str)]) -> Result<Reply, Failure> {
         let request = HttpRequest { post: false, path, headers };
         self.patiently(|| self.once(request, ()).and_then(whole))
     }
 
-    /// Has something done that may be done twice, or that has a key.
+    /// Sends a request that is safe to repeat, or that has a key.
     pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Reply, Failure> {
         let request = HttpRequest { post: true, path, headers };
         self.patiently(|| self.once(request, body.as_bytes()).and_then(whole))
     }
 
-    /// Brings a file. It may be brought twice.
+    /// Uploads a file. This is safe to repeat.
     pub(crate) fn upload(&self, path: &str, mime: &str, file: &File) -> Result<Reply, Failure> {
         let headers = [("content-type", mime)];
         let request = HttpRequest { post: true, path, headers: &headers };
@@ -146,7 +148,8 @@ impl Server {
         })
     }
 
-    /// Copies what a path gives, however long it is. It is asked for again until it begins to come.
+    /// Copies the content of a path, of any length. The request is repeated until the content starts to
+    /// arrive.
     pub(crate) fn copy(&self, path: &str, target: &mut dyn io::Write) -> Result<(), Failure> {
         let mut came = None;
         let reply = self.patiently(|| {
@@ -171,7 +174,7 @@ impl Server {
         }
     }
 
-    /// One try; the answer's body is not read.
+    /// Sends the request once. The body of the response is not read.
     pub(crate) fn once(
         &self,
         request: HttpRequest<'_>,
@@ -223,7 +226,7 @@ impl Server {
     }
 }
 
-/// Between two tries, after this one.
+/// The pause after this one.
 pub(crate) fn longer(pause: Duration) -> Duration {
     pause.saturating_mul(2).min(LONGEST_PAUSE)
 }
@@ -233,12 +236,12 @@ pub(crate) fn first_pause() -> Duration {
     PAUSE
 }
 
-/// The body of a success; everything else is a failure.
+/// Returns the body of a successful response. Any other response is a failure.
 pub(crate) fn good(reply: Reply) -> Result<Vec<u8>, Failure> {
     if (200..300).contains(&reply.status) { Ok(reply.body) } else { Err(reply.failure()) }
 }
 
-/// All of an answer.
+/// Reads a complete response.
 pub(crate) fn whole(mut response: Response<Body>) -> Result<Reply, Broken> {
     let status = response.status().as_u16();
     let retry_after = retry_after(&response);
@@ -247,7 +250,8 @@ pub(crate) fn whole(mut response: Response<Body>) -> Result<Reply, Broken> {
     Ok(Reply { status, retry_after, body })
 }
 
-/// The wait that the server asks for, at most an hour: more than a clock can add would end the process.
+/// The wait that the server asks for, at most an hour: a larger one could overflow the clock and end the
+/// process.
 pub(crate) fn retry_after(response: &Response<Body>) -> Option<Duration> {
     envoi_http::retry_after(response.headers()).map(|wait| wait.min(Duration::from_secs(3_600)))
 }
@@ -255,27 +259,28 @@ pub(crate) fn retry_after(response: &Response<Body>) -> Option<Duration> {
 fn broken(error: &Error) -> Broken {
     let why = match error {
         Error::Timeout(_) => "it takes too long".to_owned(),
-        // Both may quote what was sent.
+        // The messages of both errors can quote what was sent, which can include the token.
         Error::BadUri(_) | Error::Http(_) => "the address or the token cannot be sent".to_owned(),
         other => other.to_string(),
     };
     Broken { why }
 }
 
-/// What is encoded in a piece of a path: all but the unreserved characters (RFC 3986 §2.3) and the colon of a digest.
+/// What is encoded in a path segment: everything except the unreserved characters (RFC 3986 §2.3) and the
+/// colon of a digest.
 const ENCODED_IN_PATHS: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
-/// A piece of a path.
+/// Encodes a path segment.
 pub(crate) fn segment(text: &str) -> String {
     match text {
-        // A lone dot or two would be taken for a place, not for a name.
+        // A segment of one or two dots would be read as a relative path.
         "." | ".." => text.replace('.', "%2E"),
         text => utf8_percent_encode(text, ENCODED_IN_PATHS).to_string(),
     }
 }
 
-/// What a body of JSON says.
+/// Parses a JSON body.
 pub(crate) fn read<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T, Failure> {
     serde_json::from_slice(body).map_err(not_understood)
 }
@@ -291,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_request_that_is_done_once_is_sent_again_with_its_key_until_a_reply_comes() {
-        // It takes the request and goes away without an answer; then it has no time; then it has done it.
+        // The server first closes without a response, then is busy, then succeeds.
         let (server, requests) = fake::server(&[DONE, "", BUSY, DONE]);
         assert!(server.get("/v1/token").is_ok());
         let key = [("idempotency-key", "once")];

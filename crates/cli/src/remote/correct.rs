@@ -1,4 +1,5 @@
-//! `resume --flow` at a server: it says what the corrected flow means, a person agrees, and that is done or nothing.
+//! `resume --flow` at a server: the server says what the corrected flow means, a person confirms it, and the
+//! server applies exactly that or nothing.
 
 use super::{
     Remote,
@@ -26,7 +27,8 @@ use envoi_contract::{
 use envoi_kernel::{event::EndStatus, ids::RunId};
 use std::path::Path;
 
-/// How often a run that goes on meanwhile is compared again, if the person has agreed in advance (`--yes`).
+/// How often a run that continues in the meantime is compared again if the person has confirmed in advance
+/// (`--yes`).
 const TRIES: u32 = 8;
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<u8, Failure> {
@@ -51,7 +53,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
             return Err(succeeded(&run, file));
         }
         let agreed = agree(&comparison, &[], file, args)?;
-        // Before the request, so that nothing that follows from it is missed.
+        // Before the request, so that none of its events is missed.
         let attended = match args.engine.detach {
             true => None,
             false => Some(Attended::new(remote, &run)?),

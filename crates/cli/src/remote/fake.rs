@@ -1,5 +1,5 @@
-//! A server for tests: one connection after the other, each of which gets its answer and is closed, however much of it was
-//! meant to follow.
+//! A server for tests: it accepts one connection after another, sends the given answer on each, and closes
+//! it, even if the answer is incomplete.
 
 use super::{address::Address, call::Server};
 use std::{
@@ -8,7 +8,8 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// A client of a server that gives these answers, byte for byte; and the requests that it got, heads and bodies.
+/// Returns a client of a server that sends these answers unchanged, and the requests that the server got,
+/// with heads and bodies.
 pub(crate) fn server(answers: &'static [&'static str]) -> (Server, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

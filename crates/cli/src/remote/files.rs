@@ -1,7 +1,8 @@
 //! `diff`, `apply --patch`, `artifacts` and `export` at a server.
 //!
-//! Differences, the patch and the bundle are made there, of what the run has kept. Artifacts are read as locally, of the events that are
-//! brought here. What comes is checked: contents by their digests, a bundle as `envoi verify` does it.
+//! The server makes differences, patch and bundle from what the run has kept. Artifacts are read from the
+//! copied events, as locally. Received data is verified: contents by their digests, a bundle as `envoi
+//! verify` does.
 
 use super::{
     Remote,
@@ -31,7 +32,7 @@ use envoi_kernel::{Event, ids::RunId};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::path::Path;
 
-/// `envoi diff`: a page at a time.
+/// `envoi diff`, page by page.
 pub(crate) fn diff(remote: &Remote, args: &DiffArgs) -> Result<u8, Failure> {
     let run = args.run.as_deref();
     let id = remote
@@ -41,7 +42,7 @@ pub(crate) fn diff(remote: &Remote, args: &DiffArgs) -> Result<u8, Failure> {
     let mut query = vec![("limit", "200"), if is_rows { ("authors", "true") } else { ("lines", "true") }];
     query.extend(args.range.as_deref().map(|states| ("states", states)));
     query.extend(args.path.as_deref().map(|path| ("path", path)));
-    // One page is enough to know it.
+    // Only one page needs to include this information.
     let mut asks_outside = true;
     let mut files: Vec<ComparedFile> = Vec::new();
     let mut cursor: Option<String> = None;
@@ -100,7 +101,7 @@ impl Source for AtServer<'_> {
     fn versions(&self, run: Option<&str>) -> Result<(RunId, Vec<Version>), Failure> {
         let run = self.0.run_or_newest(run)?;
         let reader = self.0.pull(&run)?;
-        // The list of many artifacts is a content of its own.
+        // A long list of artifacts is a separate content.
         for record in reader.records(&run, 0, None).map_err(Failure::store)? {
             let Event::AttemptSettled(settled) = &record.event else { continue };
             if let Some(manifest) = &settled.manifest {
@@ -121,7 +122,7 @@ impl Source for AtServer<'_> {
     }
 }
 
-/// `envoi export`: the bundle is checked before it gets its name.
+/// `envoi export`. The bundle is verified before it gets its name.
 pub(crate) fn export(remote: &Remote, args: &ExportArgs) -> Result<u8, Failure> {
     let id = remote.run_or_newest(args.run.as_deref())?;
     let query = if args.without_files { "?without_files=true" } else { "" };

@@ -1,7 +1,9 @@
-//! `runs --follow` at a server: what happens to its unfinished runs, by the stream of hints of all of them.
+//! `runs --follow` at a server: shows what happens to its unfinished runs, from the stream of hints about all
+//! runs.
 //!
-//! Owns which runs are followed and up to which event each was printed. A hint says only that a run has changed: its row and its events are
-//! then asked for, so that each event is printed once, whatever happens to the connection.
+//! Owns which runs are followed, and up to which event each was printed. A hint says only that a run has
+//! changed. Its row and events are then requested, so that each event is printed once, even if the connection
+//! breaks.
 
 use super::{
     Remote,
@@ -29,7 +31,7 @@ struct Hint {
     run: RunId,
 }
 
-/// What was printed of a run.
+/// What was printed about a run.
 struct Printed {
     next: Seq,
     printer: Printer,
@@ -40,13 +42,14 @@ struct Printed {
 struct Following<'r> {
     remote: &'r Remote,
     runs: BTreeMap<RunId, Printed>,
-    /// When the newest run began that was there at first: an older one that was over then is not followed.
+    /// The start time of the newest run at the beginning. An older run that had already ended is not
+    /// followed.
     newest: Option<Timestamp>,
 }
 
-/// Until the process is ended, or the server is not there for longer than it is waited for.
+/// Follows until the process ends, or the server is unreachable for too long.
 pub(crate) fn follow(remote: &Remote) -> Result<u8, Failure> {
-    // What happens from this event on comes with the stream; what was before is read now.
+    // The stream has the changes after this event. The earlier ones are read now.
     let (_, last) = remote.questions(None, false)?;
     let mut newest = None;
     remote.each_run("", |row| {
@@ -61,7 +64,7 @@ pub(crate) fn follow(remote: &Remote) -> Result<u8, Failure> {
         let Hint { run } = read(event.data.as_bytes())?;
         match remote.row(&run) {
             Ok(row) => following.take(&row),
-            // It was deleted meanwhile.
+            // The run was deleted in the meantime.
             Err(failure) if failure.code.known() == Some(Code::RunNotFound) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -70,7 +73,7 @@ pub(crate) fn follow(remote: &Remote) -> Result<u8, Failure> {
 }
 
 impl Following<'_> {
-    /// Prints what of a run was not printed yet.
+    /// Prints the new events of a run.
     fn take(&mut self, row: &RunRow) -> Result<(), Failure> {
         let json = self.remote.json;
         let is_known = self.runs.contains_key(&row.run);
@@ -92,7 +95,7 @@ impl Following<'_> {
                     output::data(&record_lines(&row.run, &mut printed.printer, &record, json))?;
                 }
             }
-            // Trouble of this run alone: print it once, and follow the others.
+            // Only this run is affected: print the error once, and follow the other runs.
             Err(failure) if is_of_the_run(&failure) => {
                 if !printed.is_unreadable {
                     output::data(&unreadable(&row.run, &failure.message, json))?;
@@ -114,7 +117,7 @@ fn is_of_the_run(failure: &Failure) -> bool {
     matches!(failure.code.known(), Some(Code::RunUnreadable | Code::RunInconsistent | Code::RunNotFound))
 }
 
-/// The events of a run from this one on that stand before `until`.
+/// The events of a run from this one on and before `until`.
 fn records(remote: &Remote, run: &RunId, mut from: Seq, until: Seq) -> Result<Vec<Record>, Failure> {
     let mut all = Vec::new();
     while from < until {

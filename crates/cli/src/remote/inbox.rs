@@ -20,7 +20,7 @@ pub(crate) fn inbox(
     local::print(&remote.mirror()?.reader()?, &rows, limit, remote.json)
 }
 
-/// Which run an event about a question is of.
+/// The run of an event about a question.
 #[derive(Deserialize)]
 struct News {
     run: RunId,
@@ -37,7 +37,7 @@ struct About {
     interrupt: Option<InterruptId>,
 }
 
-/// Prints every question when it opens (those open now at once) and again when it is closed, until Ctrl-C.
+/// Prints every question when it opens (open ones at once), and again when it closes, until Ctrl-C.
 pub(crate) fn follow(remote: &Remote, run: Option<&str>) -> Result<u8, Failure> {
     let run = run.map(|run| remote.run_named(run)).transpose()?;
     let reader = remote.mirror()?.reader()?;
@@ -73,7 +73,7 @@ fn print_change(
 }
 
 impl Remote {
-    /// The row with all that is known: who has answered, and how, is in the run's events.
+    /// Completes the row: the answer and the person who gave it are in the run's events.
     fn complete(&self, row: InboxRow) -> Result<InboxRow, Failure> {
         if self.json || row.state != InterruptState::Answered {
             return Ok(row);

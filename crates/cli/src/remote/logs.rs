@@ -1,4 +1,4 @@
-//! `logs` at a server: outputs are requested in pieces, from where the last one ended.
+//! `logs` at a server: requests outputs in pieces, each from the end of the previous one.
 
 use super::{
     Remote,
@@ -16,7 +16,7 @@ use envoi_kernel::{
 };
 use std::time::Duration;
 
-/// Between two looks.
+/// The polling interval.
 const PAUSE: Duration = Duration::from_millis(300);
 
 pub(crate) fn logs(remote: &Remote, run: Option<&str>, view: &View, follow: bool) -> Result<u8, Failure> {
@@ -31,7 +31,7 @@ struct Afar<'r> {
 }
 
 impl Afar<'_> {
-    /// Sees all that has happened to the run so far.
+    /// Copies the new events of the run, and returns a reader of them.
     fn reader(&self) -> Result<Reader, Failure> {
         self.remote.pull(&self.run)
     }
@@ -80,7 +80,7 @@ impl Output for OneLog {
         if reply.status == 416 {
             return Ok(0);
         }
-        // Something between that does not know ranges has sent it from its beginning.
+        // A proxy that does not support ranges has sent the log from its beginning.
         if from > 0 && reply.status == 200 {
             let detail = format!("{} sends all of a log where a part was requested", self.path);
             return Err(Failure::new(Code::ServerNotUnderstood, detail)

@@ -1,4 +1,4 @@
-//! `show` and `why` at a server: the run is brought here, and printed as any other.
+//! `show` and `why` at a server: copies the run, and prints it as any other.
 
 use super::Remote;
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
     let reader = remote.pull(&run)?;
     let (row, head) = remote.row_with_head(&run)?;
     let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working);
-    // How a run came that was imported is known only where its store is.
+    // Only the store of an imported run knows the run's origin.
     let own = Own { head, ..Own::default() };
     show::print(&reader, &row, &|_| works, &own, view, remote.json)
 }

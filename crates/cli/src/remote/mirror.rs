@@ -1,8 +1,8 @@
-//! The runs that a command looks at, brought here: a store of its own that lasts as long as the command.
+//! Copies of the runs that a command reads, in a temporary store.
 //!
-//! Its rows are folded from the events by the same code as those of the server's store, so that whatever reads a store
-//! reads these runs as they are there. No other user can read it, and nothing of it is left; what a process leaves that is
-//! killed, the next one removes ([`folder`]).
+//! Its rows are derived from the events by the same code as on the server, so readers of a store see these
+//! runs as they are there. No other user can read it, and it is removed at the end. If a process is killed,
+//! the next one removes its folder ([`folder`]).
 
 mod folder;
 
@@ -22,16 +22,16 @@ use std::{
 /// The folder of this process, for code that ends the process at once.
 static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// See the module.
+/// A store with copies of runs.
 pub(crate) struct Mirror {
     store: Arc<Store>,
     runs: Mutex<BTreeMap<RunId, MirroredRun>>,
-    /// Closed before the folder goes.
+    /// Closed before the folder is removed.
     writer: Writer,
     _folder: Folder,
 }
 
-/// How much of a run is here.
+/// The copied part of a run.
 struct MirroredRun {
     pinned: PinnedFlow,
     /// It is not in the store yet.
@@ -58,29 +58,29 @@ impl Mirror {
         self.store.reader().map_err(Failure::store)
     }
 
-    /// The flow of a run, once it is known.
+    /// The flow of a run, if it is known.
     pub(crate) fn flow(&self, run: &RunId) -> Option<PinnedFlow> {
         self.lock().get(run).map(|brought| brought.pinned.clone())
     }
 
-    /// This run is going to be brought; it is pinned to that flow.
+    /// Prepares the copy of a run that is pinned to this flow.
     pub(crate) fn begin(&self, run: &RunId, pinned: PinnedFlow) {
         self.lock().entry(run.clone()).or_insert(MirroredRun { pinned, is_new: true, next: 0 });
     }
 
-    /// Its flow was corrected; this is the one to which it is pinned now, with those before.
+    /// Records that the flow of a run was corrected. `pinned` is the new flow with the earlier ones.
     pub(crate) fn learn(&self, run: &RunId, pinned: PinnedFlow) {
         if let Some(brought) = self.lock().get_mut(run) {
             (brought.pinned, brought.is_new) = (pinned, true);
         }
     }
 
-    /// The place of the first event of a run that is not here.
+    /// The sequence number of the next event of the run to copy.
     pub(crate) fn next(&self, run: &RunId) -> Seq {
         self.lock().get(run).map_or(0, |brought| brought.next)
     }
 
-    /// Keeps what is new of these events of a run that was begun; they have no gaps.
+    /// Stores the new ones of these events. The copy must have been begun, and the events have no gaps.
     pub(crate) fn take(&self, run: &RunId, records: &[Record]) -> Result<(), Failure> {
         let mut runs = self.lock();
         let Some(brought) = runs.get_mut(run) else { return Ok(()) };
@@ -105,15 +105,15 @@ impl Mirror {
     }
 }
 
-/// Removes what was brought. For code that ends the process in the middle of its work.
+/// Removes the copies. For code that ends the process in the middle of its work.
 pub(crate) fn forget() {
-    // A signal is obeyed on a thread of its own: this is held for a moment only.
+    // A signal is handled on its own thread, and this lock is held only for a moment.
     if let Some(folder) = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).take() {
         folder::remove(&folder);
     }
 }
 
-/// Removes what others have left who were killed.
+/// Removes the folders that killed processes have left.
 pub(crate) fn sweep() {
     folder::sweep(&environment::private_dir());
 }

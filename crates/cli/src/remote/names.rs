@@ -1,7 +1,8 @@
-//! Which run or question at the server is meant: an id, or a unique beginning or end of one, as it is locally.
+//! Resolves which run or question at the server is meant: an id, or a unique beginning or end of one, as
+//! locally.
 //!
-//! A whole id is requested at once. Everything else is looked for in the lists, newest runs first, and only so far: of a part
-//! of an id it would otherwise not be known that it is unique.
+//! A whole id is requested directly. Everything else is searched in the lists, newest runs first, up to a
+//! maximum. If the lists are longer, a partial id is not known to be unique.
 
 use super::{
     Remote,
@@ -16,15 +17,15 @@ use envoi_contract::code::Code;
 use envoi_journal::{Found, InboxRow, RunRow};
 use envoi_kernel::ids::{FlowId, InterruptId, RunId};
 
-/// Rows of a page: as many as the server gives.
+/// The rows per page, which is the maximum of the server.
 const PAGE: u32 = 200;
-/// Pages that are looked through.
+/// The most pages that are searched.
 const MOST_PAGES: usize = 50;
-/// Letters of an id that has its prefix.
+/// The length of a whole id with its prefix.
 const WHOLE: usize = 30;
 
 impl Remote {
-    /// The run that `text` stands for, or the newest one.
+    /// The run that `text` identifies, or the newest one.
     pub(crate) fn run_or_newest(&self, text: Option<&str>) -> Result<RunId, Failure> {
         match text {
             Some(text) => self.run_named(text),
@@ -35,7 +36,7 @@ impl Remote {
         }
     }
 
-    /// The run that `text` stands for; without a text the one that `verb` means.
+    /// The run that `text` identifies. Without a text, the one that `verb` selects.
     pub(crate) fn run_or_meant(&self, text: Option<&str>, verb: Verb) -> Result<RunId, Failure> {
         let Some(text) = text else {
             let (newest, _) = rows::runs(&self.server.get(&format!("/v1/runs?limit={}", select::RECENT))?)?;
@@ -44,7 +45,7 @@ impl Remote {
         self.run_named(text)
     }
 
-    /// The run that `text` stands for; without a text the one that a corrected flow is for.
+    /// The run that `text` identifies. Without a text, the one that a corrected flow is for.
     pub(crate) fn run_to_correct(&self, text: Option<&str>, flow: &FlowId) -> Result<RunId, Failure> {
         let Some(text) = text else {
             let newest = |query: &str| {
@@ -58,8 +59,8 @@ impl Remote {
         self.run_named(text)
     }
 
-    /// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.
-    /// `answer` is the command that answers one, for a choice of several.
+    /// The question that `text` identifies: by its id, or by that of a run with one open question. Without a
+    /// text, the only open one. If there are several, the message suggests the command `answer`.
     pub(crate) fn question_named(
         &self,
         text: Option<&str>,
@@ -86,7 +87,7 @@ impl Remote {
         }
     }
 
-    /// What an id, or the beginning or end of one, stands for.
+    /// Finds what an id, or the beginning or end of one, identifies.
     pub(crate) fn found(&self, text: &str) -> Result<Found, Failure> {
         if let Some(whole) = self.whole(text)? {
             return Ok(whole);
@@ -98,7 +99,7 @@ impl Remote {
             }
             true
         })?;
-        // Oldest first, as the store has them.
+        // Oldest first, as in the store.
         found.reverse();
         let (questions, _) = self.questions(None, true)?;
         let questions = questions.into_iter().map(|listed| listed.row);
@@ -133,7 +134,7 @@ impl Remote {
         Ok(Some(Found::Interrupt(row.interrupt, row.run)))
     }
 
-    /// Hands over the runs, newest first, as long as they are wanted; `filter` begins with `&` unless it is empty.
+    /// Passes the runs to `take`, newest first, until it stops. `filter` is empty or begins with `&`.
     pub(crate) fn each_run(
         &self,
         filter: &str,
@@ -154,14 +155,14 @@ impl Remote {
         Err(too_many())
     }
 
-    /// The runs that are not over, newest first, at most so many.
+    /// The unfinished runs, newest first, at most this many.
     pub(crate) fn unfinished(&self, most: usize) -> Result<Vec<RunRow>, Failure> {
         let mut all: Vec<RunRow> = Vec::new();
         for status in ["running", "waiting"] {
             let mut taken = 0;
             self.each_run(&format!("&status={status}"), |row| {
                 taken += 1;
-                // One that has begun to wait between the two looks is in both.
+                // A run that started to wait between the two requests is in both lists.
                 if all.iter().all(|known| known.run != row.run) {
                     all.push(row);
                 }
@@ -173,7 +174,7 @@ impl Remote {
         Ok(all)
     }
 
-    /// Questions, oldest first, and the last event before the first page was made.
+    /// Questions, oldest first, and the last event before the first page.
     pub(crate) fn questions(
         &self,
         run: Option<&RunId>,
@@ -203,7 +204,7 @@ fn too_many() -> Failure {
     Failure::new(Code::AmbiguousId, message).hint("give the whole id")
 }
 
-/// As the store finds it: `run_` and `int_` may be left out of a beginning.
+/// Compares as the store does: the beginning of an id may omit `run_` or `int_`.
 fn fits(id: &str, text: &str) -> bool {
     let without_prefix = id.get(4..).unwrap_or_default();
     !text.is_empty() && (id.starts_with(text) || without_prefix.starts_with(text) || id.ends_with(text))

@@ -1,11 +1,11 @@
-//! A refusal of the server as a failure of the command: the code, the message and the hint are the server's, the exit code is
-//! the one that the same refusal has here.
+//! Converts a refusal of the server into a failure of the command: code, message and hint come from the
+//! server, and the exit code is the same as locally.
 
 use crate::process::failure::{BAD_INPUT, Failure, FailureCode, MACHINE, REFUSED};
 use envoi_contract::code::Code;
 use serde::Deserialize;
 
-/// RFC 9457, as far as it is needed.
+/// The needed fields of RFC 9457.
 #[derive(Deserialize)]
 struct Problem {
     code: String,
@@ -14,7 +14,7 @@ struct Problem {
     hint: Option<String>,
 }
 
-/// What an answer that is no success says: its status and its body.
+/// The failure in an unsuccessful response, from its status and body.
 pub(crate) fn failure(status: u16, body: &[u8]) -> Failure {
     let is_code = |code: &str| !code.is_empty() && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
     match serde_json::from_slice::<Problem>(body) {
@@ -31,15 +31,15 @@ pub(crate) fn failure(status: u16, body: &[u8]) -> Failure {
     }
 }
 
-/// What came is not what an Envoi server sends.
+/// The response is not one of an Envoi server.
 pub(crate) fn not_understood(what: impl std::fmt::Display) -> Failure {
     Failure::new(Code::ServerNotUnderstood, format!("the server is not understood: {what}")).hint(
         "check that the address is an Envoi server of this version, and that no proxy changes its answers",
     )
 }
 
-/// The exit code that the same refusal has where the store is. Where the server gives a code another status than the table
-/// has, and where the code is of another version, the status decides.
+/// The exit code that the same refusal has locally. The status decides if the server uses another status for
+/// the code, or if the code is of another version.
 fn exit_code(status: u16, code: Option<Code>) -> u8 {
     match (status, code) {
         (500.., _) => MACHINE,
@@ -49,7 +49,7 @@ fn exit_code(status: u16, code: Option<Code>) -> u8 {
     }
 }
 
-/// What to do here, where the server does not say it.
+/// A local remedy, if the server gives none.
 fn hint(code: Code) -> Option<String> {
     let hint = match code {
         Code::RunNotFound | Code::QuestionNotFound => "`envoi runs` and `envoi inbox` list them",

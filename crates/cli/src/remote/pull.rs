@@ -1,4 +1,4 @@
-//! A run is brought here: its flow, its events up to now, and content of its files.
+//! Copies a run from the server: its flow, its events so far, and contents of its files.
 
 use super::{
     Remote,
@@ -21,9 +21,9 @@ use envoi_kernel::{
 };
 use serde::Deserialize;
 
-/// Events of one request: as many as the server gives.
+/// The events per request, which is the maximum of the server.
 pub(super) const PAGE: u32 = 200;
-/// Larger files are not brought to be shown.
+/// Larger files are not copied for display.
 const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ pub(super) struct Events {
     pub(super) events: Vec<StoredEvent>,
 }
 
-/// An event with its text in the journal, which a run is rebuilt from.
+/// An event with its journal text, from which a run is rebuilt.
 #[derive(Deserialize)]
 pub(super) struct StoredEvent {
     stored: String,
@@ -48,7 +48,8 @@ fn flow_of(server: &Server, run: &RunId) -> Result<PinnedFlow, Failure> {
     Ok(PinnedFlow::from(read::<envoi_api::flow::PinnedFlow>(&body)?))
 }
 
-/// Keeps these events in the mirror. If one of them corrects the flow of the run, the corrected one is brought first.
+/// Stores these events in the mirror. If one of them corrects the flow of the run, the corrected flow is
+/// copied first.
 pub(super) fn take(server: &Server, mirror: &Mirror, run: &RunId, records: &[Record]) -> Result<(), Failure> {
     let is_known = |pinned: &PinnedFlow, of: &Correction| {
         core::iter::once(pinned)
@@ -66,17 +67,18 @@ pub(super) fn take(server: &Server, mirror: &Mirror, run: &RunId, records: &[Rec
 }
 
 impl Remote {
-    /// A run at a glance, as it is now.
+    /// The present row of a run.
     pub(crate) fn row(&self, run: &RunId) -> Result<RunRow, Failure> {
         Ok(self.row_with_head(run)?.0)
     }
 
-    /// A run at a glance, and the head of the chain over its events if it is over; none from a server that does not say it.
+    /// The present row of a run, and the head of its event chain if it has ended. Some servers do not send
+    /// the head.
     pub(crate) fn row_with_head(&self, run: &RunId) -> Result<(RunRow, Option<Digest>), Failure> {
         rows::run(&self.server.get(&format!("/v1/runs/{}", segment(run.as_str())))?)
     }
 
-    /// Brings the flow of a run.
+    /// Copies the flow of a run.
     pub(crate) fn begin(&self, run: &RunId) -> Result<PinnedFlow, Failure> {
         let mirror = self.mirror()?;
         if let Some(pinned) = mirror.flow(run) {
@@ -87,7 +89,7 @@ impl Remote {
         Ok(pinned)
     }
 
-    /// Brings all that has happened to a run so far, and returns a reader that sees it.
+    /// Copies all events of a run so far, and returns a reader of them.
     pub(crate) fn pull(&self, run: &RunId) -> Result<Reader, Failure> {
         self.begin(run)?;
         let mirror = self.mirror()?;
@@ -108,14 +110,14 @@ impl Remote {
         mirror.reader()
     }
 
-    /// As [`Remote::pull`], and the run that the events make.
+    /// As [`Remote::pull`], and also builds the run from its events.
     pub(crate) fn loaded(&self, run: &RunId) -> Result<(Reader, Run), Failure> {
         let reader = self.pull(run)?;
         let loaded = load_run(&reader, run)?;
         Ok((reader, loaded))
     }
 
-    /// Refuses to answer a run that is set aside, as the engine there does.
+    /// Refuses to answer a run that is set aside, as the remote engine does.
     pub(crate) fn check_not_aside(&self, run: &RunId) -> Result<(), Failure> {
         match self.row(run)?.aside {
             Some(why) => Err(Refused::set_aside(run, &why.code, &why.reason).into()),
@@ -123,7 +125,7 @@ impl Remote {
         }
     }
 
-    /// Brings the content that the open questions of a run show.
+    /// Copies the contents that the open questions of a run show.
     pub(crate) fn bring_files_of_questions(&self, reader: &Reader, run: &RunId) -> Result<(), Failure> {
         for raised in open(&load_run(reader, run)?) {
             self.bring_what_is_shown(reader, run, &raised.interrupt)?;
@@ -131,7 +133,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Brings the content that a question shows. What the server does not have is left out, as it is there.
+    /// Copies the contents that a question shows. Contents that the server lacks are left out.
     pub(crate) fn bring_what_is_shown(
         &self,
         reader: &Reader,
@@ -146,7 +148,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Brings a content of a run. What the server does not have is left out.
+    /// Copies a content of a run. Does nothing if the server lacks it.
     pub(super) fn bring(&self, run: &RunId, digest: &Digest) -> Result<(), Failure> {
         let path = format!("/v1/runs/{}/contents/{digest}", segment(run.as_str()));
         let reply = self.server.any_reply(&path, &[])?;

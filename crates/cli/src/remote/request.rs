@@ -1,4 +1,4 @@
-//! The requests of a command to the engine, as requests to the server.
+//! Converts the requests of a command to the engine into requests to the server.
 
 use super::call::segment;
 use crate::process::{environment, failure::Failure};
@@ -9,14 +9,14 @@ use envoi_kernel::{
     ledger::{Cost, Ledger},
 };
 
-/// One request. The server does it once for its key, so that it may be sent again.
+/// One request. It is safe to repeat, because the server executes it once per key.
 pub(crate) struct Post {
     pub(crate) path: String,
     pub(crate) body: String,
     pub(crate) key: String,
 }
 
-/// The request that does this; `None` if there is nothing to be done, and the run is only followed.
+/// Returns the request to the server, or `None` if the run is only followed.
 pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
     Ok(Some(match request {
         Request::Answer(request) => Post {
@@ -31,7 +31,7 @@ pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
         Request::Cancel { run, .. } => Post {
             path: format!("/v1/runs/{}/cancel", segment(run.as_str())),
             body: String::new(),
-            // What is being ended already is ended once, whatever its key.
+            // Cancelling twice has no further effect, so any key is safe.
             key: key(None)?,
         },
         Request::Start(_)
@@ -99,7 +99,7 @@ fn answer(request: &AnswerRequest) -> Value {
     Value::Object(body)
 }
 
-/// What is more than nothing.
+/// The amounts that are not zero.
 fn amounts(more: &Ledger) -> Value {
     let mut amounts = Object::new();
     for (name, count) in [

@@ -1,4 +1,4 @@
-//! Rows as the server shows them, read into those that the printers know.
+//! Converts rows of the server into those that the printers use.
 
 use super::{call::read, problem::not_understood};
 use crate::process::failure::Failure;
@@ -16,13 +16,13 @@ use envoi_kernel::{
     part::{Part, Selection},
 };
 
-/// Who a token is.
+/// The principal of a token.
 pub(crate) fn bearer(body: &[u8]) -> Result<Principal, Failure> {
     let Token { name, tenant, .. } = read(body)?;
     Ok(Principal { tenant, actor: name })
 }
 
-/// One run, and the head of the chain over its events.
+/// One run, and the head of its event chain.
 pub(crate) fn run(body: &[u8]) -> Result<(RunRow, Option<Digest>), Failure> {
     let mut run: Run = read(body)?;
     let wrong = |text: String| not_understood(format_args!("`{text}` is no head of a chain"));
@@ -31,13 +31,13 @@ pub(crate) fn run(body: &[u8]) -> Result<(RunRow, Option<Digest>), Failure> {
     Ok((run_row(run)?, head))
 }
 
-/// A page of runs, and where the next one begins.
+/// A page of runs, and the start of the next page.
 pub(crate) fn runs(body: &[u8]) -> Result<(Vec<RunRow>, Option<String>), Failure> {
     let Runs { runs, next, so_far: _, counts: _ } = read(body)?;
     Ok((runs.into_iter().map(run_row).collect::<Result<_, _>>()?, next.map(String::from)))
 }
 
-/// A question, and whether its time is over by the server's clock.
+/// A question, and whether it has expired by the server's clock.
 pub(crate) struct Listed {
     pub(crate) row: InboxRow,
     pub(crate) lapsed: bool,
@@ -48,7 +48,7 @@ pub(crate) fn question(body: &[u8]) -> Result<Listed, Failure> {
     inbox_row(read(body)?)
 }
 
-/// A page of questions, where the next one begins, and the last event before it was made.
+/// A page of questions, the start of the next page, and the last event before this page.
 pub(crate) fn questions(body: &[u8]) -> Result<(Vec<Listed>, Option<String>, String), Failure> {
     let Questions { questions, next, last_event_id } = read(body)?;
     let rows = questions.into_iter().map(inbox_row).collect::<Result<_, _>>()?;
@@ -63,7 +63,7 @@ fn run_row(run: Run) -> Result<RunRow, Failure> {
         RunStatus::Exhausted => Some(EndStatus::Exhausted),
         RunStatus::Cancelled => Some(EndStatus::Cancelled),
     };
-    // The row does not say which timers are set: a run that goes on by itself, and nothing of it is live, has one.
+    // The row does not include timers. A run that continues by itself without a live attempt has one.
     let has_timer = run.status == RunStatus::Running && run.live_attempts == 0 && run.open_questions > 0;
     Ok(RunRow {
         files_half_set_back: run.files_half_set_back,
@@ -132,7 +132,7 @@ fn inbox_row(question: Question) -> Result<Listed, Failure> {
         .ok_or_else(|| not_understood(format_args!("`{}` is no kind of question", question.kind)))?;
     let closed = question.closed_at.map(|at| Closed {
         at: at.0,
-        // Of no use here: the event that closed it is looked for in the run, where it is needed.
+        // Not needed here: the event that closed the question is looked up in the run.
         seq: 0,
         answer: question.answer,
         by: question.answered_by,

@@ -23,7 +23,7 @@ use envoi_engine::protocol::{CallerWire, Refused, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
 
 pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, Failure> {
-    // One more than is shown says whether there are more.
+    // Requests one more row than is shown, to know whether there are more.
     let most = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(1);
     let mut rows = Vec::new();
     if unfinished {
@@ -65,7 +65,7 @@ fn follow(remote: &Remote, run: &RunId) -> ResumeRequest {
     ResumeRequest::follow(run.clone(), remote.by.clone(), CallerWire::default())
 }
 
-/// Makes a request about a run, and attends to it unless it is to be left alone.
+/// Makes a request about a run. Follows the run unless the command is detached.
 pub(super) fn go_on(
     remote: &Remote,
     run: &RunId,
@@ -89,7 +89,8 @@ pub(super) fn go_on(
     attended.ask(request, &mut printer, &mut conversation)
 }
 
-/// Refuses to follow a run for a live step of its own: both would wait for ever. The server cannot know who asks.
+/// Refuses to follow a run from one of its own running steps, because both would wait forever. The server
+/// cannot know the caller.
 pub(super) fn check_waits_for_other(remote: &Remote, id: &RunId) -> Result<(), Failure> {
     let own: Vec<_> = environment::within().into_iter().filter(|waiting| waiting.run == *id).collect();
     if own.is_empty() {

@@ -1,7 +1,8 @@
-//! `run` and `fork` at a server: a flow file, which is registered if it is not known there and the token may, a flow that is,
-//! or a run that another one begins with.
+//! `run` and `fork` at a server. The source is a flow file (registered first if the server lacks it and the
+//! token permits that), a registered flow, or another run.
 //!
-//! An interrupted start is safe: it has a key, and a second request with it gets the run of the first one.
+//! An interrupted start is safe: it has a key, and a second request with that key gets the run of the first
+//! one.
 
 use super::{
     Remote,
@@ -69,7 +70,7 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
     }
 }
 
-/// The part of the flow, as a body has it.
+/// The part of the flow, for a request body.
 fn part(selection: &Selection, with: Option<&RunId>) -> Value {
     let list =
         |steps: &[StepId]| Value::from(steps.iter().map(|step| step.as_str().to_owned()).collect::<Vec<_>>());
@@ -109,10 +110,10 @@ pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Tells of a run from its first event on.
+/// Follows a run from its first event on.
 fn attend(remote: &Remote, begun: &Begun, as_it_is: impl FnOnce(Printer) -> Printer) -> Result<u8, Failure> {
     let run = &begun.run;
-    // Before anything of it is known here, so that all of it is remarked on.
+    // Before any of its events is copied, so that all of them are printed.
     let pinned = remote.begin(run)?;
     let flow = understood(envoi_engine::flow_versions(&pinned))?;
     let store = remote.mirror()?.store();
@@ -128,7 +129,7 @@ fn attend(remote: &Remote, begun: &Begun, as_it_is: impl FnOnce(Printer) -> Prin
     attended.follow(&mut printer, &mut conversation)
 }
 
-/// The flow, and how the server knows it.
+/// The flow, and how the server identifies it.
 fn chosen(remote: &Remote, flow: &Path) -> Result<(ParsedFlow, String), Failure> {
     let name = flow.to_string_lossy();
     if flow.is_file() || name.contains(['/', '.']) {
@@ -152,7 +153,8 @@ fn chosen(remote: &Remote, flow: &Path) -> Result<(ParsedFlow, String), Failure>
     for path in row.files.iter().skip(1) {
         parts.insert(path.clone(), file(&format!("?file={}", segment(path)))?);
     }
-    // In the language in which it was registered: the same text may say something else in another one.
+    // In the language version of its registration, because the same text can mean something else in another
+    // version.
     let loaded = understood(envoi_engine::parsed_flow(row.language, &name, &file("")?, &parts))?;
     Ok((loaded, digest))
 }
@@ -161,14 +163,14 @@ fn understood<T>(loaded: Result<T, envoi_flow::Report>) -> Result<T, Failure> {
     loaded.map_err(|report| not_understood(format_args!("its flow cannot be read by this version: {report}")))
 }
 
-/// The newest registered flow that is wanted.
+/// The newest registered flow that matches.
 fn listed(remote: &Remote, is_wanted: impl Fn(&Flow) -> bool) -> Result<Option<Flow>, Failure> {
     let body = remote.server.get("/v1/flows")?;
     Ok(read::<Flows>(&body)?.flows.into_iter().find(is_wanted))
 }
 
-/// The flow of a file, and how a body names it: by its digest if it is registered, else with its texts, which not every token may
-/// bring. Whether it is brought.
+/// Loads the flow of a file and adds its identification to the body: its digest if it is registered,
+/// otherwise its texts, which not every token may send. Returns whether texts are sent.
 pub(super) fn named_or_brought(remote: &Remote, file: &Path, body: &mut Object) -> Result<bool, Failure> {
     let (path, text) = read_flow(file)?;
     let loaded = load(file, &path, &text)?;
@@ -183,7 +185,7 @@ pub(super) fn named_or_brought(remote: &Remote, file: &Path, body: &mut Object) 
     Ok(true)
 }
 
-/// What a person can do whose token may not do that: bring a flow, if one is `brought`.
+/// The failure if the token may not start this, with a hint. `brought`: whether the request sends a flow.
 pub(super) fn may_not_bring(reply: &Reply, brought: bool) -> Failure {
     let failure = reply.failure();
     match reply.status {
@@ -194,7 +196,8 @@ pub(super) fn may_not_bring(reply: &Reply, brought: bool) -> Failure {
     }
 }
 
-/// A flow that the server knows is not registered anew: it would become the newest of its id.
+/// Registers a flow unless the server knows it. A repeated registration would make it the newest flow of its
+/// id.
 fn registered(remote: &Remote, loaded: &ParsedFlow, (path, text): (&Path, String)) -> Result<(), Failure> {
     let known = remote.server.any_reply(&format!("/v1/flows/{}", loaded.flow.digest), &[])?;
     if known.status == 200 {
@@ -215,7 +218,7 @@ fn registered(remote: &Remote, loaded: &ParsedFlow, (path, text): (&Path, String
     }
 }
 
-/// The flow with those that it names.
+/// The texts of the flow and of the flows that it includes.
 fn files(loaded: &ParsedFlow, path: &Path, text: String) -> Object {
     let name =
         path.file_name().map_or_else(|| "flow.yaml".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -243,10 +246,10 @@ fn how(body: &mut Object, (copy, share): (bool, bool), steps: &[String]) -> Resu
     Ok(())
 }
 
-/// A run that has begun.
+/// A started run.
 struct Begun {
     run: RunId,
-    /// What should be known besides.
+    /// Further notes for the person.
     notes: Vec<String>,
 }
 
@@ -258,7 +261,7 @@ struct Notes {
 
 fn begun(remote: &Remote, path: &str, (body, brought): (Object, bool)) -> Result<Begun, Failure> {
     let key = environment::random_id("start_")?;
-    // One that is none would make a header that cannot be sent.
+    // An invalid value would make a header that cannot be sent.
     let trace = environment::variable("TRACEPARENT")
         .filter(|trace| trace.bytes().all(|byte| byte.is_ascii_graphic()));
     let mut headers = vec![("idempotency-key", key.as_str()), ("content-type", "application/json")];

@@ -1,7 +1,7 @@
-//! A stream of events, without end: a stream that breaks off is requested again from the last event that arrived.
+//! An endless stream of events: if the connection breaks, it is requested again from the last received event.
 //!
-//! Each event is handed over once, in order, whatever happens to the connection or the server. An event counts as arrived when it is
-//! whole.
+//! Each event is passed on once, in order, whatever happens to the connection or the server. An event counts
+//! as received when it is complete.
 
 use super::call::{Broken, HttpRequest, PATIENCE, Server, first_pause, longer, retry_after, whole};
 use crate::process::failure::Failure;
@@ -20,10 +20,10 @@ pub(crate) struct SseEvent {
     pub(crate) data: String,
 }
 
-/// Hands each event over until the server says that there will be no more.
+/// Passes on each event until the server says that there are no more.
 ///
 /// # Errors
-/// What the server refuses, what `take` fails with, and that the server was not there for longer than it is waited for.
+/// The server refuses, `take` fails, or the server is unreachable for too long.
 pub(crate) fn follow(
     server: &Server,
     path: &str,
@@ -92,7 +92,7 @@ fn is_stream(response: &Response<Body>) -> bool {
 /// The events of one connection.
 struct Events<R> {
     lines: BufReader<R>,
-    /// Something has come: an event, or a sign of life.
+    /// Whether an event or a sign of life has arrived.
     lived: bool,
 }
 
@@ -101,7 +101,7 @@ impl<R: Read> Events<R> {
         Self { lines: BufReader::new(body), lived: false }
     }
 
-    /// The next line without its end; `None` where there will be no whole one.
+    /// The next line without its end. `None` if there is no further complete line.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let read = self.lines.read_line(&mut line).ok()?;
@@ -124,7 +124,7 @@ impl<R: Read> Iterator for Events<R> {
             match field {
                 "id" => id = Some(value.to_owned()),
                 "data" => data = Some(value.to_owned()),
-                // A sign of life ends like this, too.
+                // A sign of life also ends with an empty line.
                 "" if line.is_empty() => {
                     if let (Some(id), Some(data)) = (id.take(), data.take()) {
                         return Some(SseEvent { id, data });

@@ -1,4 +1,4 @@
-//! What happens to a run from now on: brought here by a thread of its own, also while a person at the terminal thinks.
+//! Receives the new events of a run on its own thread, also while a person at the terminal thinks.
 
 use super::{
     Remote,
@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-/// See the module.
+/// The updates of one run.
 pub(crate) struct Tail {
     updates: mpsc::Receiver<RunUpdate>,
 }
@@ -29,14 +29,14 @@ pub(crate) struct Tail {
 pub(crate) enum RunUpdate {
     /// Something happened; it is in the mirror.
     Record(Box<Record>),
-    /// The run is over, and that was all.
+    /// The run has ended, and there are no more events.
     Over,
     /// No more updates can come.
     Lost(Failure),
 }
 
 impl Tail {
-    /// Takes the events of `run`, which was begun, from this one on.
+    /// Receives the events of `run` from this one on. Its copy must have been begun.
     pub(crate) fn of(remote: &Remote, run: &RunId, from: Seq) -> Result<Self, Failure> {
         let (tell, updates) = mpsc::channel();
         let server = remote.server.clone();
@@ -48,7 +48,7 @@ impl Tail {
             let over = stream::follow(&server, &path, last, |event| {
                 let record = read::<StoredEvent>(event.data.as_bytes())?.record()?;
                 take(&server, &mirror, &run, core::slice::from_ref(&record))?;
-                // The receiver is gone when the command is done; then the process ends, too.
+                // The receiver is dropped when the command is done, and then the process also ends.
                 let _ = tell.send(RunUpdate::Record(Box::new(record)));
                 Ok(())
             });
@@ -61,7 +61,7 @@ impl Tail {
         Ok(Self { updates })
     }
 
-    /// The next update; `None` if none comes for so long.
+    /// The next update. `None` if none arrives within this time.
     pub(crate) fn next_within(&self, longest: Duration) -> Option<RunUpdate> {
         match self.updates.recv_timeout(longest) {
             Ok(updates) => Some(updates),
@@ -72,7 +72,7 @@ impl Tail {
         }
     }
 
-    /// The updates that have arrived and were not taken yet.
+    /// An update that has arrived and was not taken yet.
     pub(crate) fn ready(&self) -> Option<RunUpdate> {
         self.updates.try_recv().ok()
     }

@@ -1,7 +1,7 @@
-//! Files that come with an answer: stored by their digest, named by contract 5's reference.
+//! Attachments of an answer: stored by their digest, and referenced as in contract 5.
 //!
-//! A file is in the store, whole, before the answer that names it is sent. The file of an answer that is refused stays there
-//! and does no harm.
+//! A file is completely in the store before the answer that names it is sent. The file of a refused answer
+//! stays there and is harmless.
 
 use crate::process::{self, failure::Failure};
 use envoi_contract::{
@@ -16,14 +16,14 @@ use std::{
     path::Path,
 };
 
-/// Hexadecimal digits of a digest in the ids that are made of it.
+/// Hexadecimal digits of a digest in the ids that are derived from it.
 const ID_DIGITS: usize = 26;
 const REVISION_DIGITS: usize = 16;
 
-/// Stores the file and refers to it: content that this person's tenant has brought from now on.
+/// Stores the file and returns a reference. From now on the content belongs to this person's tenant.
 pub(crate) fn attach(store: &Store, by: &Principal, path: &Path) -> Result<AttachmentRef, Failure> {
     let bad = |reason: String| unusable(path, &reason);
-    // Links are followed: what is attached is what the name leads to.
+    // Links are followed: the file behind the name is attached.
     let whole = fs::canonicalize(path).map_err(|error| bad(error.to_string()))?;
     let found = fs::metadata(&whole).map_err(|error| bad(error.to_string()))?;
     if !found.is_file() {
@@ -51,7 +51,7 @@ pub(crate) fn attach(store: &Store, by: &Principal, path: &Path) -> Result<Attac
         uploaded_by: by.actor.clone(),
     };
     store.keep_upload(&by.tenant, &upload).map_err(Failure::store)?;
-    // An `envoi gc` that looked before it was named may have removed it meanwhile.
+    // An `envoi gc` that started before the reference existed may have removed the file, so store it again.
     put()?;
     Ok(reference)
 }
@@ -62,13 +62,13 @@ fn unusable(path: &Path, reason: &str) -> Failure {
         .hint("nothing was answered; give a plain file that can be read")
 }
 
-/// The file, to be brought elsewhere, and its media type.
+/// Opens the file for an upload, and returns its media type.
 pub(crate) fn opened(path: &Path) -> Result<(File, String), Failure> {
     let bad = |error: std::io::Error| unusable(path, &error.to_string());
     Ok((process::files::open(path).map_err(bad)?, mime(path)))
 }
 
-/// What a file that is attached is called.
+/// The name of an attached file.
 pub(crate) fn name(path: &Path) -> Option<String> {
     path.file_name().map(|name| name.to_string_lossy().into_owned())
 }
@@ -92,7 +92,7 @@ fn reference(path: &Path, digest: Digest, size: u64) -> AttachmentRef {
     }
 }
 
-/// Of references that came from elsewhere, those whose bytes the store does not have; steps will not be able to read them.
+/// Returns the foreign references whose bytes the store lacks. Steps cannot read them.
 pub(crate) fn unreadable<'a>(reader: &Reader, all: &'a [AttachmentRef]) -> Vec<&'a AttachmentRef> {
     let readable = |file: &&AttachmentRef| {
         let digest = Digest::parse(&file.digest);

@@ -1,4 +1,4 @@
-//! The file of a cluster, and what its machines share, as it names it.
+//! The file of a cluster, and the contents that its machines share.
 
 use crate::process::failure::Failure;
 use envoi_contract::code::Code;
@@ -10,19 +10,19 @@ use std::{
     time::Duration,
 };
 
-/// A larger file is none.
+/// The most bytes of a cluster file.
 const MOST_BYTES: u64 = 64 * 1024;
-/// A call of an object that is not answered in this time is given up. The person who asked may ask again.
+/// The timeout for a call of an object. The person can try again.
 const CALL: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// A cluster file that was read.
 pub(crate) struct ClusterFile {
     pub(crate) cluster: Cluster,
     contents: PathBuf,
 }
 
 impl ClusterFile {
-    /// Reads it.
+    /// Reads the file.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
         let unusable = |reason: String| {
@@ -45,7 +45,7 @@ impl ClusterFile {
         Ok(Self { cluster, contents })
     }
 
-    /// What all machines share. The folder is made where it is missing.
+    /// The contents that all machines share. The folder is created if it is missing.
     pub(crate) fn shared(&self) -> Result<SharedContents, Failure> {
         let folder = Folder::open(&self.contents).map_err(|error| {
             let message = format!("the folder `{}` cannot be used: {error}", self.contents.display());
@@ -54,7 +54,7 @@ impl ClusterFile {
         Ok(SharedContents::new(Arc::new(folder)))
     }
 
-    /// Refuses a lease that is not that of the cluster.
+    /// Refuses a lease that differs from the cluster's.
     pub(crate) fn check_lease(&self, held_ms: u64) -> Result<(), Failure> {
         if held_ms == self.cluster.lease_ms {
             return Ok(());
@@ -69,17 +69,17 @@ impl ClusterFile {
         ))
     }
 
-    /// The way to the objects, for a server.
+    /// The client for the objects, for a server.
     pub(crate) fn ingress(&self) -> Ingress {
         Ingress::new(&self.cluster.ingress, CALL)
     }
 
-    /// The way to the objects, for a worker: a call that hangs must not cost it its lease.
+    /// The client for the objects, for a worker. A call that hangs must not cost the worker its lease.
     pub(crate) fn ingress_within_lease(&self) -> Ingress {
         Ingress::new(&self.cluster.ingress, CALL.min(self.lease() / 10))
     }
 
-    /// How long a worker need not be heard of.
+    /// How long a worker may be silent.
     pub(crate) fn lease(&self) -> Duration {
         Duration::from_millis(self.cluster.lease_ms)
     }

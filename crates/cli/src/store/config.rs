@@ -1,4 +1,4 @@
-//! The configuration of a store, `config.yaml` in its folder, and what it makes of the engine.
+//! The configuration of a store, `config.yaml` in its folder, and the engine settings from it.
 
 use crate::{process::failure::Failure, store::home::Home};
 use envoi_contract::code::Code;
@@ -13,14 +13,14 @@ use std::{
     sync::OnceLock,
 };
 
-/// A larger file is no configuration. As much as a flow file may have.
+/// The most bytes of a configuration, the same as of a flow file.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// The configuration that this process works with.
+/// The configuration that this process uses.
 static OF_PROCESS: ReadOnce = ReadOnce(OnceLock::new());
 
-/// A configuration and the file that it was read from. What a command warns of is what its engine comes up with, also if the file is
-/// written meanwhile.
+/// A configuration and the file that it was read from. The warnings of a command and its engine use the same
+/// configuration, even if the file changes in the meantime.
 struct ReadOnce(OnceLock<(PathBuf, Config)>);
 
 impl ReadOnce {
@@ -28,28 +28,28 @@ impl ReadOnce {
         if let Some((_, config)) = self.0.get().filter(|(read, _)| *read == path) {
             return Ok(config.clone());
         }
-        // A mistake is not kept: it is a warning here and ends the command there.
+        // A failed read is not kept: one caller only warns of it, another ends the command.
         let config = parsed(&path)?;
-        // The first one stays: a process that looks at a further store reads the configuration of that one each time.
+        // The first configuration stays. That of any further store is read each time.
         let _ = self.0.set((path, config.clone()));
         Ok(config)
     }
 }
 
-/// The configuration, which need not be there. It is read once.
+/// Loads the configuration, which may be missing. It is read once.
 ///
 /// # Errors
-/// Everything that is wrong with it. Nothing that runs is touched by that.
+/// Everything that is wrong with it. Running steps are not affected.
 pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
     OF_PROCESS.load(layout.root().join(config::FILE))
 }
 
-/// How much a snapshot may hold, as the configuration of this store says.
+/// The maximum size of a snapshot, from the configuration of this store.
 pub(crate) fn snapshot_bounds(layout: &Layout) -> Result<Bounds, Failure> {
     load(layout).map(|configured| bounds(&configured.trees))
 }
 
-/// What the configuration does not say is the default.
+/// Values that the configuration omits have their defaults.
 pub(crate) fn bounds(configured: &Trees) -> Bounds {
     let default = Bounds::default();
     Bounds {
@@ -81,7 +81,8 @@ fn parsed(path: &Path) -> Result<Config, Failure> {
     })
 }
 
-/// Models and accounts that steps name and the configuration of the store here does not have. Without such steps it is not read.
+/// The models and accounts that steps name and the local configuration lacks. If no step names any, the
+/// configuration is not read.
 pub(crate) fn not_configured(home: &Home, flow: &Flow) -> Vec<String> {
     if envoi_flow::missing(&Config::default(), flow).is_empty() {
         return Vec::new();
@@ -93,7 +94,7 @@ pub(crate) fn not_configured(home: &Home, flow: &Flow) -> Vec<String> {
     }
 }
 
-/// The text, if there is one.
+/// Returns the text, if the file exists.
 fn read(path: &Path) -> io::Result<Option<String>> {
     let Some(bytes) = envoi_durable::read_plain(path, MOST_BYTES)? else { return Ok(None) };
     let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text");

@@ -1,6 +1,7 @@
-//! Flow files that a person names, and the files of the flows that these name.
+//! Flow files that a person names, and the files of the flows that they include.
 //!
-//! Owns that the latter are read from the folder of the former. Which paths may be named is the language's.
+//! Owns that included files are read from the folder of the including one. The language decides which paths
+//! are allowed.
 
 use crate::process::{failure::Failure, files};
 use envoi_contract::code::Code;
@@ -17,7 +18,7 @@ pub(crate) struct FlowFolder {
 }
 
 impl FlowFolder {
-    /// Those beside the file at this path.
+    /// The folder of the file at this path.
     pub(crate) fn of(file: &Path) -> Self {
         Self { folder: file.parent().unwrap_or(Path::new("/")).to_owned() }
     }
@@ -43,7 +44,8 @@ pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
     Ok((fs::canonicalize(path).map_err(unreadable)?, text))
 }
 
-/// The flow of a file, with those that it names, or everything that is wrong with them; `file` is where `path` leads.
+/// Loads the flow of a file with the flows that it includes, or reports everything that is wrong with them.
+/// `file` is the resolved path.
 pub(crate) fn load(path: &Path, file: &Path, text: &str) -> Result<ParsedFlow, Failure> {
     envoi_engine::flow_parsed_now(&path.to_string_lossy(), text, &FlowFolder::of(file)).map_err(|report| {
         let mistakes = report.render(envoi_flow::Colour::Never);

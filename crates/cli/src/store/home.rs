@@ -1,4 +1,4 @@
-//! Where the store is, and how it is opened to read or to change it.
+//! Finds the store, and opens it to read or to change it.
 
 use crate::{process::failure::Failure, store::waiting};
 use envoi_contract::code::Code;
@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-/// See the module.
+/// The location of the store.
 pub(crate) struct Home {
     given: Option<PathBuf>,
     pub(crate) json: bool,
@@ -25,24 +25,25 @@ impl Home {
         }
     }
 
-    /// The store's folder if one was named.
+    /// The store's folder if the person named one.
     pub(crate) fn given(&self) -> Option<PathBuf> {
         self.given.clone()
     }
 
-    /// The store's folder: as given, else the nearest `.envoi` upward from the current folder, else one to be made in it.
+    /// The store's folder: the named one, or the nearest `.envoi` upward from the current folder, or a new
+    /// one in the current folder.
     pub(crate) fn dir(&self) -> Result<PathBuf, Failure> {
         let here = env::current_dir().map_err(|error| Failure::machine("the current folder", error))?;
         if let Some(given) = &self.given {
             return Ok(resolved(&here.join(given)));
         }
-        // Also one that is no folder: the store of a folder above is not the one that is meant.
+        // Also matches a `.envoi` that is not a folder: the store of a parent folder would be the wrong one.
         let is_there = |candidate: &PathBuf| fs::symlink_metadata(candidate).is_ok();
         let nearest = here.ancestors().map(|folder| folder.join(".envoi")).find(is_there);
         Ok(resolved(&nearest.unwrap_or_else(|| here.join(".envoi"))))
     }
 
-    /// The store, made where it is missing. One that another process keeps locked is waited for.
+    /// Opens the store, and creates it if it is missing. Waits for another process that keeps it locked.
     pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
         let dir = self.dir()?;
         if let Found::Other(what) = find(&dir) {
@@ -52,11 +53,11 @@ impl Home {
         Ok(Arc::new(opened.map_err(|error| cannot_open(&dir, &error))?))
     }
 
-    /// The store to look at: nothing is made, migrated or locked for that. One that is not there has no runs.
+    /// Opens the store to read. Nothing is created, migrated or locked. A missing store has no runs.
     pub(crate) fn reader(&self) -> Result<(Store, Reader), Failure> {
         let dir = self.existing()?;
         let store = Store::open_read_only(Layout::new(&dir)).map_err(|error| match error {
-            // The process that was to make it was ended before.
+            // The process that was creating it ended too early.
             OpenError::Older { found: 0, .. } => no_store(&dir),
             error => cannot_open(&dir, &error),
         })?;
@@ -64,7 +65,7 @@ impl Home {
         Ok((store, reader))
     }
 
-    /// The store to change, which must be there.
+    /// Opens an existing store to change it.
     pub(crate) fn store(&self) -> Result<(Arc<Store>, Reader), Failure> {
         self.existing()?;
         let store = self.open()?;
@@ -72,7 +73,7 @@ impl Home {
         Ok((store, reader))
     }
 
-    /// The folder of the store, which must be there.
+    /// The folder of an existing store.
     pub(crate) fn existing(&self) -> Result<PathBuf, Failure> {
         let dir = self.dir()?;
         match find(&dir) {
@@ -83,16 +84,16 @@ impl Home {
     }
 }
 
-/// What stands in the place of a store.
+/// What is at the location of a store.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Store,
     Nothing,
-    /// What is in its way, in words.
+    /// A description of what is there instead.
     Other(String),
 }
 
-/// What is found at the folder of a store. What may not be looked at is not nothing.
+/// Examines the folder of a store. Missing permission is not reported as a missing store.
 pub(crate) fn find(dir: &Path) -> Found {
     let database = dir.join("envoi.db");
     match (fs::metadata(dir), fs::metadata(&database)) {
@@ -124,7 +125,7 @@ fn no_store(dir: &Path) -> Failure {
         .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME")
 }
 
-/// Why a store cannot be opened, with what the machine says about it.
+/// Why a store cannot be opened, with the message of the system.
 pub(crate) fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
     if let OpenError::Copied { original, .. } = error {
         let message = format!(
@@ -139,7 +140,7 @@ pub(crate) fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
     Failure::store(format!("the store `{}`: {error}", dir.display())).hint(cure(error))
 }
 
-/// What may help.
+/// A possible remedy.
 fn cure(error: &OpenError) -> &'static str {
     match error {
         OpenError::Io { .. } => "the folder of the store must be writable; `envoi doctor` says more",
@@ -158,8 +159,8 @@ fn cure(error: &OpenError) -> &'static str {
     }
 }
 
-/// One spelling for one folder: processes of an attempt are known by it. Without links where it exists, else where its
-/// parent does.
+/// The canonical path of a folder, because processes of an attempt are recognized by it. Resolves links in
+/// the path if it exists, or in its parent.
 fn resolved(dir: &Path) -> PathBuf {
     if let Ok(found) = fs::canonicalize(dir) {
         return found;

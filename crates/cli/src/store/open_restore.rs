@@ -1,9 +1,9 @@
-//! A change of files, by `envoi restore` or `envoi apply`, that a run began and that is not done: the files may be half old and half new.
+//! An unfinished change of files by `envoi restore` or `envoi apply`: some files may be old and others new.
 
 use crate::process::invocation;
 use envoi_kernel::{Event, Record, event::FilesRestoring, ids::RunId};
 
-/// The one that is open, among the records of a run.
+/// Finds the unfinished change among the records of a run.
 pub(crate) fn find(records: &[Record]) -> Option<&FilesRestoring> {
     let last = records.iter().rev().find_map(|record| match &record.event {
         Event::FilesRestoring(wanted) => Some(Some(wanted.as_ref())),
@@ -13,7 +13,7 @@ pub(crate) fn find(records: &[Record]) -> Option<&FilesRestoring> {
     last.flatten()
 }
 
-/// What it is, and what completes it.
+/// Describes the change, and how to complete it.
 pub(crate) fn describe(run: &RunId, wanted: &FilesRestoring) -> String {
     let envoi = invocation::envoi();
     match wanted.reach.folder() {

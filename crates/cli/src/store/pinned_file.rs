@@ -1,6 +1,7 @@
-//! Whether the file of a run's flow still says what the run is pinned to.
+//! Whether the file of a run's flow still matches the flow that the run is pinned to.
 //!
-//! A run keeps the flow that it was started with. A person who corrects the file has to say that the run is meant to follow it.
+//! A run keeps the flow that it was started with. A person who corrects the file must say that the run should
+//! follow it.
 
 use super::flow_files::FlowFolder;
 use crate::{process::messages::say, text::shell};
@@ -12,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-/// The sentence for a file that says something else; `None` if it says the same, or is not there.
+/// The sentence about a changed file. `None` if it is unchanged or missing.
 pub(crate) fn changed(reader: &Reader, run: &Run) -> Option<String> {
     let started = run.started()?;
     let id = &started.run;
@@ -36,7 +37,7 @@ pub(crate) fn changed(reader: &Reader, run: &Run) -> Option<String> {
     }
 }
 
-/// What is to be given to `envoi` so that a run goes on with its file, which has changed; `None` if it has not.
+/// The arguments of `envoi` that continue a run with its changed file. `None` if the file is unchanged.
 pub(crate) fn to_go_on(store: &Arc<Store>) -> impl Fn(&RunId) -> Option<String> + 'static {
     let store = Arc::clone(store);
     move |id| {
@@ -47,23 +48,24 @@ pub(crate) fn to_go_on(store: &Arc<Store>) -> impl Fn(&RunId) -> Option<String> 
     }
 }
 
-/// What the file of a run's flow says by now.
+/// The present state of the file.
 enum FileState {
-    /// What the run is pinned to.
+    /// It is the flow that the run is pinned to.
     Same,
-    /// Another flow, because these files differ. None of them: they say the same in another version of the language.
+    /// It is another flow, because these files differ. The list is empty if only the version of the language
+    /// differs.
     Other(Vec<PathBuf>),
-    /// Nothing that could be run.
+    /// It is not a valid flow.
     Unusable,
 }
 
-/// A larger file is no flow.
+/// The most bytes of a flow file.
 const FLOW_BYTES: u64 = 1024 * 1024;
 
-/// `None` if the file is not there.
+/// `None` if the file is missing.
 fn state(reader: &Reader, run: &Run) -> Option<FileState> {
     let source = Path::new(&run.started()?.source);
-    // A step may have put a pipe there.
+    // A step may have put a pipe there, so only a regular file is read.
     let text = envoi_durable::read_plain(source, FLOW_BYTES).ok()??;
     let text = String::from_utf8(text).ok()?;
     let name = source.file_name()?.to_string_lossy();
@@ -74,7 +76,7 @@ fn state(reader: &Reader, run: &Run) -> Option<FileState> {
     })
 }
 
-/// Says so below the end of a run that failed.
+/// Prints that the file has changed, below the end of a failed run.
 pub(crate) fn remark(store: &Store, run: &RunId, exit_code: u8) {
     let failed = matches!(exit_code, 1 | 4);
     let reader = store.reader().ok().filter(|_| failed);
@@ -84,7 +86,8 @@ pub(crate) fn remark(store: &Store, run: &RunId, exit_code: u8) {
     }
 }
 
-/// The files of a flow whose texts are not those of the flow that the run is pinned to: its own, and those of flows that it names.
+/// The files of a flow whose texts differ from the pinned flow: its own file, and those of flows that it
+/// includes.
 fn differing(
     reader: &Reader,
     run: &Run,
@@ -98,7 +101,7 @@ fn differing(
     let folder = source.parent().unwrap_or(Path::new("/"));
     let own = (pinned.text != text).then(|| source.to_owned());
     let all: BTreeSet<&String> = parts.keys().chain(pinned.parts.keys()).collect();
-    // One that is named no more differs because of the file that named it.
+    // A file that is no longer included differs because of the file that included it.
     let others = all.into_iter().filter(|path| {
         parts.get(*path).is_some_and(|text| pinned.parts.get(*path).is_none_or(|pinned| pinned != text))
     });

@@ -1,4 +1,4 @@
-//! Which run is meant.
+//! Selects the run that a command concerns.
 
 use super::standing::stands;
 use crate::process::{clock, failure::Failure, invocation, terminal};
@@ -10,7 +10,7 @@ use envoi_kernel::{
     ids::{FlowId, InterruptId, RunId},
 };
 
-/// The run that `text` stands for, or the newest one.
+/// The run that `text` identifies, or the newest one.
 pub(crate) fn run_or_newest(reader: &Reader, text: Option<&str>) -> Result<RunId, Failure> {
     match text {
         Some(text) => run(reader, text),
@@ -22,7 +22,7 @@ pub(crate) fn run_or_newest(reader: &Reader, text: Option<&str>) -> Result<RunId
     }
 }
 
-/// The run that `text` stands for; without a text the one that `verb` means.
+/// The run that `text` identifies. Without a text, the one that `verb` selects.
 pub(crate) fn run_or_meant(
     layout: &Layout,
     reader: &Reader,
@@ -39,8 +39,8 @@ pub(crate) fn run_or_meant(
     run(reader, text)
 }
 
-/// As [`meant`]. Where `envoi resume` finds no unfinished run, the newest one is meant if a person at the terminal says so: a failed step
-/// runs again only if that is wanted.
+/// As [`meant`]. If `envoi resume` finds no unfinished run, it selects the newest one after a person at the
+/// terminal has agreed, because a failed step runs again only on request.
 pub(crate) fn meant_or_agreed(
     verb: Verb,
     unfinished: &[RunRow],
@@ -58,8 +58,9 @@ pub(crate) fn meant_or_agreed(
     if terminal::agrees(&question)? { Ok(newest.run.clone()) } else { Err(refused) }
 }
 
-/// The run that a corrected flow is for, if none is named: of the runs of that flow the one that is not over, or the newest if it has
-/// not succeeded. Without a run of that flow it is chosen among all, and the comparison says what does not fit.
+/// The run for a corrected flow if none is named: the unfinished run of that flow, or the newest one if it
+/// has not succeeded. If the flow has no run, all runs are considered, and the comparison reports what does
+/// not fit.
 pub(crate) fn run_to_correct(
     layout: &Layout,
     reader: &Reader,
@@ -76,7 +77,7 @@ pub(crate) fn run_to_correct(
     to_correct(rows, newest, flow)
 }
 
-/// See [`run_to_correct`]; `newest` is the newest run of that flow, if there is one.
+/// See [`run_to_correct`]. `newest` is the newest run of that flow.
 pub(crate) fn to_correct(
     mut unfinished: Vec<RunRow>,
     newest: Option<RunRow>,
@@ -91,22 +92,22 @@ pub(crate) fn to_correct(
     meant(Verb::Correct, &unfinished, newest.as_slice())
 }
 
-/// What a command does with a run that it may choose itself.
+/// What a command does with a run that it selects itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// Only an unfinished run, and of several the one that goes on if it is resumed: a scheduled `envoi resume` never repeats a failed
-    /// step unasked.
+    /// Only an unfinished run. If there are several, the one that resuming continues. So a scheduled `envoi
+    /// resume` never repeats a failed step without a request.
     Resume,
-    /// As [`Verb::Resume`], with a decision about an attempt in doubt or a review: only the one run that is unfinished, and no other is chosen
-    /// for the person.
+    /// As [`Verb::Resume`], with a decision about an attempt in doubt or a review. Only if exactly one run is
+    /// unfinished, so that the choice is the person's.
     Decide,
-    /// An unfinished run, or the newest one if it has not succeeded: what follows is shown before it is done.
+    /// An unfinished run, or the newest one if it has not succeeded. The consequences are shown first.
     Correct,
     /// Only an unfinished run.
     Cancel,
     /// An unfinished run, or the newest one if a limit ended it.
     Raise,
-    /// The newest run, if it is over.
+    /// The newest run, if it has ended.
     Fork,
 }
 
@@ -121,11 +122,11 @@ impl Verb {
     }
 }
 
-/// Of how many runs those are looked at that are over: a choice lists few.
+/// How many recent runs are examined, because a choice lists few.
 pub(crate) const RECENT: u32 = 20;
 
-/// The run that a command means that names none. `unfinished` are the runs that are not over, `recent` the newest of all runs, both
-/// newest first.
+/// The run for a command that names none. `unfinished` and `recent` (the newest of all runs) are both newest
+/// first.
 pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], recent: &[RunRow]) -> Result<RunId, Failure> {
     let newest = recent.first().ok_or_else(no_runs)?;
     let ended_by_a_limit = newest.status() == RunStatus::Ended(EndStatus::Exhausted);
@@ -184,22 +185,22 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], recent: &[RunRow]) -> Res
     }
 }
 
-/// Whether no engine goes on with it, and neither a person nor a repair has to come first.
+/// Whether no engine works on it, and it needs neither a person nor a repair first.
 fn is_left(row: &RunRow) -> bool {
     row.status() == RunStatus::Running && row.doing.is_some_and(|doing| doing.needs_resume())
 }
 
-/// Whether it is over and has not succeeded.
+/// Whether it has ended without success.
 fn has_stopped(row: &RunRow) -> bool {
     row.ended.is_some() && row.status() != RunStatus::Ended(EndStatus::Succeeded)
 }
 
-/// The runs that are over and have not succeeded.
+/// The runs that have ended without success.
 fn stopped(recent: &[RunRow]) -> impl Iterator<Item = &RunRow> {
     recent.iter().filter(|row| has_stopped(row))
 }
 
-/// None is unfinished, and several have stopped: a person says which one runs again.
+/// If no run is unfinished and several have stopped, the person must choose one.
 fn choice_of_stopped(recent: &[RunRow]) -> Failure {
     let envoi = invocation::envoi();
     let line = |row: &RunRow| format!("\n  {}\n    {envoi} resume {}", described(row), row.run);
@@ -210,7 +211,7 @@ fn choice_of_stopped(recent: &[RunRow]) -> Failure {
     )
 }
 
-/// The command for one of several runs: to resume one that waits for an answer only shows its question.
+/// The command for one of several runs. Resuming a run that waits for an answer would only show its question.
 fn ways_on(row: &RunRow, verb: Verb) -> String {
     let envoi = invocation::envoi();
     let run = &row.run;
@@ -223,7 +224,7 @@ fn ways_on(row: &RunRow, verb: Verb) -> String {
     }
 }
 
-/// Rows of a choice.
+/// The most rows of a choice.
 const MOST_LISTED: usize = 10;
 
 fn described(row: &RunRow) -> String {
@@ -237,8 +238,8 @@ fn described(row: &RunRow) -> String {
     )
 }
 
-/// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.
-/// `answer` is the command that answers one, for a choice of several.
+/// The question that `text` identifies: by its id, or by that of a run with one open question. Without a
+/// text, the only open one. If there are several, the message suggests the command `answer`.
 pub(crate) fn question(
     reader: &Reader,
     text: Option<&str>,
@@ -249,7 +250,7 @@ pub(crate) fn question(
         Some(text) => match found(reader, text)? {
             Found::Interrupt(interrupt, run) => return Ok((interrupt, run)),
             Found::Run(run) => {
-                // It may ask nothing just because of what is wrong with it.
+                // Damage could be the reason that it has no question.
                 check_not_aside(reader, &run)?;
                 InboxFilter { run: Some(run), closed: false }
             }
@@ -258,7 +259,7 @@ pub(crate) fn question(
     the_open(&reader.inbox(&filter).map_err(Failure::store)?, answer)
 }
 
-/// The only one of the questions that are open; `answer` is the command that answers one.
+/// The only open question. If there are several, the message suggests the command `answer`.
 pub(crate) fn the_open(rows: &[InboxRow], answer: &str) -> Result<(InterruptId, RunId), Failure> {
     match rows {
         [] => Err(Failure::new(Code::QuestionClosed, "nothing waits for a person there")
@@ -286,7 +287,7 @@ pub(crate) fn run(reader: &Reader, text: &str) -> Result<RunId, Failure> {
     }
 }
 
-/// What an id, or the beginning or end of one, stands for.
+/// Finds what an id, or the beginning or end of one, identifies.
 pub(crate) fn found(reader: &Reader, text: &str) -> Result<Found, Failure> {
     match reader.find(text).map_err(Failure::store)? {
         Match::One(found) => Ok(found),
@@ -295,10 +296,10 @@ pub(crate) fn found(reader: &Reader, text: &str) -> Result<Found, Failure> {
     }
 }
 
-/// A shorter text says too little to be taken for a run that is not there any more.
+/// A shorter text is too ambiguous for a deleted run.
 const SHORTEST: usize = 4;
 
-/// A run that was deleted and whose id is `text`, or alone begins or ends with it.
+/// The failure if a deleted run has the id `text`, or is the only one whose id begins or ends with it.
 fn was_deleted(reader: &Reader, text: &str) -> Result<Option<Failure>, Failure> {
     let whole = match RunId::new(text) {
         Ok(id) => reader.tombstone(&id).map_err(Failure::store)?,
@@ -325,13 +326,13 @@ fn was_deleted(reader: &Reader, text: &str) -> Result<Option<Failure>, Failure> 
     }))
 }
 
-/// Nothing is named so.
+/// No run or question has this name.
 pub(crate) fn no_such(text: &str) -> Failure {
     Failure::new(Code::RunNotFound, format!("no run or question is named `{text}`"))
         .hint("`envoi runs` and `envoi inbox` list them")
 }
 
-/// More than one is.
+/// Several runs or questions have this name.
 pub(crate) fn several(text: &str, found: &[Found]) -> Failure {
     let ids = found.iter().map(|found| match found {
         Found::Run(run) => run.to_string(),
@@ -341,7 +342,7 @@ pub(crate) fn several(text: &str, found: &[Found]) -> Failure {
     Failure::new(Code::AmbiguousId, message).hint("give more of the id")
 }
 
-/// There is not even a newest one.
+/// The store has no runs.
 pub(crate) fn no_runs() -> Failure {
     Failure::new(Code::RunNotFound, "there are no runs").hint("`envoi run flow.yaml` starts one")
 }
@@ -439,7 +440,7 @@ mod tests {
             (vec![waits.clone(), open.clone()], Some(open.clone()), Ok("4")),
             (vec![open.clone()], Some(failed), Err(" --flow FILE")),
             (vec![waits.clone()], Some(over), Err("no run is unfinished; the newest is run_")),
-            // No run is of that flow.
+            // No run has that flow.
             (vec![waits.clone()], Some(waits), Ok("1")),
             (Vec::new(), None, Err("there are no runs")),
         ];

@@ -1,6 +1,7 @@
-//! Where the server of a store is found: `.envoi/server.url`, which the server keeps locked for as long as it runs.
+//! The address of a store's server: `.envoi/server.url`, which the server keeps locked while it runs.
 //!
-//! A server that was killed leaves its file. The lock is gone with the process, so that the file is not taken for a server.
+//! A killed server leaves its file. Its lock ends with the process, so the file does not count as a running
+//! server.
 
 use envoi_journal::Layout;
 use rustix::fs::OFlags;
@@ -11,30 +12,30 @@ use std::{
     path::PathBuf,
 };
 
-/// The longest file that is read; an address is shorter.
+/// The most bytes that are read. An address is shorter.
 const MOST_BYTES: u64 = 4096;
 
-/// The announcement of a server. It stands until [`Announced::end`], or until the process is gone.
+/// The announcement of a server. It is valid until [`Announced::end`], or until the process ends.
 pub(crate) struct Announced {
     file: File,
     path: PathBuf,
 }
 
 impl Announced {
-    /// Says where the server of this store is found; `None` if the machine refuses: `envoi page` then looks into the
-    /// configuration.
+    /// Announces the address of this server. Returns `None` if the file cannot be written: `envoi page` then
+    /// uses the configuration.
     pub(crate) fn new(layout: &Layout, url: &str) -> Option<Self> {
         let path = layout.server_url();
-        // A file of its own: the one of a server that is replaced stays that server's.
+        // A new file, because a server that is being replaced keeps its own file.
         fs::remove_file(&path).ok();
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path).ok()?;
-        // A process that looks whether a server runs holds it for a moment.
+        // Another process that checks for a server holds the lock for a moment.
         file.lock().ok()?;
         file.write_all(format!("{url}\n").as_bytes()).ok()?;
         Some(Self { file, path })
     }
 
-    /// The server ends. A file that another server has put there meanwhile stays.
+    /// Removes the announcement. A file of another server is left in place.
     pub(crate) fn end(self) {
         let place = |found: fs::Metadata| (found.dev(), found.ino());
         let ours = self.file.metadata().ok().map(place);
@@ -44,9 +45,9 @@ impl Announced {
     }
 }
 
-/// Where the server of this store is found, without a slash at the end; `None` if none runs.
+/// The address of the running server, without a slash at the end. `None` if none runs.
 pub(crate) fn running(layout: &Layout) -> Option<String> {
-    // A step may have put a pipe there.
+    // A step may have put a pipe there, so opening must not block.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(layout.server_url()).ok()?;
     match file.try_lock_shared() {
@@ -73,7 +74,7 @@ mod tests {
         let second = Announced::new(&layout, "http://127.0.0.1:2").unwrap();
         first.end();
         assert_eq!(running(&layout).as_deref(), Some("http://127.0.0.1:2"), "the other server's stays");
-        // As if the process had been killed: the file is there, and nobody holds it.
+        // As after a killed process: the file exists without a lock.
         drop(second);
         assert!(layout.server_url().exists());
         assert_eq!(running(&layout), None);

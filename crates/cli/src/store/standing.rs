@@ -1,4 +1,4 @@
-//! How a run stands, in words for people.
+//! Describes the state of a run for people.
 
 use crate::{
     process::{clock, invocation},
@@ -9,7 +9,7 @@ use envoi_contract::time::Timestamp;
 use envoi_journal::{RunRow, Standing, Store};
 use std::path::{Path, PathBuf};
 
-/// How a run stands, for people: the word that programs have too, and since or until when.
+/// Describes the state of a run: the same word as for programs, and since or until when.
 pub(crate) fn stands(row: &RunRow, now: Timestamp) -> String {
     let stands = Stands::from(row);
     let word = stands.word().replace('_', " ");
@@ -22,7 +22,8 @@ pub(crate) fn stands(row: &RunRow, now: Timestamp) -> String {
     }
 }
 
-/// What a step waits for whose account is closed: the time is that of the reset, or of the next try where no reset is known.
+/// Describes the wait of a step whose account is exhausted: until the reset, or until the next attempt if no
+/// reset time is known.
 pub(crate) fn waiting_for(account: &str, resets_at: Option<Timestamp>, due: Timestamp) -> String {
     match resets_at {
         Some(at) => format!("waiting for {account} until {}", clock::local_short(at)),
@@ -30,7 +31,7 @@ pub(crate) fn waiting_for(account: &str, resets_at: Option<Timestamp>, due: Time
     }
 }
 
-/// The store that this one is a copy of, if it is one: nothing goes on in a copy until it is adopted.
+/// The original store, if this one is a copy. Runs of a copy do not continue until it is adopted.
 pub(crate) fn copy_of(store: &Store) -> Option<PathBuf> {
     match store.standing() {
         Ok(Standing::Copy { of }) => Some(of),
@@ -39,7 +40,7 @@ pub(crate) fn copy_of(store: &Store) -> Option<PathBuf> {
     }
 }
 
-/// What people are told of the runs of a copy.
+/// The message about the runs of a copy.
 pub(crate) fn of_a_copy(of: &Path) -> String {
     format!(
         "this store is a copy of `{}`: nothing goes on here until `{} store adopt` makes it a store of its own",

@@ -1,7 +1,8 @@
-//! Waiting for a process that keeps the store locked (a backup, a database shell), as an engine at work does: without end, with
-//! messages that become rarer, until Ctrl-C.
+//! Waits for a process that keeps the store locked (a backup, a database shell), as a running engine does:
+//! without a limit, with fewer messages over time, until Ctrl-C.
 //!
-//! Owns the wait of commands that write and are no engine. What the engine waits for is `envoi-engine`'s.
+//! Owns the wait of commands that write and are not the engine. The waits of the engine belong to
+//! `envoi-engine`.
 
 use crate::process::{
     failure::Failure,
@@ -12,9 +13,9 @@ use envoi_journal::{AdoptError, CommitError, OpenError, RepairError};
 use envoi_server::{session::SessionError, token::TokenError};
 use std::time::Instant;
 
-/// Whether the same again may succeed once another process has ended its transaction.
+/// Errors that may pass when another process ends its transaction.
 pub(crate) trait Locked {
-    /// See the trait.
+    /// Whether the store was locked.
     fn is_locked(&self) -> bool;
 }
 
@@ -54,7 +55,7 @@ impl Locked for TokenError {
     }
 }
 
-/// Does `work`, and does it again as long as another process keeps the store locked. Each try waits a few seconds by itself.
+/// Repeats `work` while another process keeps the store locked. Each attempt waits a few seconds by itself.
 pub(crate) fn for_the_store<T, E: Locked>(
     mut work: impl FnMut() -> Result<T, E>,
 ) -> Result<Result<T, E>, Failure> {
@@ -67,7 +68,7 @@ pub(crate) fn for_the_store<T, E: Locked>(
         }
         tries = tries.saturating_add(1);
         if tries == 1 {
-            // Nothing is half done by then: whatever was tried is a transaction that did not begin.
+            // An interruption is safe here, because the transaction has not begun.
             interrupts::mean(Mode::Idle)?;
         }
         if tries.is_power_of_two() {

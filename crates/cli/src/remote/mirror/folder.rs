@@ -1,8 +1,9 @@
-//! A private folder that is there as long as its process: held by a lock in it, and swept by any later process once the lock is free.
+//! A private folder that lasts as long as its process. Its process holds a lock in it, and a later process
+//! removes it once the lock is free.
 //!
-//! A maker makes the folder and takes its lock under a name that no sweeper looks at, and gives it its own then. A sweeper takes the
-//! folder out of its place, under the lock, before it removes anything, so that of two sweepers one finds another file, or none, where the
-//! lock was. Knows nothing of what lies in it.
+//! A new folder gets its lock under a name that other processes ignore, and is then renamed. To remove a
+//! folder, a process takes the lock and renames the folder first. A second process then finds another file,
+//! or none, in the place of the lock. This module does not know what the folder holds.
 
 use crate::process::{environment, failure::Failure};
 use rustix::{
@@ -18,19 +19,19 @@ use std::{
 };
 
 const PREFIX: &str = "envoi-mirror-";
-/// Of one that is not held yet. A process that is killed in between leaves an empty folder.
+/// The prefix of a folder without a lock yet. A process that is killed at that moment leaves an empty folder.
 const NEW_PREFIX: &str = "envoi-new-mirror-";
 const LOCK: &str = "mirror.lock";
 const SWEPT: &str = "swept";
 
-/// See the module. Removed when it is not needed any more.
+/// A private folder. It is removed when it is dropped.
 pub(super) struct Folder {
     path: PathBuf,
     _lock: File,
 }
 
 impl Folder {
-    /// A new one below `parent`.
+    /// Makes a new folder below `parent`.
     pub(super) fn new(parent: &Path) -> Result<Self, Failure> {
         let made = parent.join(environment::random_id(NEW_PREFIX)?);
         let path = parent.join(environment::random_id(PREFIX)?);
@@ -56,12 +57,13 @@ impl Drop for Folder {
     }
 }
 
-/// What cannot be removed can be read by no other user, and lies where the machine clears up.
+/// If it cannot be removed, no other user can read it, and the machine cleans up its place.
 pub(super) fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Removes those below `parent` that were left by processes of this user. What cannot be is left for the next one.
+/// Removes the folders below `parent` that processes of this user have left. A folder that cannot be removed
+/// is left for the next process.
 pub(super) fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_one = entry.file_name().to_string_lossy().starts_with(PREFIX);
@@ -71,7 +73,7 @@ pub(super) fn sweep(parent: &Path) {
     }
 }
 
-/// A folder, rather than a link to one, that no other user has put there.
+/// Whether the entry is a folder of this user, and not a link.
 fn is_own(entry: &fs::DirEntry) -> bool {
     entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == getuid().as_raw())
 }
@@ -81,7 +83,7 @@ fn swept(folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(aside)
 }
 
-/// Takes a folder whose lock is free out of its place, with all that is in it.
+/// Renames a folder whose lock is free.
 fn set_aside(folder: &Path) -> io::Result<Option<(File, PathBuf)>> {
     let Some(lock) = hold(folder)? else { return Ok(None) };
     let aside = folder.with_extension(SWEPT);
@@ -93,7 +95,7 @@ fn held(folder: &Path) -> io::Result<File> {
     hold(folder)?.ok_or_else(|| io::Error::other("another process has taken the lock of a new folder"))
 }
 
-/// Takes the lock of a folder, if it is free and the folder is still in its place.
+/// Takes the lock of a folder, if it is free and the folder was not renamed.
 fn hold(folder: &Path) -> io::Result<Option<File>> {
     match open(folder) {
         Ok(file) => taken(file, folder),
@@ -132,7 +134,7 @@ mod tests {
         names
     }
 
-    /// As a process leaves it that is killed.
+    /// Makes a folder as a killed process leaves it.
     fn left(parent: &Path, name: &str) -> PathBuf {
         let folder = parent.join(name);
         fs::create_dir_all(folder.join("runs/one")).unwrap();
@@ -170,11 +172,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("envoi-mirror-1");
         let make = || fs::create_dir(&folder).unwrap();
-        // Before it has a file to lock, and when another has come to that name.
+        // The folder is replaced before the lock file is opened.
         make();
         sweep(place.path());
         assert!(hold(&folder).unwrap().is_none());
-        // Between that and the lock.
+        // The folder is removed after the lock file was opened and before the lock was taken.
         make();
         let file = open(&folder).unwrap();
         sweep(place.path());
@@ -193,11 +195,11 @@ mod tests {
         assert!(aside.join("kept").exists() && !folder.exists());
         fs::remove_dir_all(aside).unwrap();
         make();
-        // While the sweeper is at it.
+        // While the sweeper holds the lock, no other process gets it.
         let sweeper = hold(&folder).unwrap();
         assert!(sweeper.is_some() && hold(&folder).unwrap().is_none());
         drop(sweeper);
-        // And no process sweeps what it holds.
+        // A process does not remove a folder that it holds itself.
         let held = hold(&folder).unwrap();
         sweep(place.path());
         assert!(held.is_some() && folder.join(LOCK).exists());
