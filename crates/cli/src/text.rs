@@ -1,4 +1,4 @@
-//! What a terminal shows of text: its columns, differences, documents, durations, places in a run and values as words.
+//! Text for a terminal: columns, differences, documents, durations, locations in a run and values as words.
 
 pub(crate) mod columns;
 pub(crate) mod duration;

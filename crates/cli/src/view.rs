@@ -1,4 +1,4 @@
-//! What a person sees of runs and questions, and the lines that a person types.
+//! The output about runs and questions for a person, and the input that the person types.
 
 pub(crate) mod amount;
 pub(crate) mod cancelling;

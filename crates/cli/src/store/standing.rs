@@ -22,7 +22,7 @@ pub(crate) fn stands(row: &RunRow, now: Timestamp) -> String {
     }
 }
 
-/// Describes the wait of a step whose account is exhausted: until the reset, or until the next attempt if no
+/// Describes the wait of a step whose account is closed for now: until the reset, or until the next attempt if no
 /// reset time is known.
 pub(crate) fn waiting_for(account: &str, resets_at: Option<Timestamp>, due: Timestamp) -> String {
     match resets_at {

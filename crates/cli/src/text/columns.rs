@@ -1,24 +1,25 @@
-//! Text in the columns of a terminal: what may be shown of it, how wide it is, and where it is cut.
+//! Text in the columns of a terminal: what is safe to show, its width, and where it is cut.
 //!
-//! Nothing that comes from a command, a flow file or a person reaches a terminal but through [`shown`]: a terminal obeys
-//! escape sequences, and some invisible characters reverse the order of the others.
+//! Text of a command, a flow file or a person reaches a terminal only through [`shown`], because a terminal
+//! executes escape sequences, and some invisible characters reverse the order of others.
 
 use envoi_step::without_escapes;
 use unicode_width::UnicodeWidthChar as _;
 
-/// What a terminal can show.
+/// The characters that a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Charset {
     /// Everything.
     Unicode,
-    /// One byte a character; others become `?`.
+    /// Only ASCII. Other characters become `?`.
     Ascii,
 }
 
-/// Makes the character before it an emoji, which terminals draw one or two columns wide.
+/// Turns the previous character into an emoji, which terminals draw one or two columns wide.
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
-/// `text` as one line that does nothing to a terminal: no escape sequences, no controls, no invisible characters.
+/// `text` as one line that is safe for a terminal: without escape sequences, control characters and invisible
+/// characters.
 pub(crate) fn shown(text: &str, charset: Charset) -> String {
     let plain = without_escapes(text.as_bytes());
     let plain = String::from_utf8_lossy(&plain);
@@ -43,7 +44,8 @@ fn ascii(c: char) -> char {
     }
 }
 
-/// Marks of direction, joiners and other characters of no width that are not drawn onto the one before them.
+/// Whether a character is a direction mark, a joiner or another character of zero width that does not combine
+/// with the previous one.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -51,7 +53,7 @@ fn is_invisible(c: char) -> bool {
         | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Columns that `text` takes, at most: where terminals differ, the wider answer counts.
+/// The most columns that `text` takes. Terminals differ, so the wider value counts.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
@@ -60,7 +62,7 @@ fn columns(c: char) -> usize {
     if c == EMOJI_SELECTOR { 1 } else { c.width().unwrap_or(0) }
 }
 
-/// The beginning of `text` that fits into `most` columns; something that was cut ends with a sign of that.
+/// The beginning of `text` that fits into `most` columns. A cut text ends with a sign.
 pub(crate) fn clip(text: &str, most: usize, charset: Charset) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -75,8 +77,8 @@ pub(crate) fn clip(text: &str, most: usize, charset: Charset) -> String {
     }
 }
 
-/// `text` in lines of at most `most` columns, broken at its spaces. The first begins with `first`, the others with `rest`. A word that is
-/// wider than a line stays whole, as an id or a command does.
+/// `text` in lines of at most `most` columns, broken at spaces. The first line begins with `first`, the
+/// others with `rest`. A word that is wider than a line is not broken, because it may be an id or a command.
 pub(crate) fn wrapped(text: &str, first: &str, rest: &str, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
@@ -96,8 +98,8 @@ pub(crate) fn wrapped(text: &str, first: &str, rest: &str, most: usize) -> Vec<S
     lines
 }
 
-/// A text of several lines, such as a question, for a terminal of so many columns: a line that is wider is broken at its spaces, and
-/// goes on as far to the right as it begins. Without a terminal it is as it is.
+/// A text of several lines, such as a question, for a terminal of this width. A wider line is broken at
+/// spaces, and its continuation has the same indentation. Without a width, the text is unchanged.
 pub(crate) fn prose(text: &str, columns: Option<usize>) -> String {
     let Some(most) = columns else { return text.to_owned() };
     let line = |line: &str| {

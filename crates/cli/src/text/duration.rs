@@ -1,10 +1,11 @@
-//! Durations for people, in one form: the units of a flow file, the two largest, such as `0.4s`, `12s`, `1m 2s`, `8h 40m`, `3d 2h`.
+//! Durations for people in one form: the two largest units of a flow file, such as `0.4s`, `12s`, `1m 2s`,
+//! `8h 40m`, `3d 2h`.
 //!
-//! The tables of a plan are exact instead, in the same units.
+//! The tables of a plan use exact durations in the same units.
 
 use envoi_contract::time::Timestamp;
 
-/// How long something took; below a minute with a tenth of a second.
+/// How long something took. Below a minute, with a tenth of a second.
 pub(crate) fn took(ms: u64) -> String {
     if ms < 60_000 {
         return format!("{}.{}s", ms / 1_000, (ms % 1_000) / 100);
@@ -12,7 +13,7 @@ pub(crate) fn took(ms: u64) -> String {
     passing(ms)
 }
 
-/// How long something has been going on, or is still to come: in whole seconds.
+/// How long something has lasted, or will last: in whole seconds.
 pub(crate) use envoi_contract::time::duration as passing;
 
 /// The time from one moment to a later one.

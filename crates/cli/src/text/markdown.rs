@@ -1,7 +1,7 @@
-//! Documents in Markdown, laid out for the columns of a terminal.
+//! Formats Markdown documents for the columns of a terminal.
 //!
-//! Knows what our own documents are made of: titles, paragraphs, lists, tables, blocks of code, links, bold words. It gives no
-//! colours and no escape sequences.
+//! Supports what our own documents use: titles, paragraphs, lists, tables, code blocks, links, bold words. It
+//! emits no colours and no escape sequences.
 
 use super::columns::{self, width};
 
@@ -16,7 +16,7 @@ pub(crate) struct Section {
     /// 2 for `##`, and so on.
     pub(crate) level: usize,
     pub(crate) title: String,
-    /// With its heading and all that is deeper.
+    /// The heading and the text, including deeper sections.
     pub(crate) text: String,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn rows(text: &str, is_meant: impl Fn(&str) -> bool) -> String {
         if head.len() < 2 {
             head.push(line);
         } else if cells(line).first().is_some_and(|cell| is_meant(cell)) {
-            // The heading of a table stands above the first of its rows.
+            // The heading of a table is printed before its first row.
             let missing = head.iter().filter(|line| !line.is_empty());
             missing.chain([&line]).for_each(|line| {
                 found.push_str(line);
@@ -66,13 +66,14 @@ pub(crate) fn rows(text: &str, is_meant: impl Fn(&str) -> bool) -> String {
     found
 }
 
-/// The columns by which a block of code that begins with the first line is indented: four where it fits, fewer where it does not.
+/// The indentation of a code block that begins with the first line: four columns, or fewer if the block is
+/// too wide.
 fn indent_of_code<'a>(lines: impl Iterator<Item = &'a str>, columns: usize) -> usize {
     let longest = lines.take_while(|line| !line.trim_start().starts_with("```")).map(width).max();
     columns.saturating_sub(longest.unwrap_or(0)).min(4)
 }
 
-/// The document in lines of at most `columns`. Lines of code stay as they are, indented where there is room.
+/// The document in lines of at most `columns`. Lines of code are unchanged, and indented if there is room.
 pub(crate) fn laid_out(text: &str, columns: usize) -> String {
     let mut page = Page { columns: columns.max(20), out: String::new(), open: Open::Nothing };
     let mut in_code = None;
@@ -95,10 +96,10 @@ pub(crate) fn laid_out(text: &str, columns: usize) -> String {
     page.out
 }
 
-/// What the next line may go on with.
+/// What the next line can continue.
 enum Open {
     Nothing,
-    /// Words, how the first line begins, and how the others do.
+    /// The words, the start of the first line, and the start of the other lines.
     Words {
         text: String,
         first: String,
@@ -184,7 +185,7 @@ impl Page {
         }
     }
 
-    /// The last column is wrapped where it has room; else each row stands in lines of its own.
+    /// The last column is wrapped if there is room. Otherwise each row gets its own lines.
     fn table(&mut self, rows: &[Vec<String>]) {
         let count = rows.iter().map(Vec::len).max().unwrap_or(0);
         let column =
@@ -208,7 +209,8 @@ impl Page {
         }
     }
 
-    /// A row of a table that is too wide: the first cell, and below it the others with the names of their columns.
+    /// A row of a table that is too wide: the first cell, and below it the other cells with their column
+    /// names.
     fn labelled(&mut self, row: &[String], names: &[String]) {
         let Some((first, others)) = row.split_first().filter(|_| row != names) else { return };
         self.wrapped(first, "", "");
@@ -228,7 +230,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     ((1..=6).contains(&level) && title.starts_with(' ')).then(|| (level, title.trim()))
 }
 
-/// How an item of a list begins, and its text.
+/// The marker of a list item, and its text.
 fn item(line: &str) -> Option<(&str, &str)> {
     let digits = line.chars().take_while(char::is_ascii_digit).count();
     let mark = if digits > 0 { digits.saturating_add(2) } else { 2 };
@@ -236,14 +238,14 @@ fn item(line: &str) -> Option<(&str, &str)> {
     (matches!(mark, "- " | "* ") || (digits > 0 && mark.ends_with(". "))).then_some((mark, text))
 }
 
-/// The cells of a row; `\|` is no border.
+/// The cells of a row. `\|` is not a border.
 fn cells(line: &str) -> Vec<String> {
     let inner = line.trim().trim_start_matches('|').replace("\\|", "\u{0}");
     let inner = inner.trim_end().trim_end_matches('|');
     inner.split('|').map(|cell| plain(cell.trim()).replace('\u{0}', "|")).collect()
 }
 
-/// Without bold marks; of a link to the web the address stays, of another one the text.
+/// Removes bold marks. A link to the web becomes its address, any other link its text.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,6 +1,6 @@
-//! Words of commands as a shell takes them.
+//! Quotes words for a shell.
 
-/// A word: as it is, or in single quotes where the shell could read anything else in it.
+/// A word: unchanged, or in single quotes if the shell could read it in another way.
 pub(crate) fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:._-+,=@%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { quoted(text) }

@@ -1,4 +1,4 @@
-//! An amount by which a person raises the bound that a question is about.
+//! Parses the amount by which a person raises the bound of a question.
 
 use envoi_api::preview::amount;
 use envoi_contract::json::Value;
@@ -7,7 +7,7 @@ use envoi_kernel::{
     ledger::{Cost, Ledger},
 };
 
-/// Why a text is no amount for the bound of a question.
+/// Why a text is not a valid amount for the bound of a question.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AmountError {
     #[error("`{more}` is not {expected}; give the amount by which to raise `{bound}`")]
@@ -16,10 +16,10 @@ pub(crate) enum AmountError {
     NoBound,
 }
 
-/// `5`, `10m` or `2.50`, by what the bound counts.
+/// Parses `5`, `10m` or `2.50`, depending on the unit of the bound.
 ///
 /// # Errors
-/// The text is of another kind, or the question is not about a bound.
+/// The text has another format, or the question is not about a bound.
 pub(crate) fn read_amount(raised: &InterruptRaised, more: &str) -> Result<Ledger, AmountError> {
     let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default();
     let bad = |expected| AmountError::Misfit { more: more.to_owned(), expected, bound: bound.to_owned() };

@@ -1,4 +1,5 @@
-//! What a cancelled run waits for. A thread of its own says it, if the run is not over soon: nothing else is printed meanwhile.
+//! Shows what a cancelled run waits for. If the run does not end soon, a separate thread prints it, because
+//! nothing else is printed meanwhile.
 
 use super::file_work;
 use crate::process::messages;
@@ -16,27 +17,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between two looks. Most steps end sooner.
+/// The polling interval. Most steps end sooner.
 const TICK: Duration = Duration::from_secs(2);
 
-/// A command has five seconds to end by itself, and is killed then: what takes longer than this does not end so.
+/// A command has five seconds to end, and is then killed. If it takes longer than this, killing did not end
+/// it.
 const LONG: Duration = Duration::from_secs(12);
 
-/// So many attempts are named.
+/// The most attempts that are named.
 const MOST_NAMED: usize = 5;
 
-/// See the module. It says nothing any more when it is dropped.
+/// Prints the lines until it is dropped.
 pub(crate) struct CancelLines {
     _over: Sender<()>,
 }
 
 impl CancelLines {
-    /// Of this run.
+    /// Starts printing lines about this run.
     pub(crate) fn begin(store: &Arc<Store>, run: &RunId) -> Self {
         let (over, is_over) = mpsc::channel();
         let store = Arc::clone(store);
         let run = run.clone();
-        // Without the thread there is no such line.
+        // Without the thread, no such line is printed.
         drop(
             thread::Builder::new()
                 .name("cancel lines".to_owned())
@@ -62,9 +64,9 @@ fn look(store: &Store, run: &RunId, is_over: &Receiver<()>) {
     }
 }
 
-/// The attempts of the run that live, if it is cancelled.
+/// The live attempts of the run, if it is cancelled.
 fn live(store: &Store, run: &RunId) -> Vec<(AttemptId, AttemptDir)> {
-    // What cannot be read now is looked at again.
+    // A run that cannot be read now is tried again at the next poll.
     let Some(run_now) = store.reader().ok().and_then(|reader| load_run(&reader, run).ok()) else {
         return Vec::new();
     };
@@ -78,7 +80,7 @@ fn live(store: &Store, run: &RunId) -> Vec<(AttemptId, AttemptDir)> {
     wanted.into_iter().chain(wants.ending).filter_map(with_dir).collect()
 }
 
-/// In words; `pid`: of the supervisor, if it lives.
+/// Describes an attempt. `pid`: the process id of its supervisor, if it lives.
 fn words(attempt: &AttemptId, work: Option<FileWork>, pid: Option<u32>, is_long: bool) -> String {
     let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
     match (work, pid) {

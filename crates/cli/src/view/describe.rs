@@ -1,4 +1,5 @@
-//! Words for the events of a run, for every view of it: what a person did, what a visit does, how a question is answered.
+//! Words for the events of a run in every view: what a person did, what a visit does, how a question is
+//! answered.
 
 use crate::{
     process::invocation,
@@ -19,7 +20,7 @@ use envoi_kernel::{
     part::Part,
 };
 
-/// What became of a call of a model.
+/// The outcome of a model call.
 pub(crate) fn model_call(ended: &ModelCallEnded) -> &'static str {
     match ended.outcome {
         CallOutcome::Ok => "a model answered",
@@ -28,10 +29,11 @@ pub(crate) fn model_call(ended: &ModelCallEnded) -> &'static str {
     }
 }
 
-/// How a person answers this question of `step`: every answer that it takes, each with its command. What decides for all questions of a
-/// run is for one that is alone.
+/// How a person answers this question of `step`: every accepted answer with its command. Commands that decide
+/// all questions of a run are listed only if it is the only one.
 ///
-/// Given to a shell as it stands, the line is refused: no `;` or `|` makes two commands of it, so that nothing is decided by accident.
+/// A shell refuses the line if it is pasted unchanged: no `;` or `|` splits it into commands, so nothing is
+/// decided by accident.
 pub(crate) fn how_to_answer(
     run: &RunId,
     raised: &InterruptRaised,
@@ -40,7 +42,8 @@ pub(crate) fn how_to_answer(
 ) -> String {
     let envoi = invocation::envoi();
     let form = step.and_then(|step| form_of(step, raised));
-    // A question whose step has a loop to go back to takes a third answer beside yes and no, with words for that loop.
+    // If the step of a question can loop back, the question has a third answer besides yes and no, with a
+    // text for the loop.
     let goes_back = raised.about == About::Ask && step.is_some_and(|step| step.routing.loop_to.is_some());
     let again = match goes_back {
         true => format!("{envoi} answer {} --choice again --text …, or ", raised.interrupt),
@@ -91,7 +94,8 @@ pub(crate) fn how_to_answer(
     }
 }
 
-/// The option of `envoi raise` for the bound that ended a run with this reason, if one did. Without more of it the run ends again at once.
+/// The option of `envoi raise` for the bound that ended a run with this reason. Without a higher bound, the
+/// run ends again at once.
 pub(crate) fn raised_by(terminal_reason: &str) -> Option<&'static str> {
     const OPTIONS: [(TerminalReason, &str); 6] = [
         (TerminalReason::MaxAgentHopsExceeded, "--agent-hops N"),
@@ -104,7 +108,7 @@ pub(crate) fn raised_by(terminal_reason: &str) -> Option<&'static str> {
     OPTIONS.into_iter().find(|(reason, _)| reason.word() == terminal_reason).map(|(_, option)| option)
 }
 
-/// Which part of its flow a run does, and what stands for the rest.
+/// The part of its flow that a run executes, and what replaces the rest.
 pub(crate) fn part(part: &Part) -> String {
     let steps: Vec<&str> = part.taken.iter().map(|taken| taken.visit.step.as_str()).collect();
     let options = part.selection.options();
@@ -115,7 +119,7 @@ pub(crate) fn part(part: &Part) -> String {
     }
 }
 
-/// Says that the questions of these steps are not asked; nothing if there are none.
+/// Says that the questions of these steps are not asked. `None` if there are none.
 pub(crate) fn not_asked(steps: &[StepId]) -> Option<String> {
     let names: Vec<String> = steps.iter().map(|step| format!("`{step}`")).collect();
     match names.as_slice() {
@@ -125,7 +129,7 @@ pub(crate) fn not_asked(steps: &[StepId]) -> Option<String> {
     }
 }
 
-/// The options for the fields that a form needs: ` --field to=…`.
+/// The options for the required fields of a form: ` --field to=…`.
 fn required_fields(form: &Value) -> String {
     let needed = envoi_flow::answers::fields(form).into_iter();
     let needed = needed.filter(|field| field.required && field.default.is_none());
@@ -137,7 +141,7 @@ fn form_of<'s>(step: &'s Step, raised: &InterruptRaised) -> Option<&'s Value> {
     step.asks().filter(|_| raised.about == About::Ask)?.schema.as_ref()
 }
 
-/// How a loop that has had its last round gets more of them.
+/// How to allow more rounds of a loop that has used all its rounds.
 pub(crate) fn more_rounds(run: &RunId, raised: &InterruptRaised) -> Option<String> {
     let envoi = invocation::envoi();
     (raised.about == About::Exhausted).then(|| {
@@ -147,7 +151,8 @@ pub(crate) fn more_rounds(run: &RunId, raised: &InterruptRaised) -> Option<Strin
     })
 }
 
-/// What a person should know of the cache: the command was not started, or will be started again next time.
+/// What a person should know about the cache: the command was not started, or it will be started again next
+/// time.
 fn cached(settled: &AttemptSettled) -> Option<String> {
     let cache = settled.cache.as_deref()?;
     let not_kept = || cache.not_kept.as_ref().filter(|_| settled.ok);
@@ -157,7 +162,7 @@ fn cached(settled: &AttemptSettled) -> Option<String> {
     }
 }
 
-/// The lines that an event leaves for good, also above a picture: what a person did, and warnings.
+/// The permanent lines of an event, also above a picture: actions of a person, and warnings.
 pub(crate) fn remarks(event: &Event) -> Vec<String> {
     match event {
         Event::AttemptSettled(settled) => {
@@ -209,7 +214,7 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
     }
 }
 
-/// The paths that a restore is to touch. Without any, it takes another one back.
+/// The paths that a restore changes. Without any, it undoes the previous restore.
 pub(crate) fn paths(named: &[String]) -> String {
     match named {
         [] => "what was set back before".to_owned(),
@@ -217,7 +222,7 @@ pub(crate) fn paths(named: &[String]) -> String {
     }
 }
 
-/// Content that was written into a file when another one had come, or was coming, in its place.
+/// Describes content that was written into a file that was being replaced.
 fn late_file(late: &LateFile) -> String {
     let path = printable(&late.path);
     match late.digest {
@@ -232,7 +237,7 @@ fn late_file(late: &LateFile) -> String {
     }
 }
 
-/// The items of a visit that is done for each of several values.
+/// Describes the items of a visit, or that it works in a separate tree.
 pub(crate) fn has_items(fanned: &FannedOut) -> String {
     let items = match fanned.items.len() {
         1 => "1 item".to_owned(),
@@ -255,7 +260,7 @@ pub(crate) fn flow_of(entered: &FlowEntered) -> String {
     }
 }
 
-/// What a visit has reached of the run's goals.
+/// The goals of the run that a visit has reached.
 pub(crate) fn goals(goals: &[String]) -> String {
     match goals {
         [] => "reaches no goal that was open".to_owned(),
@@ -263,7 +268,7 @@ pub(crate) fn goals(goals: &[String]) -> String {
     }
 }
 
-/// A run that starts nothing more.
+/// Describes a run that starts nothing more.
 pub(crate) fn stopping(end: &RunEnded) -> String {
     format!("stopping, as soon as what is running is over: {}", end.reason)
 }

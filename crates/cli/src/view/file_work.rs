@@ -1,7 +1,7 @@
-//! What the supervisors of live attempts do with many files: nothing else shows that they are at work.
+//! Shows that the supervisors of live attempts process many files. Nothing else shows that they work.
 //!
-//! The picture has it in place of the last line of output ([`crate::view::live`]); where lines are printed, a thread of its own looks twice
-//! a second and says it once.
+//! The picture shows it instead of the last line of output ([`crate::view::live`]). If lines are printed, a
+//! separate thread checks twice a second and prints it once.
 
 use crate::process::messages;
 use envoi_journal::Layout;
@@ -17,10 +17,10 @@ use std::{
     time::Duration,
 };
 
-/// Between two looks.
+/// The polling interval.
 const TICK: Duration = Duration::from_millis(500);
 
-/// In words.
+/// Describes the work.
 pub(crate) fn words(work: FileWork) -> String {
     let FileWork { doing, files, bytes } = work;
     let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
@@ -37,7 +37,7 @@ pub(crate) fn words(work: FileWork) -> String {
 /// The live attempts of a run, and the last line about each.
 type Live = Mutex<BTreeMap<AttemptId, (AttemptDir, Option<Doing>)>>;
 
-/// See the module.
+/// Prints lines about the work with files.
 pub(crate) struct FileWorkLines {
     layout: Layout,
     run: RunId,
@@ -46,12 +46,12 @@ pub(crate) struct FileWorkLines {
 }
 
 impl FileWorkLines {
-    /// Of this run.
+    /// Prints lines about this run.
     pub(crate) fn new(layout: Layout, run: RunId) -> Self {
         Self { layout, run, live: Arc::default(), looks: false }
     }
 
-    /// Takes note of what begins and ends.
+    /// Records which attempts begin and end.
     pub(crate) fn record(&mut self, record: &Record) {
         match &record.event {
             Event::AttemptStarted(started) => {
@@ -67,7 +67,7 @@ impl FileWorkLines {
     fn look(&mut self) {
         if !core::mem::replace(&mut self.looks, true) {
             let live = Arc::downgrade(&self.live);
-            // Without the thread nothing is shown.
+            // Without the thread, no such line is printed.
             drop(thread::Builder::new().name("file work".to_owned()).spawn(move || tick(&live)));
         }
     }

@@ -1,4 +1,4 @@
-//! The form of a question: from options of a command line, or field by field on a terminal.
+//! Reads the form of a question: from command-line options, or field by field at a terminal.
 
 use crate::{
     process::{failure::Failure, files},
@@ -11,7 +11,8 @@ use envoi_contract::{
 use envoi_flow::answers::{self, Field};
 use std::io::{self, BufRead, Write};
 
-/// The form that `--data` or `--field` give; `None` where neither is there. The engine fills in defaults and checks it.
+/// The form from `--data` or `--field`. `None` if neither is given. The engine fills in defaults and checks
+/// it.
 pub(crate) fn given(schema: &Value, args: &crate::process::args::Form) -> Result<Option<Value>, Failure> {
     match &args.data {
         Some(text) => document(text).map(Some),
@@ -46,7 +47,8 @@ fn members(schema: &Value, given: &[String]) -> Result<Object, Failure> {
     answers::read_members(schema, pairs).map_err(|(name, why)| bad(format!("field `{name}`: {why}")))
 }
 
-/// Reads every field until it fits, in the order of the schema. `None` when the input ends first: nothing was answered.
+/// Asks for every field until it is valid, in the order of the schema. Returns `None` if the input ends
+/// first: the question is then not answered.
 pub(crate) fn ask(
     schema: &Value,
     input: &mut dyn BufRead,
@@ -109,11 +111,12 @@ fn presumed(field: &Field) -> String {
     }
 }
 
-/// The most bytes of a line that a terminal takes (`N_TTY_BUF_SIZE`, less the end of the line); it drops the rest silently.
+/// The most bytes of a line that a terminal accepts (`N_TTY_BUF_SIZE`, minus the line end). It silently drops
+/// the rest.
 const MOST_BYTES: usize = 4095;
 
-/// Asks until there is a whole line, without its end; `None` when the input ends, also within a line: what is there of it has
-/// not been sent.
+/// Asks until there is a complete line, and returns it without its end. Returns `None` if the input ends,
+/// also within a line, because the person has not sent that line.
 pub(crate) fn line(
     prompt: &str,
     input: &mut dyn BufRead,
@@ -180,7 +183,7 @@ mod tests {
         };
         let twice = ["channel=mail", "copies=1", "copies=1"];
         assert_eq!(told(&twice, None), "field `copies` is given twice");
-        // Of members that the schema does not name, too.
+        // This also applies to members that the schema does not name.
         assert_eq!(told(&["channel=mail", "x=1", "x=2"], None), "field `x` is given twice");
         let twice = told(&[], Some(r#"{"channel": "mail", "copies": 1, "copies": 2}"#));
         assert!(twice.starts_with("--data is not JSON: ") && twice.contains("copies"), "{twice}");

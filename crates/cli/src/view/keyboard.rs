@@ -1,8 +1,9 @@
-//! The terminal that a person answers on: lines from the keyboard, as long as the question is open, and text to the screen.
+//! The terminal where a person answers: lines from the keyboard while the question is open, and text to the
+//! screen.
 //!
-//! Owns what keeps an answer an answer: what was typed before a question was seen, or is left when its asking ends, is
-//! discarded; nothing that is shown does anything to the terminal. No lock is held while a person thinks: a signal is obeyed
-//! at once, and others may say something.
+//! Owns that only intended input is an answer: input from before the question was shown, and input left over
+//! at its end, is discarded. Shown text cannot control the terminal. No lock is held while a person thinks,
+//! so signals are handled at once, and other code can print.
 
 use crate::{process::terminal, text::diff, view::questions::is_open};
 use envoi_journal::Reader;
@@ -12,21 +13,21 @@ use std::{
     time::Duration,
 };
 
-/// How often the journal is looked at while a person thinks.
+/// How often the journal is polled while a person thinks.
 const EVERY: Duration = Duration::from_millis(250);
-/// Lines of the terminal; they end when the question is closed meanwhile. When it is dropped, it discards the rest, so that
-/// the next reader (another question, or a shell) does not get it.
+/// Lines of the terminal, which end when the question is closed. When dropped, it discards unread input, so
+/// that the next reader (another question, or a shell) does not get it.
 pub(crate) struct Keyboard<'a> {
     lines: BufReader<Attentive<'a>>,
 }
 
 impl<'a> Keyboard<'a> {
-    /// For an answer to this question.
+    /// Reads an answer to this question.
     pub(crate) fn new(reader: &'a Reader, run: &'a RunId, question: &'a InterruptId) -> Self {
         Self { lines: BufReader::new(Attentive { reader, run, question }) }
     }
 
-    /// From here on a line is an answer: what came before was typed before the question was shown.
+    /// From here on, a line is an answer. Earlier input was typed before the question was shown.
     pub(crate) fn begin(&mut self) {
         let held = self.lines.buffer().len();
         self.lines.consume(held);
@@ -56,7 +57,7 @@ impl Drop for Keyboard<'_> {
     }
 }
 
-/// What the terminal gives as long as the question is open.
+/// Reads the terminal while the question is open.
 struct Attentive<'a> {
     reader: &'a Reader,
     run: &'a RunId,
@@ -77,7 +78,7 @@ impl Read for Attentive<'_> {
     }
 }
 
-/// stderr, for text of which a part came from a step, a flow or another person.
+/// stderr, for text that is partly from a step, a flow or another person.
 pub(crate) struct Screen;
 
 impl Write for Screen {

@@ -1,7 +1,8 @@
-//! The last lines that a step has written, below a question about it: the person who decides needs the critic's text, and what a command that
-//! failed complained of.
+//! The last lines that a step has written, shown below a question about it. The person who decides needs the
+//! critic's text, or the errors of a failed command.
 //!
-//! Reads the files of the last attempt, which stay as they are. At a server they are not here; then there are no lines.
+//! Only reads the files of the last attempt. For a run at a server the files are not local, so there are no
+//! lines.
 
 use crate::{
     process::invocation,
@@ -14,12 +15,12 @@ use envoi_kernel::{
 use envoi_step::{AttemptDir, end_of, without_escapes};
 use std::path::{Path, PathBuf};
 
-/// Bytes at the end of each file that are looked at.
+/// How many bytes at the end of each file are read.
 const LOOK_BYTES: u64 = 8 * 1024;
-/// Lines of each file.
+/// The most lines of each file.
 const MOST_LINES: usize = 8;
 
-/// What the step wrote last that the question is about, in lines; `run_base` is the run's folder.
+/// The last lines of the step that the question is about. `run_base` is the run's folder.
 pub(crate) fn last_words(run_base: &Path, raised: &InterruptRaised) -> Vec<String> {
     let is_about_work = match raised.about {
         About::InDoubt
@@ -34,7 +35,7 @@ pub(crate) fn last_words(run_base: &Path, raised: &InterruptRaised) -> Vec<Strin
     let Some((attempt, folder)) = newest else { return Vec::new() };
     let dir = AttemptDir::new(folder);
     let mut lines = Vec::new();
-    // The text of an agent program is not its stdout, and an attempt that was lost has none.
+    // The text of an agent program is not its stdout. A lost attempt has no text.
     let text = dir.place_of_text().map(|place| last_lines(&place)).filter(|lines| !lines.is_empty());
     let ending = text.unwrap_or_else(|| last_lines(&dir.stdout()));
     for (what, last) in [("ends its text with", ending), ("ends its stderr with", last_lines(&dir.stderr()))]
@@ -60,7 +61,7 @@ fn newest_attempt(run_base: &Path, visit: &VisitId) -> Option<(AttemptId, PathBu
     attempts.max_by_key(|(attempt, _)| attempt.attempt)
 }
 
-/// The last lines with something in them.
+/// The last lines that are not empty.
 fn last_lines(path: &Path) -> Vec<String> {
     let bytes = end_of(path, LOOK_BYTES).unwrap_or_default();
     let is_cut = u64::try_from(bytes.len()).unwrap_or(u64::MAX) >= LOOK_BYTES;

@@ -1,9 +1,9 @@
 //! The live view: a run on a terminal, as a picture that is redrawn in place.
 //!
-//! [`model`] is what is known of a run, [`frame`] its picture, [`screen`] how that gets onto the terminal; all three do
-//! without a clock. Here they are put to work: records come from the follower of the run, a thread of its own looks ten
-//! times a second at the clock, the terminal's size and the ends of the outputs. What one of these cannot do is never a
-//! run's failure: nothing here returns an error.
+//! [`model`] is the known state of a run, [`frame`] its picture, [`screen`] the output to the terminal. None
+//! of them reads a clock. This module connects them: records come from the follower of the run, and a
+//! separate thread checks the clock, the terminal's size and the ends of the outputs ten times a second. A
+//! failure here must not fail a run, so no function returns an error.
 
 use crate::process::stderr;
 pub(crate) mod ending;
@@ -49,7 +49,7 @@ use std::{
     time::Duration,
 };
 
-/// Between two looks; the most that a picture is behind.
+/// The polling interval, and the maximum delay of a picture.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The view of one run.
@@ -57,17 +57,17 @@ pub(crate) struct Live {
     painter: Arc<Mutex<Painter>>,
 }
 
-/// What is drawn, and where.
+/// The subject of the picture, and the canvas.
 struct Painter {
     subject: Subject,
     canvas: Canvas,
-    /// Nothing is drawn for now: other code uses the terminal.
+    /// Whether drawing is paused, because other code uses the terminal.
     aside: bool,
-    /// Nothing is drawn any more.
+    /// Whether drawing has ended.
     closed: bool,
 }
 
-/// What is looked at.
+/// The subject of a view.
 enum Subject {
     Run { view: Box<RunView>, reader: Option<Box<Reader>> },
     Store(Box<StoreView>),
@@ -76,14 +76,14 @@ enum Subject {
 struct Canvas {
     screen: Screen<Stderr>,
     terminal: Terminal,
-    /// Set when this process goes on after Ctrl-Z: the shell has written below the picture.
+    /// Set when this process continues after Ctrl-Z: the shell has then written below the picture.
     continued: Arc<AtomicBool>,
-    /// The terminal cannot be written to.
+    /// Whether writing to the terminal has failed.
     lost: bool,
 }
 
 impl Live {
-    /// A view of `run` on stderr; `None` where plain lines are wanted instead.
+    /// A view of `run` on stderr. `None` if plain lines are printed instead.
     pub(crate) fn of_run(
         run: &RunId,
         flow: impl Into<Versions>,
@@ -93,7 +93,7 @@ impl Live {
         let terminal = Terminal::of_stderr()?;
         let mut view = Box::new(RunView::new(run.clone(), flow, layout.clone()));
         if let Some(reader) = &reader {
-            // What was before is on the model, and is not remarked on again.
+            // Earlier events are in the model, and are not printed again.
             view.catch_up(reader);
         }
         Some(Self::start(Subject::Run { view, reader: reader.map(Box::new) }, terminal))
@@ -110,12 +110,13 @@ impl Live {
         let seen = Arc::downgrade(&painter);
         messages::print_through(seen.clone());
         let ticker = thread::Builder::new().name("live view".to_owned());
-        // Without the thread there is the last picture only.
+        // Without the thread, only the last picture is drawn.
         drop(ticker.spawn(move || tick(&seen)));
         Self { painter }
     }
 
-    /// Something happened to the run. It is remarked on, unless that was done when another run lived it.
+    /// Adds a record of the run. Its remarks are printed, unless they were printed for the run that this one
+    /// is a fork of.
     pub(crate) fn record(&self, record: &Record, remarked: bool) {
         let mut painter = lock(&self.painter);
         if let Subject::Run { view, reader } = &mut painter.subject {
@@ -124,7 +125,7 @@ impl Live {
         }
     }
 
-    /// Draws the last picture, says under it what came out, and ends the view.
+    /// Draws the last picture, prints the result below it, and ends the view.
     pub(crate) fn rest(&self, reason: Option<&str>) {
         self.aside(|| {
             let text = lock(&self.painter).ending(reason);
@@ -133,12 +134,12 @@ impl Live {
         });
     }
 
-    /// Leaves the terminal to `work`, such as a question: the picture stays as it is, and a new one
-    /// begins below what `work` has written.
+    /// Lets `work`, such as a question, use the terminal. The picture stays unchanged, and a new one begins
+    /// below the output of `work`.
     pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
         let hand = |aside: bool| {
             let mut painter = lock(&self.painter);
-            // What is drawn now stays: it is not to be of a time before something that is known already.
+            // This picture is permanent, so it must include everything that is already known.
             painter.catch_up();
             painter.draw(true);
             painter.leave();
@@ -189,19 +190,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Painter {
-    /// Draws how it stands now; the last picture has no ends of outputs.
+    /// Draws the present state. The last picture does not show the ends of outputs.
     fn draw(&mut self, last: bool) {
         if self.closed || self.aside || !self.canvas.is_ours(last) {
             return;
         }
         let (columns, rows) = terminal::size();
-        // A line that fills the last column may or may not break, and the cursor rests in a line of its own.
+        // Terminals differ in whether a full line wraps, and the cursor needs its own line.
         let width = columns.saturating_sub(1).max(1);
         let height = rows.saturating_sub(1).max(1);
         let look = Look { width, height, charset: self.canvas.terminal.charset };
         let now = envoi_engine::now();
         let lines = match &mut self.subject {
-            // Not before it exists: the engine may still refuse it.
+            // Not before the run exists, because the engine may still refuse it.
             Subject::Run { view, .. } if view.model.next() == 0 => return,
             Subject::Run { view, .. } => {
                 view.look();
@@ -216,19 +217,20 @@ impl Painter {
         self.canvas.draw(&lines, columns);
     }
 
-    /// Takes the records that are in the journal and not in the view: while the view was aside, no records came.
+    /// Takes the records that the journal has and the view lacks: while the view was paused, it got no
+    /// records.
     fn catch_up(&mut self) {
         if self.closed {
             return;
         }
         if let Subject::Run { view, reader: Some(reader) } = &mut self.subject {
             let remarks = view.catch_up(reader);
-            // Between two pictures, or above the one that is there.
+            // Printed above the picture, or before the next one.
             remarks.iter().for_each(|remark| self.say(remark));
         }
     }
 
-    /// The lines for a run that has come to rest.
+    /// The lines for a run that is at rest.
     fn ending(&self, reason: Option<&str>) -> String {
         let Terminal { charset, colour, .. } = self.canvas.terminal;
         let here = std::env::current_dir().unwrap_or_default();
@@ -265,13 +267,13 @@ impl Painter {
 impl Canvas {
     fn new(terminal: Terminal) -> Self {
         let continued = Arc::new(AtomicBool::new(false));
-        // Without it a picture is drawn in the wrong place once after Ctrl-Z.
+        // Without the handler, one picture after Ctrl-Z is drawn in the wrong place.
         drop(flag::register(SIGCONT, Arc::clone(&continued)));
         let screen = Screen::new(io::stderr(), terminal.colour, terminal.reflows);
         Self { screen, terminal, continued, lost: false }
     }
 
-    /// Whether something may be drawn. What is drawn last is drawn for good, also by a command in the background.
+    /// Whether drawing is allowed. The last picture is permanent, and also drawn by a background command.
     fn is_ours(&mut self, last: bool) -> bool {
         if self.continued.swap(false, Ordering::Relaxed) {
             self.screen.leave();
@@ -290,7 +292,7 @@ impl Canvas {
         self.lost |= self.screen.draw(lines, columns).is_err();
     }
 
-    /// What was typed moved the cursor: the terminal echoes it, and each line of it begins a new one.
+    /// Moves the picture position for typed input, because the terminal echoes each line of it.
     fn heed_keys(&mut self) {
         self.screen.lower(terminal::typed_lines(terminal::size().0));
     }

@@ -1,5 +1,5 @@
-//! What a person sees of a run as it goes: a picture on a terminal ([`crate::view::live`]), else one line an event that matters,
-//! on stderr; with `--json` every record on stdout.
+//! Shows the progress of a run: as a picture on a terminal ([`crate::view::live`]), or as one line on stderr
+//! per important event. With `--json`, every record is printed on stdout.
 
 use crate::process::stderr;
 use crate::{
@@ -44,38 +44,39 @@ use std::{
     path::Path,
 };
 
-/// What is to be given to `envoi` to go on with a run.
+/// Returns the arguments of `envoi` that continue a run.
 type GoOn = Box<dyn Fn(&RunId) -> Option<String>>;
 
-/// See the module.
+/// Prints the progress of one run.
 pub(crate) struct Printer {
     run: RunId,
     json: bool,
     quiet: bool,
     live: Option<Live>,
-    /// Questions are put on this terminal.
+    /// Whether questions are asked at this terminal.
     asks_in_place: bool,
-    /// The first events are those of another run, and are not printed again.
+    /// The first events are copies from another run, and are not printed again.
     lived: bool,
-    /// Whether the run has been named yet.
+    /// Whether the name of the run was printed.
     named: bool,
-    /// Where the visit leads whose hand-off comes next.
+    /// The routing of the visit whose hand-off comes next.
     leads: Option<(VisitId, String)>,
-    /// Visits that have parts, and when they began.
+    /// Visits that have parts, and when they started.
     wholes: BTreeMap<VisitId, Timestamp>,
     /// The values of their items.
     values: BTreeMap<VisitId, Vec<String>>,
-    /// What a visit has left for its headline beside its text.
+    /// Further sources for the headline of a visit, besides its text.
     sources: BTreeMap<VisitId, Sources>,
-    /// Questions that have been shown.
+    /// Questions that were shown.
     shown: BTreeSet<InterruptId>,
-    /// What is to be given to `envoi` to go on with the run, if that is more than to resume it.
+    /// The arguments of `envoi` that continue the run, if `resume` alone is not enough.
     go_on: Option<GoOn>,
-    /// The journal, if it is here: for what happened before the first record, and for what a question is about.
+    /// The local journal, if there is one: for events before the first record, and for the subjects of
+    /// questions.
     reader: Option<Reader>,
-    /// Whether what happened before the first record is known.
+    /// Whether the events before the first record were read.
     remembers: bool,
-    /// Says what supervisors do with many files.
+    /// Prints that supervisors process many files.
     file_work: Option<FileWorkLines>,
 }
 
@@ -101,38 +102,38 @@ impl Printer {
         }
     }
 
-    /// How a person goes on with a run that has failed, if that is more than to resume it.
+    /// Sets how a person continues a failed run, if `resume` alone is not enough.
     pub(crate) fn goes_on_by(mut self, go_on: impl Fn(&RunId) -> Option<String> + 'static) -> Self {
         self.go_on = Some(Box::new(go_on));
         self
     }
 
-    /// Looks into this journal for what the records do not say.
+    /// Uses this journal for what the records do not say.
     pub(crate) fn reads(mut self, reader: Option<Reader>) -> Self {
         self.reader = reader;
         self
     }
 
-    /// Looks at what the supervisors of this store do with many files, where the picture does not show it.
+    /// Watches the supervisors of this store for work with many files, if no picture shows it.
     pub(crate) fn watches(mut self, layout: &Layout) -> Self {
         let prints = !self.json && !self.quiet && self.live.is_none();
         self.file_work = prints.then(|| FileWorkLines::new(layout.clone(), self.run.clone()));
         self
     }
 
-    /// The run is a fork: the events that it takes over are shown in the picture, and not printed.
+    /// The run is a fork: copied events are shown in the picture, and not printed.
     pub(crate) fn forks(mut self) -> Self {
         self.lived = true;
         self
     }
 
-    /// Says nothing but the end.
+    /// Prints only the end.
     pub(crate) fn quiet(mut self) -> Self {
         self.quiet = true;
         self
     }
 
-    /// Shows the run in this view, if there is one, in place of lines.
+    /// Shows the run in this view, if there is one, instead of lines.
     pub(crate) fn live(mut self, view: impl FnOnce(&RunId) -> Option<Live>) -> Self {
         self.live = if self.json { None } else { view(&self.run) };
         self
@@ -142,9 +143,9 @@ impl Printer {
         messages::say(text);
     }
 
-    /// The run is begun or found: its name is printed first.
+    /// The run was started or found: its name is printed first.
     pub(crate) fn accepted(&mut self) {
-        // It comes after what was lived, or instead of it.
+        // This response comes after the copied events, or instead of them.
         self.lived = false;
         self.name();
     }
@@ -169,14 +170,14 @@ impl Printer {
             live.record(record, !self.lived);
         } else if self.json {
             let line = event::shown(record);
-            // A reader that went away does not end the run.
+            // If the reader has closed the pipe, the run continues.
             drop(output::data(&(line + "\n")));
         } else if !self.lived {
             self.lines(record).iter().for_each(|line| messages::say(line));
         }
     }
 
-    /// Leaves the terminal to `work`, which asks a question there.
+    /// Lets `work` use the terminal to ask a question.
     pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.live {
             Some(live) => live.aside(work),
@@ -184,13 +185,13 @@ impl Printer {
         }
     }
 
-    /// Where the question is put in place, nothing says how to answer it from elsewhere.
+    /// If questions are asked here, no line says how to answer them from elsewhere.
     pub(crate) fn asks_in_place(mut self, it_does: bool) -> Self {
         self.asks_in_place = it_does;
         self
     }
 
-    /// These questions are open, and this terminal does not put them. Prints those that were not shown yet, and how many are open.
+    /// These questions are open, and this terminal does not ask them. Prints new ones, and how many are open.
     pub(crate) fn waits(&mut self, open: &[&InterruptRaised]) {
         if self.json || self.quiet || self.live.is_some() {
             return;
@@ -213,7 +214,7 @@ impl Printer {
     pub(crate) fn rest(&mut self, standing: &Standing) {
         let run = &self.run;
         if self.json {
-            // A reader that went away does not change how the run ended.
+            // If the reader has closed the pipe, the result of the run is the same.
             let result = RunResult {
                 run: run.clone(),
                 status: standing.status.clone(),
@@ -256,13 +257,13 @@ impl Printer {
 }
 
 impl Printer {
-    /// This engine has stopped, and the run was not at rest when it last looked. An engine that was frozen may have been taken over
-    /// since: then the line says what the run has come to under the other one.
+    /// This engine has stopped, and the run was not at rest at its last check. If the engine was frozen,
+    /// another one may have taken over: the line then says the state of the run under that one.
     pub(crate) fn stopped(&mut self) {
         if self.json || self.quiet {
             return;
         }
-        // The last picture stays as it is, above these lines.
+        // The last picture stays unchanged above these lines.
         self.live = None;
         let run = self.reader.as_ref().and_then(|reader| load_run(reader, &self.run).ok());
         match run.and_then(|run| Standing::of(&run.status())) {
@@ -276,7 +277,7 @@ impl Printer {
         }
     }
 
-    /// Whether the run worked in a tree of its own, where the journal is here.
+    /// Whether the run worked in an isolated tree, if the journal is local.
     fn is_isolated(&self) -> bool {
         let first = self.reader.as_ref().and_then(|reader| reader.records(&self.run, 0, Some(1)).ok());
         let first = first.and_then(|records| records.into_iter().next());
@@ -286,7 +287,7 @@ impl Printer {
         })
     }
 
-    /// A question in lines; where it is not the only one, the command names it.
+    /// A question as lines. If there are several questions, the command names this one.
     fn question(&self, raised: &InterruptRaised, is_alone: bool) -> String {
         let run = self.reader.as_ref().and_then(|reader| load_run(reader, &self.run).ok());
         let run_base = run.as_ref().and_then(Run::started).map(|started| Path::new(&started.run_base));
@@ -299,7 +300,7 @@ impl Printer {
         lines.join("\n")
     }
 
-    /// Before the first record: what is under way began before this command, if it goes on with the run.
+    /// Reads the events before the first record: a command that continues a run needs what started earlier.
     fn remember(&mut self, first: &Record) {
         if core::mem::replace(&mut self.remembers, true) || first.seq == 0 {
             return;
@@ -327,7 +328,7 @@ impl Printer {
         value.map_or_else(String::new, |value| format!(" ({value})"))
     }
 
-    /// The value of the item that this visit was for, and what the visit came to.
+    /// The value of the visit's item, and the result of the visit.
     fn result(&mut self, written: &HandoffWritten) -> (String, String) {
         let sources = self.sources.remove(&written.visit).unwrap_or_default();
         let headline = match self.values.get(&written.visit) {
@@ -367,7 +368,7 @@ impl Printer {
                     error(settled)
                 )
             }
-            // Those that were answered are in the run's account; there may be hundreds.
+            // Answered calls are counted in the run's usage. There may be hundreds.
             Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => {
                 let of = ended.attempt.as_ref().map(ToString::to_string).unwrap_or_default();
                 format!("  {of:<18} {}", model_call(ended))
@@ -396,7 +397,8 @@ impl Printer {
                 let leads = leads(routed)?;
                 let line = format!("  {:<18} {leads}", routed.visit.to_string());
                 self.leads = Some((routed.visit.clone(), leads));
-                // Only an answer is routed without a hand-off to follow. Events of earlier versions have it in their audit alone.
+                // Only an answer is routed without a later hand-off. Events of earlier versions have the
+                // answer only in their audit.
                 let is_answer = routed.answer.is_some() || routed.audit.get("answer").is_some();
                 is_answer.then_some(line)?
             }
@@ -441,7 +443,7 @@ fn leads(routed: &Routed) -> Option<String> {
     }
 }
 
-/// Why a step has failed after which the run goes on. Where it ends the run, that says so.
+/// Why a step failed after which the run continues. If the failure ends the run, the end of the run says why.
 fn passed_over(handoff: &Handoff) -> Option<&str> {
     let goes_on = handoff.routing_signal.decision == Decision::Advance;
     handoff.error.as_deref().filter(|_| handoff.status == HandoffStatus::Failed && goes_on)
@@ -470,7 +472,7 @@ fn done(
     Some(format!("  {visit:<18} {words}"))
 }
 
-/// `Given up: …` says itself what became of a visit; every other reason is why it was not done.
+/// `Given up: …` already says what happened to a visit. Any other reason is why it was not executed.
 fn skipped(reason: &str) -> String {
     let mut text = reason.to_owned();
     if let Some(first) = text.get_mut(..1) {

@@ -1,7 +1,8 @@
-//! A question put in place, on a terminal: what there is to know, what each answer leads to, and the answer, line by line.
+//! Asks a question at a terminal: shows its details and the effect of each answer, and reads the answer line
+//! by line.
 //!
-//! Owns the words and their order; where the lines come from and go to are arguments. It decides nothing: what
-//! it returns is an answer like any other, and may be refused like any other.
+//! Owns the words and their order. Input and output are arguments. It decides nothing: the answer that it
+//! returns may be refused, as any other.
 
 use crate::view::{amount, form};
 use envoi_contract::json::Value;
@@ -14,26 +15,26 @@ use envoi_kernel::{
 };
 use std::io::{self, BufRead, Write};
 
-/// What the person answered.
+/// The input of the person.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     /// An answer.
     Answer(Box<Answer>),
-    /// Files are edited before the answer is given: [`finish`] asks for the rest of it.
+    /// Files are edited before the answer is given: [`finish`] asks for the rest of the answer.
     Edit,
-    /// Everything is to be shown.
+    /// Show everything.
     Show,
     /// Not now, or the input has ended.
     Later,
 }
 
-/// The channel of an answer that was given here.
+/// The channel of an answer from here.
 const CHANNEL: &str = "terminal";
 
-/// The choices of a question, with what each leads to.
+/// The choices of a question, each with its effect.
 pub(crate) type Choices = [(Choice, String)];
 
-/// Says what can be answered.
+/// Prints the possible answers.
 pub(crate) fn put(choices: &Choices, output: &mut dyn Write) -> io::Result<()> {
     for (choice, leads) in choices {
         writeln!(output, "  {:<8} {leads}", choice.word())?;
@@ -41,7 +42,7 @@ pub(crate) fn put(choices: &Choices, output: &mut dyn Write) -> io::Result<()> {
     writeln!(output, "  show     shows all there is to know; later leaves the question open")
 }
 
-/// Reads the answer to a question that has been put.
+/// Reads the answer to a question that was shown.
 pub(crate) fn ask(
     run: &Run,
     raised: &InterruptRaised,
@@ -67,7 +68,7 @@ pub(crate) fn ask(
     }
 }
 
-/// The word that a line begins; `y` and `n` are understood where there is a yes and a no.
+/// The word that the line abbreviates. `y` and `n` are accepted if there is a yes and a no.
 fn meant<'w>(words: &[&'w str], line: &str) -> Option<&'w str> {
     let line = line.to_ascii_lowercase();
     let synonyms: &[&str] = match line.as_str() {
@@ -84,7 +85,7 @@ fn meant<'w>(words: &[&'w str], line: &str) -> Option<&'w str> {
     }
 }
 
-/// Asks for what belongs to a choice: a form, words, or an amount.
+/// Asks for the details of a choice: a form, a text, or an amount.
 pub(crate) fn finish(
     run: &Run,
     raised: &InterruptRaised,

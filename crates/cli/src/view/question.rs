@@ -1,6 +1,6 @@
-//! `envoi show INT`: everything that one needs to decide a question.
+//! `envoi show INT`: everything that a person needs to decide a question.
 //!
-//! What is shown is what the answer counts for: the pinned flow, the last hand-off and the artifacts as the store has them.
+//! It shows what the answer applies to: the pinned flow, the last hand-off and the artifacts in the store.
 
 use crate::{
     process::{clock, failure::Failure, invocation, output, terminal},
@@ -24,17 +24,17 @@ use envoi_kernel::{
 };
 use std::{fmt::Write as _, ops::Deref, path::Path};
 
-/// Lines of one file's diff, and of all of them.
+/// The most diff lines of one file, and of all files.
 const MOST_LINES_A_FILE: usize = 80;
 const MOST_LINES: usize = 400;
-/// Changed files that are named; the rest are counted.
+/// The most changed files that are named. The others are counted.
 const MOST_FILES: usize = 200;
 
-/// A question as a person sees it.
+/// A question with its details.
 struct Question {
     loaded: LoadedQuestion,
     now: Timestamp,
-    /// Who looks at it.
+    /// The person who views it.
     by: Principal,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn show(
     Ok(0)
 }
 
-/// All of it, for people.
+/// All details, for people.
 pub(crate) fn overview(
     reader: &Reader,
     id: &RunId,
@@ -63,7 +63,7 @@ pub(crate) fn overview(
     load(reader, id, interrupt, by)?.text(reader).map_err(Failure::store)
 }
 
-/// What is most needed to answer, for people.
+/// The most important details, for people.
 pub(crate) fn brief(
     reader: &Reader,
     id: &RunId,
@@ -73,7 +73,7 @@ pub(crate) fn brief(
     load(reader, id, interrupt, by)?.brief(reader).map_err(Failure::store)
 }
 
-/// The content of files that a question shows: what they were before the run, and what they are when it asks.
+/// The contents of the files that a question shows: before the run, and when it was asked.
 pub(crate) fn contents(
     reader: &Reader,
     id: &RunId,
@@ -200,7 +200,7 @@ impl Question {
         writeln!(text)
     }
 
-    /// Who may answer, where not everybody may.
+    /// Who may answer, if that is restricted.
     fn who_may(&self) -> Option<String> {
         let plan = self.run.step(&self.row.visit)?.asks()?;
         if self.row.about != About::Ask {
@@ -355,7 +355,7 @@ impl Question {
         describe::more_rounds(&self.row.run, raised).iter().try_for_each(|line| writeln!(text, "{line}"))
     }
 
-    /// What the step wrote last that the question is about.
+    /// The last lines of the step that the question is about.
     fn last_words(&self, raised: &InterruptRaised, text: &mut String) -> std::fmt::Result {
         let run_base = self.run.started().map(|started| Path::new(&started.run_base));
         let lines = run_base.map(|run_base| last_words(run_base, raised)).unwrap_or_default();
@@ -379,7 +379,7 @@ fn not_known(error: &ReadError) -> String {
     format!("which ones changed is not known: {error}")
 }
 
-/// For programs: contents by their digests.
+/// Formats a change for programs: contents by their digests.
 fn shown(Changed { path, before, created, after }: Changed) -> ChangedFile {
     let digest = |blob: Option<Blob>| blob.map(|blob| blob.digest.to_string());
     ChangedFile {

@@ -1,4 +1,4 @@
-//! The questions of a run and how they stand: which are open, in which order, and until when.
+//! The questions of a run and their states: which are open, in which order, and until when.
 
 use crate::text::duration::between;
 use envoi_contract::time::Timestamp;
@@ -9,7 +9,8 @@ use envoi_kernel::{
     ids::{InterruptId, RunId},
 };
 
-/// The open questions of a run, oldest first; those of one moment as the flow lists their steps.
+/// The open questions of a run, oldest first. Those of the same time are in the order of their steps in the
+/// flow.
 pub(crate) fn open(run: &Run) -> Vec<&InterruptRaised> {
     let mut open: Vec<&InterruptRaised> = run.interrupts().collect();
     let place = |raised: &InterruptRaised| run.flow_of(&raised.visit).position(&raised.visit.step);
@@ -17,12 +18,12 @@ pub(crate) fn open(run: &Run) -> Vec<&InterruptRaised> {
     open
 }
 
-/// Open, but its time is over: it cannot be answered any more.
+/// Whether it is open and has expired, so that it cannot be answered any more.
 pub(crate) fn has_lapsed(row: &InboxRow, now: Timestamp) -> bool {
     row.state == InterruptState::Open && row.expires_at.is_some_and(|at| now >= at)
 }
 
-/// How a question stands, for people.
+/// The state of a question, for people.
 pub(crate) fn stands(row: &InboxRow, now: Timestamp) -> String {
     if has_lapsed(row, now) {
         return format!("expired; `envoi resume {}` goes on", row.run);

@@ -1,6 +1,6 @@
-//! What a reopening opened: in a graph every step that failed starts again, while the event names one.
+//! What a reopening opened: in a graph every failed step starts again, while the event names only one.
 //!
-//! Owns how that is read from a run's records. What is to start again is the kernel's to decide.
+//! Owns how that is read from a run's records. The kernel decides what starts again.
 
 use envoi_journal::{ReadError, Reader};
 use envoi_kernel::{
@@ -9,16 +9,16 @@ use envoi_kernel::{
     ids::{RunId, Seq},
 };
 
-/// Events that are read at once.
+/// How many events are read at once.
 const PAGE: u32 = 100;
 
-/// One time that a run was reopened.
+/// One reopening of a run.
 pub(crate) struct Reopening<'r> {
     /// The record.
     pub(crate) record: &'r Record,
-    /// What it says.
+    /// The event in the record.
     pub(crate) event: &'r RunReopened,
-    /// The steps that were opened with it, those of inner flows with their place before them.
+    /// The steps that were opened with it. Those of inner flows include their scope.
     pub(crate) steps: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn all(records: &[Record]) -> impl Iterator<Item = Reopening<'_>> {
     })
 }
 
-/// What [`of`] needs to know of a reopening: the record and those that follow it at the same time.
+/// The records that [`of`] needs: that of the reopening, and the following ones with the same time.
 pub(crate) fn commit_of(reader: &Reader, run: &RunId, record: &Record) -> Result<Vec<Record>, ReadError> {
     let mut records = Vec::new();
     let mut from = record.seq;
@@ -64,7 +64,8 @@ pub(crate) fn of(records: &[Record], seq: Seq) -> Option<Reopening<'_>> {
     all(records).find(|reopening| reopening.record.seq == seq)
 }
 
-/// One commit has one time. What an attempt has come to begins another commit, should that be of the same millisecond.
+/// All records of a commit have the same time. The end of an attempt starts another commit, even in the same
+/// millisecond.
 fn steps(record: &Record, event: &RunReopened, after: &[Record]) -> Vec<String> {
     let same = |next: &&Record| next.at == record.at && !matches!(next.event, Event::AttemptSettled(_));
     let entered = after.iter().take_while(same).filter_map(|next| match &next.event {
@@ -72,7 +73,7 @@ fn steps(record: &Record, event: &RunReopened, after: &[Record]) -> Vec<String> 
         _ => None,
     });
     let (mut top, inner): (Vec<_>, Vec<_>) = entered.partition(|entered| entered.scope.is_empty());
-    // Where a decision that was made anew leads.
+    // The routing of a decision that was made again.
     let leads_to = event.decides.as_ref().and_then(|visit| {
         after.iter().take_while(same).find_map(|next| match &next.event {
             Event::Routed(routed) if routed.visit == *visit => match &routed.course {
@@ -84,7 +85,8 @@ fn steps(record: &Record, event: &RunReopened, after: &[Record]) -> Vec<String> 
     });
     let named = StepEntered { scope: String::new(), step: leads_to.unwrap_or(&event.step).clone() };
     if top.is_empty() {
-        // Steps in listed order are not entered: the event opens the one that it names.
+        // Steps in listed order have no event when they are entered, so the reopening opens the step that it
+        // names.
         top.push(&named);
     }
     let place = |entered: &StepEntered| match entered.scope.as_str() {

@@ -172,11 +172,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("envoi-mirror-1");
         let make = || fs::create_dir(&folder).unwrap();
-        // The folder is replaced before the lock file is opened.
+        // The folder is removed before its lock file is opened.
         make();
         sweep(place.path());
         assert!(hold(&folder).unwrap().is_none());
-        // The folder is removed after the lock file was opened and before the lock was taken.
+        // The folder is removed, and below also replaced, between opening the lock file and taking the lock.
         make();
         let file = open(&folder).unwrap();
         sweep(place.path());

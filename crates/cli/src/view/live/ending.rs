@@ -1,5 +1,5 @@
-//! The lines under the last picture when a run has come to rest: what came out, where it is, what it cost, what to
-//! type next.
+//! The lines below the last picture of a run at rest: its result, the location of the result, its cost, and
+//! the next command.
 
 use super::{
     frame::used,
@@ -22,17 +22,17 @@ use envoi_kernel::{
 };
 use std::path::Path;
 
-/// Lines of the last summary, and files, that are shown.
+/// The most lines of the last summary, and the most files, that are shown.
 const MOST: usize = 5;
 
-/// See the module. `here` is the current folder: paths below it are shown relative to it.
+/// Formats the lines. `here` is the current folder: paths below it are shown relative to it.
 pub(crate) fn ending(model: &RunModel, reason: Option<&str>, here: &Path, charset: Charset) -> Vec<Line> {
     let Some(started) = model.run().started() else { return Vec::new() };
     let mut lines = Vec::new();
     let mut say = |role: Role, text: &str| {
         lines.push(Line::default().with(role, shown(text, charset)));
     };
-    // The end of a command's stderr has several lines.
+    // The end of a command's stderr can have several lines.
     reason.into_iter().flat_map(str::lines).for_each(|line| say(Role::Bad, line));
     let is_alone = model.questions().len() == 1;
     for raised in model.questions() {
@@ -69,7 +69,7 @@ pub(crate) fn ending(model: &RunModel, reason: Option<&str>, here: &Path, charse
     lines
 }
 
-/// A question with what is known, and how it is answered.
+/// A question with its details, and how to answer it.
 pub(crate) fn question(run: &Run, raised: &InterruptRaised, is_alone: bool) -> Vec<String> {
     let Some(started) = run.started() else { return Vec::new() };
     let mut lines: Vec<String> = raised.question.lines().map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! Runs to look at, for tests: a flow, played through the kernel itself, with a model that takes every record.
+//! Runs for tests: a flow, executed by the kernel itself, with a model that gets every record.
 
 use super::{
     frame::{Look, frame},
@@ -19,7 +19,7 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-/// See the module.
+/// A run with its model.
 pub(crate) struct Fixture {
     run: Run,
     pub(crate) model: RunModel,
@@ -36,12 +36,12 @@ fn by() -> Principal {
 }
 
 impl Fixture {
-    /// Its first attempt has just begun.
+    /// A run whose first attempt has just started.
     pub(crate) fn of(flow: &str) -> Self {
         Self::of_parts(flow, &[])
     }
 
-    /// A flow that names others.
+    /// As `of`, for a flow that includes others.
     pub(crate) fn of_parts(flow: &str, parts: &[(&str, &str)]) -> Self {
         let parts: BTreeMap<String, String> =
             parts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
@@ -93,7 +93,8 @@ impl Fixture {
         self
     }
 
-    /// Every step that is live, ending or waiting for a person has a row that says so, and no other row has a question.
+    /// Asserts that every step that is live, ending or waiting for a person has a row with that state, and
+    /// that no other row has a question.
     fn assert_in_view(&mut self) {
         let wants = self.run.wants();
         let mut stands = |visit: &VisitId| self.model.level.find(visit).map(|step| step.stands());
@@ -124,12 +125,12 @@ impl Fixture {
         self.run.wants().attempts.first().unwrap().clone()
     }
 
-    /// The live attempt ends after so long; the first file is one that it made.
+    /// The live attempt ends after this time. It has made the first file.
     pub(crate) fn ends(&mut self, ms: u64, code: i32, text: &str, files: &[&str]) -> &mut Self {
         self.end(self.attempt(), (ms, Outcome::Exited { code }), text, files)
     }
 
-    /// This attempt has ended just now, so long after its start.
+    /// This attempt has ended now, this long after its start.
     pub(crate) fn ended(&mut self, attempt: &str, ms: u64, code: i32, text: &str) -> &mut Self {
         self.now -= i64::try_from(ms).unwrap();
         self.end(AttemptId::parse(attempt).unwrap(), (ms, Outcome::Exited { code }), text, &[])
@@ -189,13 +190,13 @@ impl Fixture {
         self.has_used(attempt, line, "")
     }
 
-    /// This attempt has written a line, and has used so much.
+    /// This attempt has written a line, and has used this amount.
     pub(crate) fn has_used(&mut self, attempt: &str, line: &str, used: &str) -> &mut Self {
         self.model.output(&AttemptId::parse(attempt).unwrap(), line.to_owned(), used.to_owned());
         self
     }
 
-    /// The run goes on under this flow.
+    /// The run continues with this flow.
     pub(crate) fn corrects(&mut self, flow: &str) -> &mut Self {
         let flow = Arc::new(envoi_flow::load("flow.yaml", flow).unwrap().flow);
         self.run.learn(Arc::clone(&flow));
@@ -222,7 +223,7 @@ impl Fixture {
         self.decide(Input::InDoubt { attempt, evidence: Value::Null })
     }
 
-    /// There is room for everything.
+    /// Starts everything that is ready.
     pub(crate) fn fills(&mut self) -> &mut Self {
         while !self.run.wants().ready.is_empty() {
             self.decide(Input::SlotFree);
@@ -243,7 +244,8 @@ impl Fixture {
     }
 }
 
-/// `text` is as in the file of this name in `golden/`. With `ENVOI_GOLDEN=write` in the environment the file is written.
+/// Asserts that `text` equals the file of this name in `golden/`. With `ENVOI_GOLDEN=write` in the
+/// environment, the file is written.
 pub(crate) fn assert_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/view/live/golden").join(name);
     if std::env::var_os("ENVOI_GOLDEN").is_some_and(|word| word == "write") {

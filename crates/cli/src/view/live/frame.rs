@@ -1,8 +1,8 @@
-//! The picture of a run: its model at a moment, laid out for a terminal of some size.
+//! The picture of a run: its model at a time, formatted for a terminal of some size.
 //!
-//! Pure. No line is wider than the terminal and there are never more lines than it has; when there are more steps than
-//! lines, those that run, failed or ask stay in view, and a line after them counts the others ([`fit`]). The last line is what was
-//! used ([`facts`]).
+//! Pure. No line is wider than the terminal, and there are never more lines than the terminal has. If there
+//! are more steps than lines, running, failed and asking steps stay visible, and a line after them counts the
+//! others ([`fit`]). The last line shows the usage ([`facts`]).
 
 mod facts;
 mod fit;
@@ -24,7 +24,7 @@ use facts::{facts, items, mark};
 use fit::{Row, fit};
 use tree_rows::{Subject, TreeRow, tree_rows};
 
-/// What a picture is made for.
+/// The parameters of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look {
     /// Columns.
@@ -34,17 +34,16 @@ pub(crate) struct Look {
     pub(crate) charset: Charset,
 }
 
-/// Columns of a duration.
+/// The width of a duration.
 const DURATION: usize = 7;
-/// Below this the tree spares columns, and there is no room for a second line about a step.
+/// Below this width the tree uses fewer columns, and a step has no second line.
 const NARROW: usize = 32;
-/// Fewer columns than this tell nothing.
+/// Text with fewer columns is not useful.
 const MIN_TEXT: usize = 10;
-/// Columns of a name that are always left.
+/// The least columns of a name.
 const MIN_NAME: usize = 4;
 
-/// The picture of a run: how it stands, its steps, and what they have used so far. What a run has cost in the end is
-/// shown elsewhere.
+/// The picture of a run: its status, its steps, and their usage so far. The final cost is shown elsewhere.
 pub(crate) fn frame(model: &RunModel, now: Timestamp, look: Look) -> Vec<Line> {
     let used = used_line(model, now, look);
     let around = if used.width() > 0 { 2 } else { 1 };
@@ -61,7 +60,7 @@ pub(crate) fn body(model: &RunModel, now: Timestamp, look: Look) -> Vec<Line> {
     lines.into_iter().map(|line| line.clipped(look.width, look.charset)).collect()
 }
 
-/// As much of what has been used as fits.
+/// As much of the usage as fits.
 fn used_line(model: &RunModel, now: Timestamp, look: Look) -> Line {
     let mut line = Line::default();
     if model.run().status() == Status::Running {
@@ -97,8 +96,8 @@ fn rows(model: &RunModel, now: Timestamp, look: Look) -> Vec<Row> {
     places.iter().flat_map(|row| layout.rows_of(row)).collect()
 }
 
-/// Columns up to the end of the names: as many as the longest needs, at most half of the line; of a short line, all but
-/// the duration.
+/// The width of the names: that of the longest, but at most half of the line. In a short line, everything
+/// except the duration.
 fn name_width(places: &[TreeRow<'_>], columns: usize) -> usize {
     let needed = |row: &TreeRow<'_>| match &row.of {
         Subject::Step { step, .. } => {
@@ -169,17 +168,17 @@ impl Layout<'_> {
         }
         let role = if stands == State::Failed { Role::Bad } else { Role::Faint };
         line = line.with_room(role, &self.text(step), MIN_TEXT, self.look.width);
-        // An item is part of what the row of its step says already.
+        // An item only adds detail to the row of its step.
         let mut rows =
             vec![Row { line, step: (!row.is_of_item).then_some(stands), explains: row.is_of_item }];
         rows.extend(self.below(row, step));
         rows
     }
 
-    /// What is written in a line of its own below a step: what it says just now, or what it asks.
+    /// The separate line below a step: its last output, or its question.
     fn below(&self, row: &TreeRow<'_>, step: &StepView) -> Option<Row> {
         let (role, text) = match (&step.question, step.state) {
-            // A question may have several lines, and some of them are indented.
+            // A question may have several lines with indentation.
             (Some((_, question)), _) => {
                 (Role::Warn, question.split_whitespace().collect::<Vec<_>>().join(" "))
             }

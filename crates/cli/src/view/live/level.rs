@@ -1,6 +1,6 @@
-//! The steps of one flow of a run as a person sees them, with what is part of them: items, and the flows that steps run.
+//! The steps of one flow of a run for display, with their parts: items and inner flows.
 //!
-//! Owns which row an event is about. What the event does to it is [`super::model`]'s business.
+//! Owns which row an event belongs to. [`super::model`] owns how the event changes the row.
 
 use super::rounds::Rounds;
 use envoi_api::{headline::Sources, step};
@@ -12,7 +12,7 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// See the module.
+/// The steps of one flow, with their state.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub(crate) flow: Arc<Flow>,
@@ -23,7 +23,7 @@ pub(crate) struct Level {
 /// One step, or one item of it.
 #[derive(Debug)]
 pub(crate) struct StepView {
-    /// Of which flow, and which item; empty at the top.
+    /// The scope: its flow and item. Empty at the top.
     pub(crate) scope: String,
     pub(crate) id: StepId,
     pub(crate) state: State,
@@ -31,64 +31,64 @@ pub(crate) struct StepView {
     pub(crate) visit: u32,
     /// Its newest attempt; 0 before the first.
     pub(crate) attempt: u32,
-    /// Tries that a visit may have.
+    /// The maximum of tries per visit.
     pub(crate) tries: u32,
-    /// When the newest attempt began, or the visit that has parts.
+    /// When the newest attempt started, or the visit if it has parts.
     pub(crate) began: Timestamp,
-    /// How long the newest visit, or its failed attempt, took.
+    /// The duration of the newest visit, or of its failed attempt.
     pub(crate) took_ms: u64,
     /// The headline of the newest visit, or why its attempt failed.
     pub(crate) remark: String,
-    /// What its newest attempt has left for it beside its text.
+    /// Further sources for the headline, besides the text of the newest attempt.
     pub(crate) sources: Sources,
-    /// Of an item: its value.
+    /// The value, if this is an item.
     pub(crate) value: Option<String>,
     /// The last line of output of a live attempt.
     pub(crate) output: String,
-    /// What a live attempt has used so far, in words.
+    /// The usage of a live attempt so far, in words.
     pub(crate) used: String,
     /// The open question about it.
     pub(crate) question: Option<(InterruptId, String)>,
-    /// A person let the run go on from it although a bound was used up, or a review was needed.
+    /// A person let the run continue after this step, although a bound was reached or a review was needed.
     pub(crate) passed_by_a_person: bool,
-    /// Its loop had its last round without success, and the run has gone on.
+    /// Its loop had its last round without success, and the run has continued.
     pub(crate) is_exhausted: bool,
-    /// It was given up, and something of it is still being ended.
+    /// It was abandoned, and a part of it is still being ended.
     pub(crate) is_ending: bool,
     pub(crate) parts: Parts,
 }
 
-/// What a visit consists of, if not of attempts.
+/// The parts of a visit that has no attempts of its own.
 #[derive(Debug, Default)]
 pub(crate) enum Parts {
     #[default]
     None,
     Items {
-        /// The values of all, in order.
+        /// All values, in order.
         values: Vec<String>,
-        /// Those that have begun.
+        /// The items that have started.
         begun: BTreeMap<u64, StepView>,
     },
     Flow(Box<Level>),
 }
 
-/// Where a step stands.
+/// The state of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// The run has not come to it.
+    /// The run has not reached it.
     Waiting,
-    /// Its turn has come; it waits for a free slot.
+    /// It is ready, and waits for a free slot.
     Ready,
     Running,
-    /// Its last attempt failed; the next one begins then.
+    /// Its last attempt failed. The next one starts at `due`.
     Retry {
         due: Timestamp,
     },
-    /// A person has to say how it goes on.
+    /// It waits for a decision of a person.
     AwaitsAnswer,
-    /// How its last attempt ended is unknown.
+    /// The outcome of its last attempt is unknown.
     InDoubt,
-    /// It was given up, and is being ended.
+    /// It was abandoned, and is being ended.
     Ending,
     Done,
     Failed,
@@ -96,14 +96,14 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Whether it should stay in view when not all can.
+    /// Whether it should stay visible if there is no room for all.
     pub(crate) fn matters(self) -> bool {
         !matches!(self, Self::Waiting | Self::Done | Self::Skipped)
     }
 }
 
 impl Level {
-    /// The flow of the run is another one from here on. Steps that it still has keep what they have come to.
+    /// The run continues with a corrected flow. Steps that still exist keep their state.
     pub(crate) fn correct(&mut self, run: &Run) {
         let corrected = Self::of(run.flow(), "");
         self.rounds.correct(run.flow(), run);
@@ -117,13 +117,13 @@ impl Level {
         }
     }
 
-    /// A flow of which nothing has happened.
+    /// A flow without events.
     pub(crate) fn of(flow: &Arc<Flow>, scope: &str) -> Self {
         let steps = flow.steps.iter().map(|step| StepView::of(step, scope)).collect();
         Self { flow: Arc::clone(flow), steps, rounds: Rounds::of(flow) }
     }
 
-    /// The row of a visit, of an item or a step at whatever depth.
+    /// The row of a visit: of a step or item at any depth.
     pub(crate) fn find(&mut self, visit: &VisitId) -> Option<&mut StepView> {
         match visit.item() {
             Some(item) => self.find(&visit.whole())?.item(item),
@@ -142,17 +142,17 @@ impl Level {
         }
     }
 
-    /// Every row, a whole before its parts.
+    /// Calls `work` for every row, the parts after the whole.
     pub(crate) fn each(&mut self, work: &mut impl FnMut(&mut StepView)) {
         self.steps.iter_mut().for_each(|step| step.each(work));
     }
 
-    /// The rows that have no parts in view.
+    /// The rows without visible parts.
     pub(crate) fn leaves(&self) -> Vec<&StepView> {
         self.steps.iter().flat_map(StepView::leaves).collect()
     }
 
-    /// Something of these attempts' steps is still being ended, and of no others.
+    /// Marks the steps of exactly these attempts as being ended.
     pub(crate) fn ending(&mut self, attempts: &[AttemptId]) {
         self.each(&mut |step| step.is_ending = false);
         for attempt in attempts {
@@ -200,7 +200,7 @@ impl StepView {
         VisitId { scope: self.scope.clone(), step: self.id.clone(), visit: self.visit }
     }
 
-    /// Its name beside others of the same flow: an item's begins with its number.
+    /// Its name within its flow. That of an item begins with its number.
     pub(crate) fn name(&self) -> String {
         match self.visit_id().item() {
             Some(item) => format!("{item}.{}", self.id),
@@ -208,7 +208,7 @@ impl StepView {
         }
     }
 
-    /// It begins as a whole of several parts.
+    /// Starts a visit that has parts.
     pub(crate) fn begin(&mut self, visit: &VisitId, at: Timestamp, parts: Parts) {
         (self.state, self.visit, self.attempt, self.began) = (State::Running, visit.visit, 0, at);
         self.remark.clear();
@@ -216,7 +216,7 @@ impl StepView {
         self.parts = parts;
     }
 
-    /// It is to be done anew.
+    /// Resets it, because it is to be executed again.
     pub(crate) fn reset(&mut self) {
         self.state = State::Waiting;
         self.question = None;
@@ -245,7 +245,7 @@ impl StepView {
         }
     }
 
-    /// What is part of it, while that is under way.
+    /// Its parts, while it is running.
     pub(crate) fn open_parts(&self) -> Vec<&StepView> {
         match &self.parts {
             _ if self.state != State::Running => Vec::new(),
@@ -260,7 +260,7 @@ impl StepView {
         if parts.is_empty() { vec![self] } else { parts.into_iter().flat_map(Self::leaves).collect() }
     }
 
-    /// Where it stands; a whole as its parts do.
+    /// Its state, which follows from its parts if it has any.
     pub(crate) fn stands(&self) -> State {
         let is_over = matches!(self.state, State::Waiting | State::Skipped);
         if self.is_ending && is_over {

@@ -2,23 +2,24 @@
 
 use crate::text::columns::{Charset, clip, width};
 
-/// What a piece of text is to the reader.
+/// The role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Plain,
     Strong,
-    /// There if one looks for it.
+    /// Less important text.
     Faint,
     Good,
     Bad,
     /// Needs attention, now or soon.
     Warn,
-    /// Is happening.
+    /// In progress.
     Busy,
 }
 
 impl Role {
-    /// The numbers of the escape sequence that turns it on (ECMA-48 §8.3.117); the eight colours that every theme has.
+    /// The parameters of the escape sequence for this role (ECMA-48 §8.3.117). Uses only the eight colours
+    /// that every theme has.
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -32,7 +33,7 @@ impl Role {
     }
 }
 
-/// See the module. Its text has been through [`crate::text::columns::shown`].
+/// One line. Its text has passed through [`crate::text::columns::shown`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Line {
     pieces: Vec<(Role, String)>,
@@ -48,7 +49,7 @@ impl Line {
         self
     }
 
-    /// With `text` at its end if at least `least` columns of it fit into a line of `most`.
+    /// Appends `text` if at least `least` columns of it fit into a line of `most`.
     pub(crate) fn with_room(self, role: Role, text: &str, least: usize, most: usize) -> Self {
         let needed = width(text).min(least);
         match needed > 0 && self.width().saturating_add(needed) <= most {
@@ -57,24 +58,24 @@ impl Line {
         }
     }
 
-    /// Followed by another.
+    /// Appends another line.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.pieces.extend(other.pieces);
         self
     }
 
-    /// Fills up with spaces, so that what comes next starts at this column.
+    /// Appends spaces up to this column.
     pub(crate) fn filled_to(self, column: usize) -> Self {
         let missing = column.saturating_sub(self.width());
         self.with(Role::Plain, " ".repeat(missing))
     }
 
-    /// Columns.
+    /// The width in columns.
     pub(crate) fn width(&self) -> usize {
         self.pieces.iter().map(|(_, text)| width(text)).sum()
     }
 
-    /// The line in at most `most` columns, without spaces at its end.
+    /// Cuts the line to `most` columns, and removes spaces at its end.
     pub(crate) fn clipped(&self, most: usize, charset: Charset) -> Self {
         let line = trimmed(self.pieces.clone());
         let whole = line.width() <= most;
@@ -84,7 +85,7 @@ impl Line {
             let rest: usize = line.pieces.iter().skip(at).map(|(_, text)| width(text)).sum();
             let text = match whole || rest <= room {
                 true => text.clone(),
-                // The sign of a cut stands in the piece in which the room ends, also if the piece itself just fits.
+                // The piece where the room ends gets the sign of a cut, even if the piece itself just fits.
                 false if width(text) == room => clip(&format!("{text}  "), room, charset),
                 false => clip(text, room, charset),
             };
@@ -94,7 +95,7 @@ impl Line {
         trimmed(pieces)
     }
 
-    /// As it is written to a terminal.
+    /// Formats the line for a terminal.
     pub(crate) fn render(&self, colour: bool) -> String {
         let piece = |(role, text): &(Role, String)| match role.code() {
             code if colour && !code.is_empty() && !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),

@@ -1,7 +1,7 @@
-//! One run as a person sees it: every step with its state, fed by the records of the run and by nothing else.
+//! The displayed state of one run: every step with its state, built only from the run's records.
 //!
-//! Pure: time comes in with each look ([`super::frame`]), the last line of output is given from outside. What the run has
-//! used, what it asks and how it stands is the kernel's own [`Run`], lived through with the same records.
+//! Pure: each picture gets the time as an argument ([`super::frame`]), and the last line of output is set
+//! from outside. Usage, questions and status come from the kernel's own [`Run`], which gets the same records.
 
 use super::level::{Level, Parts};
 pub(crate) use super::level::{State, StepView};
@@ -31,14 +31,14 @@ use std::{
     sync::Arc,
 };
 
-/// See the module.
+/// The displayed state of one run.
 pub(crate) struct RunModel {
     run: Run,
-    /// The steps of the run's own flow, with all that is part of them.
+    /// The steps of the run's own flow, with all their parts.
     pub(crate) level: Level,
-    /// Files that the run's steps handed over, with what was done to them last.
+    /// Files that the run's steps handed over, each with its last change.
     pub(crate) files: BTreeMap<String, Change>,
-    /// Lists of files that are too many to be named, and how many each has.
+    /// Lists with too many files to be named, each with its number of files.
     pub(crate) lists: BTreeMap<String, u64>,
     /// The visit that closed last, and its summary.
     pub(crate) last: Option<(VisitId, String)>,
@@ -64,7 +64,7 @@ impl RunModel {
         }
     }
 
-    /// The run may be corrected to be one of this flow.
+    /// Adds a flow that a later correction of the run can name.
     pub(crate) fn learn(&mut self, flow: Arc<Flow>) {
         self.run.learn(flow);
     }
@@ -77,12 +77,12 @@ impl RunModel {
         &self.run
     }
 
-    /// The place of the record that comes next; others are not taken.
+    /// The sequence number of the next record. Other records are ignored.
     pub(crate) fn next(&self) -> Seq {
         self.next
     }
 
-    /// The word for how the run stands.
+    /// The word for the status of the run.
     pub(crate) fn status(&self) -> &'static str {
         match self.run.status() {
             Status::Running if self.cancelling => "cancelling",
@@ -91,7 +91,7 @@ impl RunModel {
         }
     }
 
-    /// How long the run has been going, or went until it came to rest.
+    /// How long the run has been running, or ran until it was at rest.
     pub(crate) fn elapsed_ms(&self, now: Timestamp) -> u64 {
         let until = if self.run.status() == Status::Running { now } else { self.run.last_at() };
         self.began.map_or(0, |began| since(began, until))
@@ -107,16 +107,16 @@ impl RunModel {
         questions::open(&self.run)
     }
 
-    /// `line` is what `attempt` wrote last, and `used` says what it has used so far.
+    /// Sets the last line of `attempt`, and its usage so far.
     pub(crate) fn output(&mut self, attempt: &AttemptId, line: String, used: String) {
         if let Some(step) = self.level.find(&attempt.visit) {
             (step.output, step.used) = (line, used);
         }
     }
 
-    /// Takes the next record; one that has been taken already changes nothing.
+    /// Takes the next record. A record that was already taken changes nothing.
     pub(crate) fn record(&mut self, record: &Record) {
-        // A record that cannot follow is the engine's to complain of; here it would only hide the rest.
+        // The engine reports a record that does not apply. Here an error would only hide the rest.
         if record.seq != self.next || self.run.apply(record).is_err() {
             return;
         }
@@ -139,13 +139,14 @@ impl RunModel {
             Event::StepsGivenUp(given) => self.given_up(given),
             Event::FannedOut(fanned) => {
                 if let Some(step) = self.level.find(&fanned.visit) {
+                    // A step that only works in a separate tree has no item values.
                     let values = fanned.items.iter().map(item).collect();
                     let parts = Parts::Items { values, begun: BTreeMap::new() };
                     step.begin(&fanned.visit, record.at, parts);
                 }
             }
             Event::FlowEntered(entered) => self.flow_entered(entered, record.at),
-            // What follows from it closes the visit, but for one whose hand-off stands already.
+            // A later event closes the visit, unless its hand-off already exists.
             Event::FlowReturned(returned) => {
                 if let Some(step) = self.level.find(&returned.visit) {
                     step.state = State::Done;
@@ -179,7 +180,7 @@ impl RunModel {
         }
     }
 
-    /// Steps that are not needed any more; those that were under way get a hand-off as well.
+    /// Steps that are abandoned. Those that were under way also get a hand-off.
     fn given_up(&mut self, given: &StepsGivenUp) {
         let Some(level) = self.level.within(&given.scope) else { return };
         let steps = level.steps.iter_mut().filter(|step| given.steps.contains(&step.id));
@@ -192,7 +193,7 @@ impl RunModel {
         let Some(step) = self.level.find(&entered.visit) else { return };
         let before = core::mem::take(&mut step.parts);
         let mut level = Level::of(&flow, &scope);
-        // What the visit before had finished is not done again.
+        // Finished steps of the previous visit are not executed again.
         if let (true, Parts::Flow(before)) = (entered.resumes, before) {
             let kept = before.steps.into_iter().map(|step| (step.id.clone(), step));
             let mut kept: BTreeMap<StepId, StepView> =
@@ -276,7 +277,8 @@ impl RunModel {
         }
     }
 
-    /// A visit whose hand-off stands already, and whose text led into a flow that failed, gets no other.
+    /// A visit whose hand-off already exists, and whose text led into a flow that failed, gets no other
+    /// hand-off.
     fn failed_by_hint(&mut self, routed: &Routed) {
         let is_failure = matches!(routed.course, Course::Stop | Course::Done(Done::Failed));
         let step = self.level.find(&routed.visit).filter(|step| is_failure && step.state == State::Running);
@@ -302,7 +304,7 @@ impl RunModel {
             (HandoffStatus::Failed, _) => cause::of_handoff(&remark, Some(&step.remark)),
             (HandoffStatus::Skipped, _) => remark,
         };
-        // What is routed back stands there as waiting already.
+        // A step that was routed back is already shown as waiting.
         if step.state != State::Waiting || handoff.status == HandoffStatus::Skipped {
             step.state = match handoff.status {
                 HandoffStatus::Succeeded => State::Done,
@@ -331,7 +333,8 @@ impl RunModel {
             if step.question.as_ref().is_some_and(|(id, _)| id == interrupt) {
                 step.question = None;
                 step.passed_by_a_person = passes;
-                // What the answer leads to follows; the visit of the question has its hand-off, or gets one.
+                // The routing after the answer is a later event. The visit of the question has its hand-off,
+                // or gets one.
                 step.state = if step.state == State::AwaitsAnswer { State::Done } else { step.state };
             }
         });

@@ -1,26 +1,27 @@
-//! Which runs of a store are followed: those that are not over, and those that began and ended between two looks.
+//! The runs of a store that are followed: the unfinished ones, and those that started and ended between two
+//! polls.
 
 use envoi_contract::time::Timestamp;
 use envoi_journal::{ReadError, Reader, RunFilter, RunRow};
 use envoi_kernel::ids::RunId;
 use std::collections::BTreeSet;
 
-/// Most runs of each kind that one look sees; more than fit on any screen.
+/// The most runs of each kind per poll, which is more than fit on any screen.
 const MOST: u32 = 200;
 
-/// See the module.
+/// The list of followed runs.
 pub(crate) struct Roster {
     since: Timestamp,
     over: BTreeSet<RunId>,
 }
 
 impl Roster {
-    /// Runs that begin from `since` on are not missed.
+    /// Follows all unfinished runs, and every run that starts from `since` on.
     pub(crate) fn new(since: Timestamp) -> Self {
         Self { since, over: BTreeSet::new() }
     }
 
-    /// The runs to look at now, newest first; one that is over stays among them until [`Roster::remove_ended`].
+    /// The present runs, newest first. An ended run stays until [`Roster::remove_ended`].
     ///
     /// # Errors
     /// The store cannot be read.
@@ -32,7 +33,7 @@ impl Roster {
         Ok(rows)
     }
 
-    /// All lines about a run that is over have been printed.
+    /// Removes an ended run after all its lines have been printed.
     pub(crate) fn remove_ended(&mut self, run: &RunId) {
         self.over.insert(run.clone());
     }

@@ -1,8 +1,8 @@
-//! The loops of a flow as a person sees them: which steps each one spans, and in which round it is.
+//! The loops of a flow for display: the steps of each loop, and its present round.
 //!
-//! What a loop spans is the kernel's. How often it has gone back is counted here, because a person sees a loop begin anew as
-//! soon as the run goes back to before it; what the journal says of an attempt's iteration overrules that. The loops of questions are
-//! left out: the question itself says that a person can send the run back.
+//! The kernel decides the steps of a loop. The rounds are counted here, because a person sees a new loop as
+//! soon as the run goes back to a step before it. The iteration of an attempt in the journal has priority.
+//! Loops of questions are left out, because the question itself says that a person can send the run back.
 
 use envoi_kernel::{Flow, Run, flow};
 use std::collections::BTreeSet;
@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 /// One loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loop {
-    /// Row of its first step in the flow, from 0.
+    /// The row of its first step in the flow, from 0.
     pub(crate) first: usize,
-    /// Row of the step that closes it.
+    /// The row of the step that closes it.
     pub(crate) last: usize,
-    /// Places of all its steps.
+    /// The rows of all its steps.
     pub(crate) steps: BTreeSet<usize>,
     /// How often it has gone back since it was entered.
     pub(crate) iteration: u64,
-    /// How often it may.
+    /// How often it may go back.
     pub(crate) max_iterations: u64,
 }
 
@@ -27,7 +27,7 @@ impl Loop {
         self.steps.contains(&step)
     }
 
-    /// `loop 2 of 4`: this round, of all that may be.
+    /// `loop 2 of 4`: the present round, and the maximum.
     pub(crate) fn label(&self) -> String {
         format!("loop {} of {}", self.iteration.saturating_add(1), self.max_iterations.saturating_add(1))
     }
@@ -51,7 +51,7 @@ impl Rounds {
         Self { loops: shown.filter_map(one).collect(), graph: flow.graph }
     }
 
-    /// The run is now one of this flow: how often each loop has gone back in it is taken over.
+    /// The run continues with this flow. The loops get their iterations from the run.
     pub(crate) fn correct(&mut self, flow: &Flow, run: &Run) {
         *self = Self::of(flow);
         for found in &mut self.loops {
@@ -60,13 +60,13 @@ impl Rounds {
         }
     }
 
-    /// The run went on from one step to another.
+    /// The run continued from one step to another.
     pub(crate) fn enter(&mut self, from: usize, to: usize) {
         let entered = |found: &&mut Loop| !found.contains(from) && found.contains(to);
         self.loops.iter_mut().filter(entered).for_each(|found| found.iteration = 0);
     }
 
-    /// The run went back: the loop that `from` closes begins another round, and those within it start over.
+    /// The run went back: the loop that `from` closes starts another round, and inner loops start over.
     pub(crate) fn go_back(&mut self, from: usize, to: usize) {
         let Some(outer) = self.loops.iter().find(|found| found.last == from).cloned() else { return };
         for found in &mut self.loops {
@@ -79,7 +79,7 @@ impl Rounds {
         }
     }
 
-    /// All of these steps are done anew, for goals that are open: so are the loops that they are part of.
+    /// All of these steps are executed again for open goals. So are their loops.
     pub(crate) fn begin(&mut self, steps: &BTreeSet<usize>) {
         self.loops
             .iter_mut()

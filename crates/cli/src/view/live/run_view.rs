@@ -1,4 +1,4 @@
-//! One run that is being looked at: its model, and the ends of the outputs of what is live.
+//! One displayed run: its model, and the ends of the outputs of its live attempts.
 
 use super::{model::RunModel, so_far::so_far, tail::Tail};
 use crate::view::describe::remarks;
@@ -10,7 +10,7 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// See the module.
+/// A displayed run.
 pub(crate) struct RunView {
     pub(crate) run: RunId,
     pub(crate) model: RunModel,
@@ -23,9 +23,9 @@ impl RunView {
         Self { run, model: RunModel::new(flow), layout, tails: BTreeMap::new() }
     }
 
-    /// Something happened; returns the lines that it leaves for good.
+    /// Adds a record. Returns its permanent lines.
     pub(crate) fn record(&mut self, record: &Record, reader: Option<&Reader>) -> Vec<String> {
-        // A follower gets the events from its request on; the earlier ones are in the journal.
+        // A follower gets the events from its request on. The earlier ones are in the journal.
         let mut messages = match reader {
             Some(reader) if record.seq > self.model.next() => self.catch_up(reader),
             _ => Vec::new(),
@@ -34,8 +34,8 @@ impl RunView {
         messages
     }
 
-    /// Takes the records that are in the journal and not on the model, and returns the lines that they leave. A run that
-    /// is not there yet has none; what cannot be read now is read at the next look.
+    /// Takes the records that the journal has and the model lacks, and returns their permanent lines. A run
+    /// that does not exist yet has none. Records that cannot be read now are read at the next poll.
     pub(crate) fn catch_up(&mut self, reader: &Reader) -> Vec<String> {
         let Ok(records) = reader.records(&self.run, self.model.next(), None) else { return Vec::new() };
         records.iter().flat_map(|record| self.take(record, Some(reader))).collect()
@@ -50,14 +50,14 @@ impl RunView {
         if is_new { remarks(&record.event) } else { Vec::new() }
     }
 
-    /// A flow that came after the view began is in the store, with the event that names it.
+    /// A flow that was added after the view began is in the store, with the event that names it.
     fn learn_versions(&mut self, reader: &Reader) {
         let Ok(pinned) = reader.pinned(&self.run) else { return };
         let Ok(versions) = envoi_engine::flow_versions(&pinned) else { return };
         versions.all().for_each(|flow| self.model.learn(Arc::clone(flow)));
     }
 
-    /// Looks at the ends of the outputs of what is live.
+    /// Reads the ends of the outputs of live attempts.
     pub(crate) fn look(&mut self) {
         let live = self.model.live();
         self.tails.retain(|attempt, _| live.contains(attempt));

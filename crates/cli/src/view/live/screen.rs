@@ -1,29 +1,29 @@
-//! A picture at the bottom of a terminal, redrawn in place; lines that stay scroll away above it.
+//! A picture at the bottom of a terminal, redrawn in place. Permanent lines scroll away above it.
 //!
-//! One write a change, only the lines that changed, in a synchronised update where the terminal knows that. The cursor is
-//! never hidden and rests below the picture, so that nothing has to be put right after Ctrl-C or `kill -9`. It does not
-//! know what is in the picture, nor when to draw.
+//! Each change is one write of the changed lines only, in a synchronised update if the terminal supports it.
+//! The cursor is always visible and rests below the picture, so nothing needs repair after Ctrl-C or `kill
+//! -9`. It does not know the content of the picture, nor when to draw.
 
 use super::line::Line;
 use std::{fmt::Write as _, io};
 
-/// Makes a terminal show what follows at once; others ignore it.
+/// Makes a terminal show the following output at once. Other terminals ignore it.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 const CLEAR_TO_END_OF_LINE: &str = "\x1b[K";
 const CLEAR_TO_END_OF_SCREEN: &str = "\x1b[J";
 
-/// See the module.
+/// A picture on a terminal.
 pub(crate) struct Screen<W> {
     out: W,
     colour: bool,
-    /// Whether the terminal breaks lines anew when it becomes narrower.
+    /// Whether the terminal wraps lines again when it becomes narrower.
     reflows: bool,
-    /// What is on the screen: each line as it was written, and its columns.
+    /// The lines on the screen, each as written, with its width.
     drawn: Vec<(String, usize)>,
-    /// Columns of the terminal when that was written.
+    /// The width of the terminal when they were written.
     columns: usize,
-    /// Lines that the cursor has been moved down since then, by what was typed.
+    /// How many lines typed input has moved the cursor down since then.
     lowered: usize,
 }
 
@@ -32,7 +32,7 @@ impl<W: io::Write> Screen<W> {
         Self { out, colour, reflows, drawn: Vec::new(), columns: 0, lowered: 0 }
     }
 
-    /// Shows `lines` in place of what is shown. Each is narrower than the terminal, which has `columns`.
+    /// Replaces the picture with `lines`. Each is narrower than the terminal, which has `columns`.
     ///
     /// # Errors
     /// The terminal cannot be written to.
@@ -47,18 +47,18 @@ impl<W: io::Write> Screen<W> {
         for (at, (line, _)) in lines.iter().enumerate() {
             let stands = !resized && !moved && self.drawn.get(at).is_some_and(|(drawn, _)| drawn == line);
             let (line, clear) = if stands { ("", "") } else { (line.as_str(), CLEAR_TO_END_OF_LINE) };
-            // A String takes everything that is written to it.
+            // Writing to a `String` cannot fail.
             let _ = write!(text, "{line}{clear}\r\n");
         }
-        // Also what was typed: the terminal echoes it where the cursor rests.
+        // This also clears typed input, which the terminal echoes at the cursor.
         text.push_str(CLEAR_TO_END_OF_SCREEN);
         self.drawn = lines;
         self.columns = columns;
         self.write(&text)
     }
 
-    /// Writes `text` above the picture, where it stays. It ends with a newline and has been through
-    /// [`crate::text::columns::shown`], line by line; the terminal breaks lines that are too long for it.
+    /// Writes permanent `text` above the picture. It ends with a newline, and each of its lines has passed
+    /// through [`crate::text::columns::shown`]. The terminal wraps lines that are too long.
     ///
     /// # Errors
     /// The terminal cannot be written to.
@@ -71,13 +71,13 @@ impl<W: io::Write> Screen<W> {
         self.write(&text)
     }
 
-    /// What is drawn stays for good; the next picture begins below it.
+    /// Makes the picture permanent. The next one begins below it.
     pub(crate) fn leave(&mut self) {
         self.drawn.clear();
         self.lowered = 0;
     }
 
-    /// As [`Screen::leave`]; and what was typed below the picture is cleared, for what is printed there next.
+    /// As [`Screen::leave`], and clears typed input below the picture before the next output.
     ///
     /// # Errors
     /// The terminal cannot be written to.
@@ -87,7 +87,7 @@ impl<W: io::Write> Screen<W> {
         if is_drawn { self.write(&format!("\r{CLEAR_TO_END_OF_SCREEN}")) } else { Ok(()) }
     }
 
-    /// Something that was typed has moved the cursor down by so many lines.
+    /// Typed input has moved the cursor down by this many lines.
     pub(crate) fn lower(&mut self, lines: usize) {
         if !self.drawn.is_empty() {
             self.lowered = self.lowered.saturating_add(lines);
@@ -101,7 +101,7 @@ impl<W: io::Write> Screen<W> {
         if rows == 0 { "\r".to_owned() } else { format!("\r\x1b[{rows}A") }
     }
 
-    /// The lines that a line of this width has become on a terminal of so many columns.
+    /// How many rows a line of this width takes on a terminal of this width.
     fn rows(&self, width: usize, columns: usize) -> usize {
         if self.reflows { width.div_ceil(columns.max(1)).max(1) } else { 1 }
     }
@@ -152,7 +152,7 @@ mod tests {
         texts.iter().map(|text| Line::default().with(Role::Good, *text)).collect()
     }
 
-    /// Takes the given things in order: prints a text, draws a list.
+    /// Executes the given actions in order: prints a text, draws a list.
     fn shown(rows: u16, columns: u16, acts: &[Act]) -> Vec<String> {
         let mut emulator = Emulator::new(rows, columns);
         let mut screen = Screen::new(&mut emulator, true, false);
@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn after_a_resize_no_line_of_the_old_picture_is_left() {
-        // Of a terminal that breaks lines anew: twenty columns are two lines of twelve, so it is three lines up.
+        // A terminal that wraps again: twenty columns become two rows of twelve, so the cursor moves three
+        // rows up.
         let mut out = Vec::new();
         let mut screen = Screen::new(&mut out, false, true);
         screen.draw(&lines(&["01234567890123456789", "b"]), 80).unwrap();
@@ -246,7 +247,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("\x1b[3A") && text.contains(CLEAR_TO_END_OF_SCREEN), "{text:?}");
         assert_eq!(text.matches('b').count(), 2, "also what did not change is written again: {text:?}");
-        // Of one that cuts them.
+        // A terminal that cuts lines.
         let mut emulator = Emulator::new(9, 20);
         let mut screen = Screen::new(&mut emulator, false, false);
         screen.draw(&lines(&["0123456789012345678", "b"]), 20).unwrap();

@@ -1,4 +1,5 @@
-//! What a live attempt has used so far, in a few words: what the bridge has metered of it, or what its agent program has reported.
+//! The usage of a live attempt so far, in a few words: what the bridge has metered, or what its agent program
+//! has reported.
 
 use envoi_contract::json::Value;
 use envoi_kernel::ledger::{Cost, Ledger};
@@ -6,10 +7,10 @@ use envoi_program::USED_FILE;
 use envoi_step::end_of;
 use std::path::Path;
 
-/// It is one line of a few numbers.
+/// The file is one line with a few numbers.
 const MAX_BYTES: u64 = 4096;
 
-/// Of the attempt in this folder. Empty where nothing is known.
+/// The usage of the attempt in this folder. Empty if nothing is known.
 pub(crate) fn so_far(metered: &Ledger, folder: &Path) -> String {
     if metered.llm_calls > 0 {
         return words(
@@ -18,7 +19,7 @@ pub(crate) fn so_far(metered: &Ledger, folder: &Path) -> String {
             Some(metered.cost),
         );
     }
-    // What cannot be read now can be at the next look.
+    // A file that cannot be read now is read at the next poll.
     let text = end_of(&folder.join(USED_FILE), MAX_BYTES).unwrap_or_default();
     let Ok(used) = Value::parse(&text) else { return String::new() };
     let count = |name: &str| used.get(name).and_then(Value::as_u53);
@@ -52,7 +53,7 @@ fn short(count: u64) -> String {
     }
 }
 
-/// Whole cents, rounded up; less than a cent as it is.
+/// Whole cents, rounded up. Less than a cent is unchanged.
 fn in_cents(cost: Cost) -> Cost {
     const CENT: u64 = 10_000_000;
     match cost.nano_usd() {

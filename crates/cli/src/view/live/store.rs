@@ -1,4 +1,5 @@
-//! All unfinished runs of a store in one picture. Only reads: it polls the journal, and never takes the engine's lock.
+//! All unfinished runs of a store in one picture. It only reads: it polls the journal, and never takes the
+//! engine's lock.
 
 use super::{
     frame::{Look, body, head},
@@ -20,25 +21,25 @@ use envoi_journal::{Layout, ReadError, Reader, RunRow};
 use envoi_kernel::ids::{RunId, Seq};
 use std::collections::BTreeMap;
 
-/// Fewer lines than this are not worth a tree.
+/// The least lines for a tree.
 const MIN_TREE: usize = 3;
-/// The end of an id that names a run among a few.
+/// The end of an id that identifies a run among a few.
 const SHORT_ID: usize = 6;
 
-/// See the module.
+/// A view of a store's runs.
 pub(crate) struct StoreView {
     layout: Layout,
     reader: Reader,
     roster: Roster,
     runs: BTreeMap<RunId, RunView>,
-    /// Those that cannot be shown, and why.
+    /// Runs that cannot be shown, and why.
     unreadable: BTreeMap<RunId, Unreadable>,
 }
 
 /// A run that cannot be loaded.
 struct Unreadable {
     why: String,
-    /// Until it has more events than these it is not tried again.
+    /// It is tried again only when it has more events than this.
     next_seq: Seq,
 }
 
@@ -53,7 +54,7 @@ impl StoreView {
         }
     }
 
-    /// Reads what is new. Returns the lines that stay, and the picture.
+    /// Reads new records. Returns the permanent lines and the picture.
     pub(super) fn look(&mut self, now: Timestamp, look: Look) -> (Vec<String>, Vec<Line>) {
         let mut messages = Vec::new();
         if let Err(error) = self.read(&mut messages) {
@@ -63,8 +64,8 @@ impl StoreView {
         (messages, self.picture(now, look))
     }
 
-    /// What has been committed since the last look; a store that is busy is read at the next one. A line that a run has left is
-    /// kept also if a later run cannot be read: the run leaves it once.
+    /// Reads what was committed since the last poll. A busy store is read at the next poll. A permanent line
+    /// is kept even if a later run cannot be read, because it is returned only once.
     fn read(&mut self, messages: &mut Vec<String>) -> Result<(), ReadError> {
         let rows = self.roster.rows(&self.reader)?;
         self.unreadable.retain(|run, _| rows.iter().any(|row| row.run == *run));
@@ -79,7 +80,7 @@ impl StoreView {
         Ok(())
     }
 
-    /// A run that is not among those to look at any more: over, or one of too many.
+    /// Removes a run that is not followed any more: it has ended, or there are too many runs.
     fn bury(&mut self, run: &RunId) -> Result<Vec<String>, ReadError> {
         let is_over = self.reader.run(run)?.ended.is_some();
         let Some(mut view) = self.runs.remove(run).filter(|_| is_over) else { return Ok(Vec::new()) };
@@ -113,7 +114,7 @@ impl StoreView {
         messages.into_iter().map(|text| format!("{}  {text}", short(&row.run))).collect()
     }
 
-    /// Each run as a tree where there is room for that, else in one line; newest first.
+    /// Each run as a tree if there is room, otherwise in one line. Newest first.
     fn picture(&self, now: Timestamp, look: Look) -> Vec<Line> {
         let count = self.runs.len();
         if count == 0 && self.unreadable.is_empty() {
@@ -144,8 +145,8 @@ impl StoreView {
 }
 
 impl StoreView {
-    /// The lines that each run may have for its steps, newest first: what it needs, or its share of what the others leave.
-    /// None of them has any if that is too little.
+    /// How many lines each run gets for its steps, newest first: what it needs, or its share of the rest. If
+    /// that is too little, no run gets any.
     fn shares(&self, now: Timestamp, look: Look) -> Vec<usize> {
         let count = self.runs.len();
         let mut room = look.height.saturating_sub(count).saturating_sub(self.unreadable.len());
@@ -170,14 +171,14 @@ impl StoreView {
     }
 }
 
-/// In place of a run that cannot be loaded.
+/// The line for a run that cannot be loaded.
 fn cannot_be_read(run: &RunId, why: &str) -> Line {
     let why = why.lines().next().unwrap_or_default();
     let text = format!("cannot be read: {why}; {} show {run}", invocation::envoi());
     Line::default().with(Role::Faint, format!("{}  ", short(run))).with(Role::Bad, text)
 }
 
-/// The step that matters most just now, for a run that has one line.
+/// The most important step now, for a run with one line.
 fn now_doing(model: &RunModel, now: Timestamp, look: Look) -> Line {
     let busy: Vec<&StepView> =
         model.level.leaves().into_iter().rev().filter(|step| step.stands().matters()).collect();
@@ -194,7 +195,7 @@ fn now_doing(model: &RunModel, now: Timestamp, look: Look) -> Line {
         .with(Role::Faint, format!("  {}", shown(&step.output, look.charset)))
 }
 
-/// The line for a run that has come to its end.
+/// The line for a run that has ended.
 fn epitaph(view: &RunView) -> String {
     let model = &view.model;
     let time = took(model.elapsed_ms(model.run().last_at()));
@@ -217,7 +218,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(folder.path())).unwrap();
         let writer = store.writer(store.take_epoch().unwrap()).unwrap();
-        // What this one is pinned to is no flow.
+        // This run is pinned to a text that is not a flow.
         let run = conformance::run("a").unwrap();
         writer.commit(conformance::commit(&run, 0, [conformance::started(&run).unwrap()])).unwrap();
         let mut view = StoreView::new(store.layout().clone(), store.reader().unwrap());

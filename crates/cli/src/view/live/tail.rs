@@ -1,4 +1,4 @@
-//! The last line that a live attempt has written: read from the end of its files, which stay as they are.
+//! The last line that a live attempt has written, read from the end of its files.
 
 use crate::{
     text::columns::{Charset, shown},
@@ -7,10 +7,10 @@ use crate::{
 use envoi_step::{AttemptDir, end_of, without_escapes};
 use std::path::PathBuf;
 
-/// Bytes that are looked at in each file; a line that is longer is shown from there on.
+/// How many bytes at the end of each file are read. The beginning of a longer line is not shown.
 const LOOK_BYTES: u64 = 4 * 1024;
 
-/// See the module.
+/// The last line of one attempt.
 pub(crate) struct Tail {
     dir: AttemptDir,
     seen: [Vec<u8>; 2],
@@ -18,13 +18,13 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Of the attempt in this folder.
+    /// The last line of the attempt in this folder.
     pub(crate) fn new(dir: PathBuf) -> Self {
         Self { dir: AttemptDir::new(dir), seen: [Vec::new(), Vec::new()], line: String::new() }
     }
 
-    /// What the supervisor does with many files, else the last line with something in it, of the stream that was written to since the last
-    /// look.
+    /// The supervisor's work with many files. Without such work, the last line that is not empty, from the
+    /// stream that has changed since the last poll.
     pub(crate) fn look(&mut self) -> String {
         match envoi_step::file_work(&self.dir) {
             Some(work) => file_work::words(work),
@@ -33,9 +33,10 @@ impl Tail {
     }
 
     fn last_line(&mut self) -> &str {
-        // stdout last: if both have grown, its line is shown.
+        // stdout is read last: if both have grown, its line is shown.
         for (seen, path) in self.seen.iter_mut().rev().zip([self.dir.stderr(), self.dir.stdout()]) {
-            // What cannot be read now can be at the next look, or is the engine's to complain of.
+            // A file that cannot be read now may be readable at the next poll. Otherwise the engine reports
+            // it.
             let end = end_of(&path, LOOK_BYTES).unwrap_or_default();
             if end != *seen {
                 self.line = last_line(&end).unwrap_or_else(|| core::mem::take(&mut self.line));
@@ -46,7 +47,7 @@ impl Tail {
     }
 }
 
-/// The last line that shows anything. A carriage return begins a line anew, as on a terminal.
+/// The last line that is not empty. A carriage return starts the line again, as on a terminal.
 fn last_line(bytes: &[u8]) -> Option<String> {
     let plain = without_escapes(bytes);
     let text = String::from_utf8_lossy(&plain);

@@ -3,24 +3,25 @@
 use super::rounds::Loop;
 use crate::text::columns::Charset;
 
-/// A row of the tree: what it is of, and the lines that lead to it.
+/// A row of the tree: its subject, and the lines that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) of: Of,
-    /// Before the row itself.
+    /// The text before the row itself.
     pub(crate) branch: String,
-    /// Before what is written below it.
+    /// The text before the lines below the row.
     pub(crate) stem: String,
 }
 
-/// See [`Node`]. Places are those in the flow and in the list of loops.
+/// The subject of a [`Node`]. Numbers are indexes in the flow and in the list of loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     Step(usize),
     Loop(usize),
 }
 
-/// The tree of `steps` steps. Of loops that cross, the one that begins first is a branch. A narrow one spares columns.
+/// The tree of `steps` steps. If loops cross, the one that begins first is a branch. A narrow tree uses fewer
+/// columns.
 pub(crate) fn tree(steps: usize, loops: &[Loop], charset: Charset, is_narrow: bool) -> Vec<Node> {
     let mut nodes = Vec::new();
     let signs = signs(charset, is_narrow);
@@ -30,7 +31,7 @@ pub(crate) fn tree(steps: usize, loops: &[Loop], charset: Charset, is_narrow: bo
     nodes
 }
 
-/// A fork, the last one, and what stands below each of them.
+/// The signs of a branch, of the last branch, and of the lines below each of them.
 pub(crate) fn signs(charset: Charset, is_narrow: bool) -> [&'static str; 4] {
     match (charset, is_narrow) {
         (Charset::Unicode, false) => ["├─ ", "└─ ", "│  ", "   "],
@@ -66,7 +67,7 @@ impl Grower<'_> {
         }
     }
 
-    /// The longest loop of several steps that begins at `first` and is not the one we are in.
+    /// The longest loop of several steps that begins at `first`, except the present one.
     fn branch_at(&self, first: usize, last: usize, within: Option<usize>) -> Option<usize> {
         let outer = within.and_then(|at| self.loops.get(at));
         let fits = |found: &Loop| {

@@ -14,7 +14,7 @@ use crate::{
 use envoi_contract::time::Timestamp;
 use envoi_kernel::Progress;
 
-/// The sign before a step.
+/// The mark before a step.
 pub(super) fn mark(step: &StepView, charset: Charset) -> (&'static str, Role) {
     let (unicode, ascii, role) = match step.stands() {
         State::Done if step.is_exhausted => ("!", "!", Role::Warn),
@@ -31,12 +31,12 @@ pub(super) fn mark(step: &StepView, charset: Charset) -> (&'static str, Role) {
     (if charset == Charset::Unicode { unicode } else { ascii }, role)
 }
 
-/// What is shown of a step after its duration, most important first.
+/// The details after the duration of a step, most important first.
 pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> Vec<(Role, String)> {
     let mut facts = Vec::new();
     let stands = step.stands();
     if stands == State::Waiting {
-        // What an earlier round of a loop was like says nothing of the next one.
+        // Details of an earlier round of a loop do not apply to the next round.
         return facts;
     }
     let mut say = |role, fact: String| facts.push((role, fact));
@@ -63,7 +63,7 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
     }
     let is_counted = step.tries > 1 && step.state == State::Running && step.attempt > 0;
     if step.attempt > 1 || is_counted {
-        // Re-runs after doubt are attempts too, and are not counted as tries.
+        // Attempts after doubt also have a number, and do not count as tries.
         let of = if step.attempt <= step.tries { format!(" of {}", step.tries) } else { String::new() };
         say(Role::Plain, format!("attempt {}{of}", step.attempt));
     }
@@ -76,7 +76,7 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
     facts
 }
 
-/// How far a step that is done for each of several values has come, in parts that follow one another.
+/// The progress of a step with several items, in consecutive parts.
 pub(super) fn items(progress: Progress, step: &StepView) -> Vec<String> {
     let Progress { items, over, failed } = progress;
     let running = step.open_parts().into_iter().filter(|item| item.stands() == State::Running).count();
@@ -86,7 +86,7 @@ pub(super) fn items(progress: Progress, step: &StepView) -> Vec<String> {
     parts
 }
 
-/// What the run has used of what it may use, in parts that follow one another.
+/// The run's usage and its limits, in consecutive parts.
 pub(crate) fn used(model: &RunModel, now: Timestamp, charset: Charset) -> Vec<String> {
     let used = model.run().ledger();
     let limits = model.run().limits();

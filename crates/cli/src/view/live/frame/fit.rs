@@ -1,4 +1,4 @@
-//! Which rows of a picture are left out when there is no room for all.
+//! Selects the rows of a picture if there is no room for all.
 
 use crate::{
     text::columns::Charset,
@@ -11,7 +11,7 @@ use crate::{
 /// One row.
 pub(super) struct Row {
     pub(super) line: Line,
-    /// The state of the step whose row it is; `None` for what only explains.
+    /// The state of the row's step. `None` for a row that only explains.
     pub(super) step: Option<State>,
     /// Whether it explains a step that matters.
     pub(super) explains: bool,
@@ -23,13 +23,13 @@ impl Row {
     }
 }
 
-/// The rows in their order, at most `room` of them: first those of steps that matter, then what explains these, then
+/// At most `room` rows, in their order: first those of steps that matter, then those that explain them, then
 /// those nearest to one that matters.
 pub(super) fn fit(rows: Vec<Row>, room: usize, charset: Charset) -> Vec<Line> {
     if rows.len() <= room {
         return rows.into_iter().map(|row| row.line).collect();
     }
-    // One line counts the rest.
+    // One line counts the other rows.
     let kept = room.saturating_sub(1);
     let rank = |(row, far): (&Row, usize)| if row.explains { 1 } else { far.saturating_mul(2) };
     let ranks = rows.iter().zip(distances(&rows)).map(rank);
@@ -49,7 +49,7 @@ pub(super) fn fit(rows: Vec<Row>, room: usize, charset: Charset) -> Vec<Line> {
     lines
 }
 
-/// How far each row is from one that matters; from the first row if none does.
+/// The distance of each row to the nearest one that matters. If none matters, the distance to the first row.
 fn distances(rows: &[Row]) -> Vec<usize> {
     let far = rows.len();
     let none = !rows.iter().any(Row::matters);

@@ -1,4 +1,4 @@
-//! Pictures of runs in all their states, against files in `golden/`, and what holds for every size.
+//! Compares pictures of runs in all states with files in `golden/`, and checks properties of every size.
 
 use super::*;
 use crate::view::live::{
@@ -25,7 +25,7 @@ fn album(name: &str, height: usize, fixture: &Fixture) {
     }
 }
 
-/// In the second round of the loop, where a step waits for its next try.
+/// A run in the second round of the loop, where a step waits for its next try.
 fn under_way() -> Fixture {
     let mut fixture = Fixture::of(SHOP);
     fixture.ends(1_234, 0, "Prepared 3 files\n", &[]);
@@ -106,7 +106,7 @@ const BESIDE: &str = "flow: beside\ntitle: Look at everything at once\nsteps:\n 
 const BUILD: &str = "flow: build\nsteps:\n  - { id: compile, run: x }\n  - id: pack\n    for_each: [deb, rpm]\n    run: x\n  \
     - { id: sign, run: x }\n";
 
-/// Several things at once: items in all states, a loser that is being ended, a flow within the flow.
+/// Several things at once: items in all states, a loser that is being ended, an inner flow.
 fn beside() -> Fixture {
     let mut fixture = Fixture::of_parts(BESIDE, &[("build.yaml", BUILD)]);
     fixture.ends(1_200, 0, "Prepared 3 files\n", &[]);

@@ -1,7 +1,8 @@
-//! What has a row in the picture, and where: the steps of a flow as a tree, below a step what is part of it.
+//! The rows of the picture: the steps of a flow as a tree, with the parts of a step below it.
 //!
-//! Of a `for_each`, only items that run or wait have a row; the row of its step counts the others. The loops of a
-//! graph have none, because what they repeat need not be listed together: they are shown where they close.
+//! Of a `for_each`, only items that run or wait have a row. The row of its step counts the others. Loops of a
+//! graph have no row, because their steps need not be listed together: the step that closes the loop shows
+//! its round.
 
 use super::{Look, NARROW};
 use crate::view::live::{
@@ -10,20 +11,20 @@ use crate::view::live::{
     tree::{Of, has_row, tree},
 };
 
-/// See the module.
+/// A row of the tree.
 pub(super) struct TreeRow<'a> {
     pub(super) of: Subject<'a>,
-    /// Before the row itself.
+    /// The text before the row itself.
     pub(super) branch: String,
-    /// Before what is written below it.
+    /// The text before the lines below the row.
     pub(super) stem: String,
-    /// Whether it is of one item of several.
+    /// Whether it is one item of several.
     pub(super) is_of_item: bool,
 }
 
-/// See [`TreeRow`].
+/// The subject of a row.
 pub(super) enum Subject<'a> {
-    /// With the round of the loop that closes there.
+    /// A step, with the round of the loop that it closes.
     Step {
         step: &'a StepView,
         round: Option<String>,

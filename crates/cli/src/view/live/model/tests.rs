@@ -1,4 +1,4 @@
-//! What a model says of a run after each thing that can happen to it.
+//! Tests the model after each kind of event.
 
 use super::*;
 use crate::{text::columns::Charset, view::live::fixture::Fixture};
