@@ -148,7 +148,7 @@ pub(crate) fn within() -> Vec<CallingAttempt> {
     std::iter::once(own).chain(above).collect()
 }
 
-/// What commands may see of this environment.
+/// The variables of this environment that commands may see.
 pub(crate) fn allowed() -> Vec<(String, String)> {
     unicode_variables().filter(|(name, _)| is_allowed(name)).collect()
 }

@@ -266,7 +266,7 @@ fn broken(error: &Error) -> Broken {
     Broken { why }
 }
 
-/// What is encoded in a path segment: everything except the unreserved characters (RFC 3986 §2.3) and the
+/// The characters to encode in a path segment: all except the unreserved characters (RFC 3986 §2.3) and the
 /// colon of a digest.
 const ENCODED_IN_PATHS: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');

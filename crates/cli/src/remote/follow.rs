@@ -31,7 +31,7 @@ struct Hint {
     run: RunId,
 }
 
-/// What was printed about a run.
+/// The printed part of a run.
 struct Printed {
     next: Seq,
     printer: Printer,

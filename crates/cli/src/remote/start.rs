@@ -185,7 +185,7 @@ pub(super) fn named_or_brought(remote: &Remote, file: &Path, body: &mut Object) 
     Ok(true)
 }
 
-/// The failure if the token may not start this, with a hint. `brought`: whether the request sends a flow.
+/// The failure of a request, with a hint if the token may not send the flow. `brought`: whether it sent one.
 pub(super) fn may_not_bring(reply: &Reply, brought: bool) -> Failure {
     let failure = reply.failure();
     match reply.status {

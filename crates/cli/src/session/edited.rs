@@ -20,7 +20,7 @@ use std::{
     process::Command,
 };
 
-/// Where the files in conflict of a question are, in the folder of its run. `None` if they cannot be edited.
+/// The folder with the files in conflict of a question, below the folder of its run. `None` if they cannot be edited.
 pub(crate) fn folder(run_base: &Path, raised: &InterruptRaised) -> Option<PathBuf> {
     raised.evidence.get("edit").and_then(Value::as_str).map(|place| run_base.join(place))
 }

@@ -242,8 +242,7 @@ fn closed(reader: &Reader, run: &RunId, raised: &InterruptRaised) -> Result<Stri
     Ok(format!("the question is closed: {}", stands(&row, envoi_engine::now())))
 }
 
-/// Asks for the form of a question whose other answer parts are known, and shows what is needed to fill it
-/// in.
+/// Asks for the form of a question when the rest of the answer is known. Shows what is needed to fill it in.
 pub(crate) fn form(
     reader: &Reader,
     run: &RunId,

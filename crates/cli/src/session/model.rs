@@ -12,7 +12,7 @@ pub(crate) fn run_attempt() -> ExitCode {
     envoi_model::run(&order, env::var(KEY_VARIABLE).ok().as_deref(), &Surroundings(Masked(secrets)))
 }
 
-/// What the crate `model` gets from this program: the secrets, and the check of the data.
+/// Gives `envoi_model` what it lacks: the secrets, and the check of the data.
 struct Surroundings(Masked);
 
 /// The message if the unmasked data is valid except inside a secret.

@@ -50,7 +50,7 @@ pub(crate) trait Beside {
     fn end(&mut self);
 }
 
-/// What an engine needs to start.
+/// The settings with which an engine starts.
 #[derive(Clone, Copy)]
 pub(super) struct EngineSetup<'a> {
     pub(super) store: &'a Arc<Store>,
@@ -130,7 +130,7 @@ fn leave(
     };
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
-        // The request got this before the loop did.
+        // The request noticed the takeover before the loop did.
         (Some(Ok(STOPPED)), None) if !ours => Err(taken_over(&envoi_engine::EngineError::TakenOver)),
         (Some(outcome), Some(error)) => {
             // The run of this command was at rest. The error that stopped the engine concerns other runs.

@@ -84,7 +84,7 @@ impl Home {
     }
 }
 
-/// What is at the location of a store.
+/// The file that is at the location of a store.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Store,

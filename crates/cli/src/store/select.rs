@@ -92,7 +92,7 @@ pub(crate) fn to_correct(
     meant(Verb::Correct, &unfinished, newest.as_slice())
 }
 
-/// What a command does with a run that it selects itself.
+/// The purpose for which a command selects a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     /// Only an unfinished run. If there are several, the one that resuming continues. So a scheduled `envoi

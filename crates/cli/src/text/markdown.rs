@@ -96,7 +96,7 @@ pub(crate) fn laid_out(text: &str, columns: usize) -> String {
     page.out
 }
 
-/// What the next line can continue.
+/// The open element that the next line can continue.
 enum Open {
     Nothing,
     /// The words, the start of the first line, and the start of the other lines.

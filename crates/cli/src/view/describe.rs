@@ -151,7 +151,7 @@ pub(crate) fn more_rounds(run: &RunId, raised: &InterruptRaised) -> Option<Strin
     })
 }
 
-/// What a person should know about the cache: the command was not started, or it will be started again next
+/// Describes a notable use of the cache: the command was not started, or it will be started again next
 /// time.
 fn cached(settled: &AttemptSettled) -> Option<String> {
     let cache = settled.cache.as_deref()?;

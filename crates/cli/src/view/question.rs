@@ -176,7 +176,7 @@ impl Question {
         Ok(())
     }
 
-    /// What was answered.
+    /// Formats the answer that was given.
     fn answer(&self, text: &mut String) -> std::fmt::Result {
         let Some((at, given)) = &self.loaded.given else { return Ok(()) };
         writeln!(
@@ -200,7 +200,7 @@ impl Question {
         writeln!(text)
     }
 
-    /// Who may answer, if that is restricted.
+    /// The people who may answer, if that is restricted.
     fn who_may(&self) -> Option<String> {
         let plan = self.run.step(&self.row.visit)?.asks()?;
         if self.row.about != About::Ask {

@@ -1,4 +1,4 @@
-//! What a reopening opened: in a graph every failed step starts again, while the event names only one.
+//! The steps that a reopening opened: in a graph every failed step starts again, while the event names only one.
 //!
 //! Owns how that is read from a run's records. The kernel decides what starts again.
 

@@ -105,7 +105,7 @@ pub(crate) fn succeeded(run: &RunId, file: &Path) -> Failure {
     Failure::new(Code::NotReopenable, message).hint(hint)
 }
 
-/// What a person has confirmed.
+/// The extent of a person's confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Agreed {
     /// Exactly the comparison that was shown.

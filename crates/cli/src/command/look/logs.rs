@@ -58,7 +58,7 @@ pub(crate) const PAGE: u32 = 200;
 /// The most bytes of one output that are read before the next output is read.
 pub(crate) const PIECE_BYTES: u64 = 256 * 1024;
 
-/// What is to be printed, and how.
+/// Selects what is printed, and its format.
 pub(crate) struct View {
     /// Only this location.
     pub(crate) place: Option<Location>,

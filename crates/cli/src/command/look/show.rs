@@ -58,7 +58,7 @@ const MOST_VISITS: usize = 200;
 /// second. Everything else that they see is read from the run's end.
 const MOST_SUMMED: Seq = 20_000;
 
-/// What is to be shown.
+/// Selects what is shown.
 pub(crate) enum View {
     Overview {
         /// The most visits.

@@ -208,12 +208,12 @@ fn is_silent<E>(name: &str, settled: impl FnOnce() -> Result<Settled, E>) -> Res
     })
 }
 
-/// What the lines of an event need from other events.
+/// Data from other events that the lines of an event need.
 #[derive(Debug, Default)]
 struct Beside {
     /// Why the visit was routed there.
     audit: Value,
-    /// What the reopening opened.
+    /// The steps that the reopening opened.
     reopened: String,
 }
 

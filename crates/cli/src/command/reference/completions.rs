@@ -1,4 +1,4 @@
-//! `envoi completions`: a script for the shell.
+//! `envoi completions`: prints a completion script for a shell.
 
 use crate::process::{args::Cli, failure::Failure, output};
 use clap::CommandFactory as _;

@@ -1,4 +1,4 @@
-//! `envoi explain`: what an error code means and what to do.
+//! `envoi explain`: prints the meaning of an error code, and what to do.
 
 use crate::process::{failure::Failure, output};
 use envoi_api::output::ErrorPage;

@@ -1,4 +1,4 @@
-//! `envoi help`: the help of a command, a document, or the page of an error code.
+//! `envoi help`: prints the help of a command, a document, or the page of an error code.
 //!
 //! A terminal gets a document laid out for its columns, in a pager if it has more lines than the terminal; a pipe or a file gets the
 //! document as it is.
@@ -14,7 +14,7 @@ use envoi_contract::{code::Code, suggestion::nearest};
 
 include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
-/// Columns beyond which prose is hard to read.
+/// The widest lines of prose: longer ones are hard to read.
 const MAX_COLUMNS: usize = 100;
 
 pub(crate) fn help(topic: &[String], document: bool, json: bool) -> Result<u8, Failure> {
@@ -45,7 +45,7 @@ fn print(name: &str, text: &str, json: bool) -> Result<u8, Failure> {
     output::data(text).map(|()| 0)
 }
 
-/// What `--help` prints for the command that these words name.
+/// Returns the output of `--help` for the command that these words name.
 fn help_of_command(words: &[String]) -> Option<String> {
     let find = |command: clap::Command, word: &String| {
         command.get_subcommands().find(|known| known.get_name() == word && !known.is_hide_set()).cloned()
@@ -72,7 +72,7 @@ fn part(text: &str, words: &[String], name: &str) -> Result<String, Failure> {
     let sections = markdown::sections(text);
     let is_meant = |title: &str| words.iter().all(|word| title.to_lowercase().contains(word));
     let mut found = String::new();
-    // A section that stands in one that was found is printed there.
+    // A section inside a found section is already printed with it.
     let mut within = usize::MAX;
     for section in &sections {
         if section.level <= within {
@@ -129,7 +129,7 @@ fn speaking_of(word: &str) -> Vec<String> {
     found.into_iter().take(MOST).map(|(.., topic)| topic).collect()
 }
 
-/// Whether this word, in lower case, stands in the text as a word of its own.
+/// Whether the text contains this word, in lower case, as a whole word.
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     text.to_lowercase().split(|c| !is_part(c)).any(|part| part == word)

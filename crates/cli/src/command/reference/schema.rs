@@ -1,10 +1,10 @@
-//! `envoi schema`: the JSON Schema of a message, of a flow file or of a configuration; without a name, which there are.
+//! `envoi schema`: the JSON Schema of a message, of a flow file or of a configuration; without a name, the list of schemas.
 
 use crate::process::{failure::Failure, output};
 use envoi_api::output::Titled;
 use envoi_contract::{code::Code, schema};
 
-/// Those that are no contract's: the files that people write.
+/// The schemas outside the contracts: those of files that people write.
 const FILES: [(&str, &str); 2] = [("flow", "Flow file"), ("config", "Configuration of a store")];
 
 pub(crate) fn schema(name: Option<&str>, json: bool) -> Result<u8, Failure> {
@@ -38,7 +38,7 @@ fn unknown(name: &str) -> Failure {
         .hint(format!("there are: {}", names.join(", ")))
 }
 
-/// Name and title of each.
+/// The name and title of each schema.
 fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     schema::ALL.iter().map(|schema| (schema.name, schema.title())).chain(FILES)
 }

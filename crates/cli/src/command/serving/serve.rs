@@ -111,7 +111,7 @@ pub(super) fn address(args: &ServeArgs, configured: &config::Server) -> SocketAd
     args.listen.or(configured.listen).unwrap_or(usual)
 }
 
-/// What the server waits for.
+/// A signal that the server waits for.
 #[derive(PartialEq, Eq)]
 enum ServerSignal {
     /// The runs that were under way have been handled.
@@ -131,7 +131,7 @@ pub(super) fn beside(store: &Arc<Store>, listener: TcpListener, desk: Commands) 
         .map_err(|ServeError(error)| Failure::machine("the server", error))
 }
 
-/// What the bridge between commands and models needs.
+/// The parts of the bridge between commands and models.
 pub(super) struct Bridge {
     models: Models,
     attempt_tokens: Option<AttemptTokens>,

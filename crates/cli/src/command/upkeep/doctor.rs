@@ -73,7 +73,7 @@ pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
     Ok(if sound { 0 } else { crate::process::failure::MACHINE })
 }
 
-/// What is wrong with the runs, rows and folders of a store, one sentence each. `repair` uses this, so that
+/// Returns the problems of the runs, rows and folders of a store, one sentence each. `repair` uses this, so that
 /// it does not call a store whole while a problem is left.
 ///
 /// # Errors

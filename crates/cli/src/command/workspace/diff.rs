@@ -13,7 +13,7 @@ use envoi_kernel::{Event, Record, ids::RunId};
 use envoi_tree::Stop;
 use std::path::Path;
 
-/// What is to be printed.
+/// Selects what is printed.
 pub(crate) struct View<'a> {
     /// Only below this path.
     pub(crate) path: Option<&'a str>,

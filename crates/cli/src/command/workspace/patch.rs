@@ -57,7 +57,7 @@ pub(crate) fn patch(
     let id = select::run_or_newest(&reader, run)?;
     let loaded = envoi_engine::load_run(&reader, &id)?;
     let Some(started) = loaded.started() else { return Err(Failure::store("the run has not started")) };
-    // No snapshot is taken here, so the order needs no paths and default bounds.
+    // No snapshot is taken here, so `too_wide` and the bounds have no effect.
     let scope = snapshots::scope(Some(started));
     let order = snapshots::order(store.layout(), Vec::new(), Bounds::default(), scope);
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;

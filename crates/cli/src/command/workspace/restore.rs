@@ -57,7 +57,7 @@ pub(crate) fn into(
     let id = select::run_or_newest(&reader, run)?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let snapshot = named(&records, at)?;
-    // No snapshot is taken here, so the order needs no paths and default bounds.
+    // No snapshot is taken here, so `too_wide` and the bounds have no effect.
     let order =
         snapshots::order(store.layout(), Vec::new(), Bounds::default(), snapshots::scope_in(&records));
     let shelf = order.contents.shelf().map_err(Failure::store)?;

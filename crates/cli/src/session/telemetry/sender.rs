@@ -191,7 +191,7 @@ impl Work {
     }
 }
 
-/// What is known of a run after the records of its beginning; for those of its first commit, what is to be known before.
+/// The state of a run's trace after its first records (`are_sent`), or before the records of its first commit.
 fn begun(records: &[Record], are_sent: bool) -> Option<Trail> {
     let Event::RunStarted(started) = &records.first()?.event else { return None };
     let mut trail = Trail::of(started);

@@ -71,7 +71,7 @@ fn used_line(model: &RunModel, now: Timestamp, look: Look) -> Line {
     line
 }
 
-/// One line about a run.
+/// The head line of a run.
 pub(crate) fn head(model: &RunModel, now: Timestamp, look: Look) -> Line {
     let status = model.status();
     let role = match status {

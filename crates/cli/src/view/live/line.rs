@@ -33,7 +33,7 @@ impl Role {
     }
 }
 
-/// One line. Its text has passed through [`crate::text::columns::shown`].
+/// A line of a picture. Its text has passed through [`crate::text::columns::shown`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Line {
     pieces: Vec<(Role, String)>,

@@ -107,7 +107,7 @@ pub(super) fn tables(run: &Run, now: Timestamp) -> String {
     if several { format!("{bounds}\n{}", output::fitted(&steps, columns)) } else { bounds }
 }
 
-/// What the run itself has used of each model. If it made no call, no event is read.
+/// The usage of each model by the run itself. If it made no call, no event is read.
 pub(super) fn by_model(reader: &Reader, id: &RunId, run: &Run) -> Result<Vec<ModelAmounts>, ReadError> {
     let used = run.own_share().used;
     if used.llm_calls == 0 && used.unknown_calls == 0 {

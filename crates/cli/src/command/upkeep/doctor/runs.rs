@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What was examined, and what is wrong.
+/// The examined runs and events, and the problems found.
 pub(super) struct Seen {
     pub(super) unfinished: u64,
     pub(super) events: u64,
