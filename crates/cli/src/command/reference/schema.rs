@@ -1,4 +1,5 @@
-//! `envoi schema`: the JSON Schema of a message, of a flow file or of a configuration; without a name, the list of schemas.
+//! `envoi schema`: prints the JSON Schema of a message, of a flow file or of a configuration. Without a name, lists the
+//! schemas.
 
 use crate::process::{failure::Failure, output};
 use envoi_api::output::Titled;

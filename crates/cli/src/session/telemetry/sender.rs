@@ -191,7 +191,7 @@ impl Work {
     }
 }
 
-/// The state of a run's trace after its first records (`are_sent`), or before the records of its first commit.
+/// Begins the trail of a run. With `are_sent`, takes these records, whose spans were sent before. Otherwise takes none.
 fn begun(records: &[Record], are_sent: bool) -> Option<Trail> {
     let Event::RunStarted(started) = &records.first()?.event else { return None };
     let mut trail = Trail::of(started);
