@@ -76,7 +76,7 @@ fn runs_are_those_of_the_flow_or_those_that_are_named() {
         ids(&found(&stage, 0, &["flow.yaml", "--runs", &runs[2], &runs[1]])),
         [runs[2].clone(), runs[1].clone()]
     );
-    // Of a run of another flow, the steps are gone.
+    // The flow does not have the steps of a run of another flow.
     let told = stage.expect(1, &["backtest", "flow.yaml", "--runs", &runs[0]]).out;
     assert!(told.contains("now:  the flow has no such step"), "{told}");
     stage.write("bad.yaml", "flow: x\nsteps: []\n");

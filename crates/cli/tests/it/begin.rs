@@ -4,7 +4,7 @@ use crate::stage::{Process, Stage, text};
 use serde_json::Value;
 use std::fs;
 
-/// What `envoi` alone advises: the commands.
+/// The commands that `envoi` alone suggests.
 fn advised(stage: &Stage) -> Vec<String> {
     let advice = stage.json(&["--json"]);
     advice.as_array().unwrap().iter().map(|next| text(&next["command"])).collect()
@@ -49,7 +49,7 @@ fn each_template_is_without_a_mistake_and_runs_as_it_is_written() {
             _ => "report.txt",
         };
         assert!(!stage.read(made).is_empty(), "{name}: {made}");
-        // What is there is left as it is.
+        // An existing file is not changed.
         let before = stage.read("flow.yaml");
         assert!(expect(2, &["init", "--template", "hello"]).err.contains("FILE_EXISTS"));
         assert_eq!(stage.read("flow.yaml"), before);

@@ -606,7 +606,7 @@ fn a_bundle_that_is_older_than_snapshots_in_bundles_is_checked_as_before() {
     fs::copy(&old, stage.path(&format!("old/{run}.envoi.tar.zst"))).unwrap();
     let done = stage.expect(0, &["gc"]);
     assert!(done.err.contains("is not archived: the bundle does not have"), "{done:?}");
-    // What is made of a run without snapshots is of that form still.
+    // The bundle of a run without snapshots still has the old format.
     let (bundle, run, file) = bundled();
     let (folder, _) = unpacked(&bundle, &file);
     let manifest = fs::read_to_string(folder.join(&run).join("MANIFEST.json")).unwrap();
@@ -647,7 +647,7 @@ fn a_bundle_comes_into_another_store_and_is_the_same_run() {
     let other = Stage::new();
     let row = other.json(&["--json", "import", &file]);
     assert_eq!((text(&row["run"]), &row["is_new"]), (run.clone(), &true.into()));
-    // Who has kept the head that was shown there knows it again.
+    // The head that `show` prints verifies the bundle.
     let head = text(&stage.json(&["--json", "show", &run])["head"]);
     assert_eq!(text(&row["head"]), head);
     assert!(stage.expect(0, &["show", &run]).out.contains(&format!("head       {head}\n")));
@@ -757,7 +757,7 @@ fn a_bundle_with_other_events_or_a_part_of_them_does_not_come_in() {
         let refused = other.expect(2, &["import", &stage.path(name).display().to_string()]);
         assert!(refused.err.contains("BUNDLE_DAMAGED") && !other.store().exists(), "{refused:?}");
     }
-    // Of a run that is not over there is no end.
+    // An unfinished run has no head.
     let waits = Stage::with_flow("flow: f\nsteps:\n  - { id: q, ask: Well? }\n");
     waits.expect(3, &["run", "flow.yaml"]);
     waits.expect(0, &["export", "-o", "open"]);
@@ -765,7 +765,7 @@ fn a_bundle_with_other_events_or_a_part_of_them_does_not_come_in() {
     let refused = other.expect(2, &["import", &waits.path("open").display().to_string()]);
     assert!(refused.err.contains("was not over when the bundle was made, but waiting"), "{refused:?}");
     assert!(other.runs().is_empty());
-    // Where an engine is at work, nothing comes in.
+    // While an engine works, an import is refused.
     other
         .write("slow.yaml", "flow: s\nsteps:\n  - { id: a, run: 'until test -e go; do sleep 0.01; done' }\n");
     let engine = other.start(&["run", "slow.yaml"]);
@@ -801,7 +801,7 @@ fn an_import_that_is_killed_has_left_no_run_or_all_of_it() {
         other.expect(0, &["doctor"]);
         other.expect(0, &["export", &run, "-o", "again"]);
         assert!(fs::read(other.path("again")).unwrap() == fs::read(&file).unwrap());
-        // What is made of the run is made again.
+        // Files that are derived from the run are written again.
         let place = other.path(&format!(".envoi/runs/{run}/record/handoff/look.1.json"));
         fs::remove_file(&place).unwrap();
         other.expect(0, &["import", &file]);
@@ -859,7 +859,7 @@ fn a_run_that_was_archived_and_deleted_comes_back() {
     stage.expect(0, &["show", &run]);
 }
 
-/// Where a run of elsewhere had its tree, there may be anything.
+/// The path of an imported run's tree can hold anything here.
 #[test]
 fn the_tree_that_an_imported_run_names_is_not_removed() {
     let stage =

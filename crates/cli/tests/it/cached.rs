@@ -23,7 +23,7 @@ steps:
   - { id: show, run: 'echo \"${{ steps.build.text }}: ${{ steps.test.text }}\" >> $HOME/shown' }
 ";
 
-/// What came of the cache for this attempt of the newest run.
+/// The cache entry of this attempt's settlement.
 fn cache(stage: &Stage, run: &str, attempt: &str) -> Value {
     let is_it = |event: &&Value| event["type"] == "attempt_settled" && text(&event["attempt"]) == attempt;
     stage.events(run).iter().find(is_it).unwrap()["cache"].clone()
@@ -82,7 +82,7 @@ fn a_later_run_gets_what_an_earlier_one_has_made_and_starts_nothing() {
     );
     assert_eq!(stage.lines("shown").last().unwrap(), "built: other");
     stage.expect(0, &["doctor"]);
-    // What is gone is a miss.
+    // A removed result is a cache miss.
     stage.expect(0, &["gc"]);
     run(&stage, &["run", "flow.yaml"]);
     assert_eq!(starts(&stage).len(), 6, "a collection leaves what runs have");
@@ -160,7 +160,7 @@ fn walkdir(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     files
 }
 
-/// Where a supervisor that brings a result can be stopped, in their order.
+/// Points where a supervisor that delivers a result can be stopped, in their order.
 const POINTS: [&str; 5] =
     ["result-announced", "files-brought", "output-written", "artifacts-copied", "result-settled"];
 

@@ -39,7 +39,7 @@ steps:
 const OURS: [(&str, &str); 2] = [("d/deep/f", "0\n"), ("e", "-> old.sh")];
 const THEIRS: [(&str, &str); 3] = [("d", "1\n"), ("e/f", "1\n"), ("e/g", "1\n")];
 
-/// What stands at `d` and `e` in this folder, by path. A link is what it leads to.
+/// The content of `d` and `e` in this folder, by path. A link is its target.
 fn there(folder: &Path) -> BTreeMap<String, String> {
     fn look(folder: &Path, above: &str, found: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -83,7 +83,7 @@ fn a_folder_and_a_file_of_two_items_are_settled_beforehand() {
         stage.expect(0, &["run", "flow.yaml"]);
         assert_eq!(there(&tree(&stage)), files(expected), "{on_conflict}");
         assert!(tree(&stage).join("own-1").is_file(), "{on_conflict}");
-        // What was not taken is in the snapshot of its item.
+        // A change that was not taken is in the snapshot of its item.
         let id = stage.run_id();
         let diff = ["0.fix", "1.fix"].map(|visit| stage.expect(0, &["diff", &id, visit]).out).concat();
         for path in OURS.iter().chain(&THEIRS).map(|(path, _)| path) {

@@ -10,7 +10,7 @@ const ASKS: &str = "flow: asks\nsteps:\n  - { id: draft, run: 'echo drafted > dr
 const LIVE: &str = "flow: live\nsteps:\n  - id: long\n    on_in_doubt: POLICY\n    \
                     run: 'echo $ENVOI_ATTEMPT >> ledger; until [ -e go ]; do sleep 0.02; done; echo done >> ledger'\n";
 
-/// What a command says of the project in this folder.
+/// Runs a command for the project in this folder.
 fn at(stage: &Stage, project: &str, arguments: &[&str]) -> Done {
     let home = format!("{project}/.envoi");
     let arguments: Vec<&str> = ["--home", &home].iter().chain(arguments).copied().collect();
@@ -245,7 +245,7 @@ fn a_store_that_may_not_be_written_says_so_and_is_read() {
     if is_root {
         let done = Command::new("chown").args(["-R", "65534:65534"]).arg(&root).status();
         assert!(done.unwrap().success());
-        // What root writes into the store of a user that user cannot read.
+        // The user cannot read what root writes into the user's store.
         let refused = stage.expect(8, &["--home", "a/.envoi", "approve", &run]);
         assert!(refused.err.contains("belongs to user 65534, and this process is user 0"), "{refused:?}");
         stage.expect(0, &["--home", "a/.envoi", "show", &run]);

@@ -14,7 +14,7 @@ fn ledger_flow() -> String {
     format!("flow: ledger\nsteps:\n{}", (1..=STEPS).map(step).collect::<String>())
 }
 
-/// What was ever shown, and must never change.
+/// Contents that were shown once and must never change.
 #[derive(Default)]
 pub(crate) struct Shown(BTreeMap<PathBuf, Vec<u8>>);
 
@@ -66,7 +66,7 @@ fn one_run(dice: &mut Dice) -> usize {
     }
     let expected: Vec<_> = (1..=STEPS).map(|n| format!("s{n:02}")).collect();
     assert_eq!(stage.lines("ledger"), expected);
-    // One a visit, and one that is the newest of its step.
+    // One hand-off per visit, and one for the newest visit of each step.
     assert_eq!(stage.handoffs().len(), 2 * STEPS);
     stage.assert_nothing_left();
     kills

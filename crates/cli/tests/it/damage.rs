@@ -1,4 +1,4 @@
-//! What is damaged in the store is seen before anybody resumes the run, is named, and hides no other run.
+//! Damage in the store is reported before a person resumes the run. It is named, and hides no other run.
 
 use crate::{
     aside::database,

@@ -7,7 +7,7 @@ use crate::{
 use rustix::process::Signal;
 use std::fs;
 
-/// Where the only run works.
+/// The tree of the only run.
 fn tree(stage: &Stage) -> String {
     format!(".local/state/envoi/trees/{}", stage.run_id())
 }
@@ -62,7 +62,7 @@ fn a_loop_begins_with_the_files_of_its_first_round_and_that_is_undone() {
         "{}",
         stage.expect(0, &["why", &id]).out
     );
-    // What stood there before the last time they were set back: the second round.
+    // The state before the last time the files were set back: the second round.
     stage.expect(0, &["restore", &id, "--undo"]);
     assert_eq!(stage.read(&format!("{tree}/made.txt")), "1\n");
     assert!(stage.path(&format!("{tree}/only-1")).exists());

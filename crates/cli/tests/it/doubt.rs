@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// One step that hangs until `go` exists.
+/// A flow with one step that hangs until `go` exists.
 fn hanging(policy: &str) -> Stage {
     Stage::with_flow(&format!(
         "flow: hanging\nsteps:\n  - id: work\n    {policy}\n    run: \"echo $ENVOI_ATTEMPT >> ledger; echo half done; \
@@ -114,7 +114,7 @@ fn of_two_attempts_in_doubt_each_is_decided_about_by_itself() {
     assert_eq!(stage.events(&run).len(), before, "nothing was decided");
     stage.expect(5, &["answer", &pay, "--choice", "rerun"]);
     assert_eq!(stage.lines("ledger")[2..], ["pay.1.2"]);
-    // One is left, and needs no name.
+    // One attempt in doubt is left, so it needs no name.
     stage.expect(1, &["resume", &run, "--in-doubt", "fail"]);
     assert_eq!(stage.lines("ledger")[2..], ["pay.1.2"]);
     stage.assert_nothing_left();

@@ -47,7 +47,7 @@ fn a_message_that_is_sent_again_after_a_kill_is_done_once() {
             std::thread::scope(|scope| {
                 let (asking, message) = (peer.clone(), message.clone());
                 let asked = scope.spawn(move || {
-                    // Whoever was killed has not answered.
+                    // A killed server does not respond, so `send` panics.
                     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(asking.send(message, &[]))))
                 });
                 std::thread::park_timeout(dice.micros(0, longest));

@@ -1,4 +1,4 @@
-//! Who gets in, and what is no request: tokens, tenants, scopes, versions, paths, bodies.
+//! Which requests are accepted: tokens, tenants, scopes, versions, paths, bodies.
 
 use super::{
     REVIEW,

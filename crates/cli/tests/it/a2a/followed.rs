@@ -28,7 +28,7 @@ steps:
     artifacts: ['*.txt']
 ";
 
-/// What was told, in a line each.
+/// The items of a stream, one line each.
 fn lines(peer: &Peer, told: &[(String, Value)]) -> Vec<String> {
     let line = |item: &Value| {
         let (kind, body) = match peer.way {
@@ -124,7 +124,7 @@ fn every_follower_of_a_task_sees_the_same_to_its_end_also_across_a_question() {
             stage.write("go1", "");
             let rest = peer.told(first);
             assert_eq!(rest.len(), 3, "it ends at the question: {rest:?}");
-            // One that comes now begins with the question, and stays.
+            // A client that subscribes now gets the question first, and stays.
             let (late_first, late) = follow();
             let late = scope.spawn(|| peer.told(late));
             stage.write("go2", "");
@@ -164,7 +164,7 @@ fn every_follower_of_a_task_sees_the_same_to_its_end_also_across_a_question() {
                 Way::Rpc | Way::Rest => assert!(told.iter().all(|(_, item)| item.is_null()), "{told:?}"),
             }
         }
-        // Whoever comes back with a place gets what is behind it.
+        // A client that reconnects with a position gets the items after it.
         for (at, (place, _)) in same[0].iter().enumerate().take(7) {
             let rest = peer.told(peer.subscribe(&id, Some(place)).unwrap());
             assert_eq!(rest, same[0][at + 1..], "after {place}");
@@ -234,7 +234,7 @@ fn what_waits_counts_as_a_stream_of_the_token() {
     let id = text(&begun.data["result"]["task"]["id"]);
     let other = peer.call("SubscribeToTask", json!({"id": id}), &[]);
     assert_eq!(other.json()["error"]["data"][0]["metadata"]["code"], "TOO_MANY_STREAMS", "{}", other.text());
-    // What is refused has begun nothing.
+    // A refused request has started nothing.
     let refused = peer.send(peer.message("n", &[peer.text("x")], &Value::Null), &[]).unwrap_err();
     assert!(refused.text.contains("TOO_MANY_STREAMS"), "{}", refused.text);
     assert!(refused.message.contains("as many streams open as it may"), "{}", refused.message);
@@ -242,7 +242,7 @@ fn what_waits_counts_as_a_stream_of_the_token() {
     let refused = peer.call("SendStreamingMessage", params, &[]).text();
     assert!(refused.contains("TOO_MANY_STREAMS"), "{refused}");
     assert_eq!(client.json("/v1/runs")["runs"].as_array().unwrap().len(), 1);
-    // What does not wait may be asked for all the same.
+    // Other requests are still possible.
     assert!(peer.get(&id).is_ok());
     drop(stream);
     stage.write("go1", "");

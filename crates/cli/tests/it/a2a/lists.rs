@@ -29,7 +29,7 @@ fn tasks_are_listed_by_their_last_change_in_pages_and_by_filters() {
     let ids: Vec<String> = ["1", "2", "3", "4", "5"].iter().map(|id| begin(id, "c")).collect();
     let apart = begin("6", "d");
     peer.say(&ids[1], "7", "yes").unwrap();
-    // What was not begun over A2A is a task too, in a context of its own.
+    // A run that was not started over A2A is also a task, with its own context.
     let other = text(&client.post("/v1/runs", r#"{"flow": "review", "workspace": "shared"}"#).json()["run"]);
     client.question(&other);
     let list = |query: &str| {

@@ -101,7 +101,7 @@ steps:
         let params = json!({"message": message, "configuration": {"blocking": blocking}});
         old.call("message/send", params, &[]).json()["result"].clone()
     };
-    // Whoever waits for the task is shown the question, although the other step goes on.
+    // A client that waits for the task gets the question, although the other step goes on.
     let task = say("1", "go", true);
     old.assert_state(&task, "INPUT_REQUIRED");
     assert_eq!(task["status"]["message"]["parts"][0]["text"], "What shall it say?");
@@ -148,7 +148,7 @@ fn a_flow_that_is_named_is_the_only_one_that_is_answered_or_repeated_and_a_late_
     }
     let runs = || client.json("/v1/runs")["runs"].as_array().unwrap().len();
     assert_eq!(runs(), 2);
-    // What has begun a task is known again, although the flow takes no such message now.
+    // The message that started a task is recognized, although the flow does not accept such a message now.
     let other = REVIEW.replace("inputs:", "inputs:\n  more: { type: string }");
     assert_eq!(client.post("/v1/flows", &other).status, 201);
     assert_eq!(say("review", "0", "hello")["result"]["id"], review["id"]);

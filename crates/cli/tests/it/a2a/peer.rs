@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) struct Peer {
     pub(crate) client: Client,
     pub(crate) way: Way,
-    /// Where it finds the server: `/a2a`, or below that the flow that it means.
+    /// The path of the server: `/a2a`, or below it the flow.
     door: String,
 }
 
@@ -23,12 +23,12 @@ pub(crate) enum Way {
     Old,
 }
 
-/// What an error is called: its code in JSON-RPC, its reason over HTTP+JSON.
+/// The name of an error: its code in JSON-RPC, its reason over HTTP+JSON.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) status: u16,
     pub(crate) code: Value,
-    /// What a client shows that reads nothing else of an error.
+    /// The text that a client shows if it reads nothing else of an error.
     pub(crate) message: String,
     /// The whole reply.
     pub(crate) text: String,
@@ -39,7 +39,7 @@ impl Peer {
         Self { client: client.clone(), way, door: "/a2a".to_owned() }
     }
 
-    /// One that means a flow alone.
+    /// A peer for one flow only.
     pub(crate) fn of_flow(client: &Client, way: Way, flow: &str) -> Self {
         Self { door: format!("/a2a/{flow}"), ..Self::new(client, way) }
     }

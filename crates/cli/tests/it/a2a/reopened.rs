@@ -25,7 +25,7 @@ steps:
     run: echo last >> did.txt; echo the end
 ";
 
-/// What was told of the task's state, each with its place.
+/// The states of the task, each with its position.
 fn states(told: &[(String, Value)]) -> Vec<(String, String)> {
     let state = |item: &Value| {
         let status = item.get("statusUpdate").or_else(|| item.get("task")).unwrap_or(item);
@@ -48,7 +48,7 @@ fn all_followers_see_that_a_finished_task_works_again_also_after_a_kill() {
         peer.assert_state(&failed, "FAILED");
         assert_eq!(failed["metadata"]["urn:envoi:a2a:terminal_reason"], "tool_failed_fatally");
         let id = text(&failed["id"]);
-        // Whoever comes then hears how it ended, or that it is over.
+        // A client that subscribes after the end gets the end, or a refusal because the task is over.
         let ended = states(&peer.told(peer.subscribe(&id, Some("0")).unwrap()));
         let (end, state) = ended.last().unwrap();
         assert_eq!(state, "failed");
