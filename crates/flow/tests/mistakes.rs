@@ -693,8 +693,8 @@ fn a_field_that_a_schema_does_not_have_is_reported_before_a_run() {
     for (schema, path) in [
         (closed, "steps.build.data.image.tag"),
         (closed, "steps.build.data.image.tga"),
-        (closed, "steps.build.data['by-hand']"),
-        (closed, "steps.build.data.imgae | default('')"),
+        (closed, "steps.build.data[\"by-hand\"]"),
+        (closed, "steps.build.data.imgae | default(0)"),
         (closed, "steps.build.data.keys()"),
         (&open, "steps.build.data.imgae"),
         (&composed, "steps.build.data.imgae"),
