@@ -8,8 +8,8 @@
 #                       them at random moments; each system call of the commands that change files fails once, and work that masks, sets
 #                       aside, repairs or adopts is killed at each
 #
-# Needs Rust, a C compiler, git, python3 with venv, Node 20 with npm, curl, strip, strace, ssh-keygen, zstd and a Chromium. All but the first five it
-# installs where it may (root, apt-get), and venv.
+# Needs Rust, a C compiler, git, Node 20 with npm, python3 with venv, curl, strip, strace, ssh-keygen, zstd and a Chromium. venv and what
+# follows it are installed where that is possible (root, apt-get).
 # What is missing otherwise is a failure that says what to install: nothing is left out. Ends with how long each step took.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"

@@ -241,7 +241,7 @@ impl Host {
     #[must_use]
     pub fn close(self, own: Option<&RunId>) -> Option<EngineError> {
         let Self { commands, mailbox, closing, thread, dispatcher, socket, stopping: _, lease } = self;
-        // If the loop has stopped by itself, nobody receives these messages.
+        // If the loop has stopped by itself, these messages have no receiver.
         let _ = closing.send(own.cloned());
         let _ = mailbox.send(Message::Wake);
         let panicked = || EngineError::Stopping { reason: "the loop panicked".into() };

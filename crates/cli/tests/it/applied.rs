@@ -68,7 +68,7 @@ fn undo_without_a_run_takes_back_the_run_that_was_applied_last() {
     assert!(!stage.path("work/made.txt").exists());
 }
 
-/// Of a snapshot alone nobody knows what git tracks and ignores. The tree of another store is not worked in.
+/// A snapshot does not say which files git tracks and ignores, so no tree is made from it. A fork never works in the tree of another store.
 #[test]
 fn a_fork_of_a_run_whose_tree_is_not_here_is_refused() {
     let stage = stage(ASKS);

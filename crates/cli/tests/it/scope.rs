@@ -101,7 +101,7 @@ fn a_submodule_comes_as_files_and_what_was_done_in_it_comes_back() {
     assert_eq!(stage.read("work/sub/x.txt") + &stage.read("work/sub/gone.txt"), "x, not committed\ngone\n");
 }
 
-/// Waits until somebody approves, so that its first event can be made that of an older build.
+/// A flow that waits for an approval. Meanwhile the test rewrites its first event as an older build wrote it.
 const BEGUN: &str = "
 flow: files
 workspace: work

@@ -1,6 +1,6 @@
-//! Forms that nobody can fill in.
+//! Forms without a valid answer.
 //!
-//! Owns the one case that is easily written: a form requires a field that it does not have, and lets nobody add one.
+//! Checks one case, which is easily written by mistake: a form requires a field that it does not declare, and allows no other fields.
 
 use crate::{
     parse::draft::Draft,

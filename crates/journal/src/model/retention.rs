@@ -57,7 +57,7 @@ pub struct Waiting {
     pub notices: u64,
     /// A client of A2A may still request the run, or a push notification about it is pending.
     pub is_task: bool,
-    /// Its result was dropped, so nobody needs it.
+    /// Its result was dropped, so it is not needed.
     pub is_dropped: bool,
     /// It has the newest event of the store. Deleting it would let a later event get the same number.
     pub is_newest: bool,

@@ -104,7 +104,7 @@ fn open_attempts_are_found_without_reading_what_stands_before_them() {
     let mut all = place.reader.open_attempts(&run("a")).unwrap();
     all.sort();
     assert_eq!(all.iter().map(ToString::to_string).collect::<Vec<_>>(), ["c.1.1", "e.1.1"]);
-    // Of one that begins with its type and is not whole, nobody who reads it can say which attempt it is about.
+    // A truncated event still shows its type, but not the attempt that it is about.
     let conn = rusqlite::Connection::open(place.store.layout().db()).unwrap();
     let broken = r#"UPDATE events SET body = '{"type":"attempt_started",' WHERE seq < 6"#;
     conn.execute_batch(broken).unwrap();
