@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use envoi_contract::json::Value;
 use envoi_contract::skill_report::{self, OutputOption, SkillReport};
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub(crate) const LARGEST_REPORT_BYTES: u64 = envoi_contract::json::MAX_BYTES as 
 
 /// The most that is read of a report.
 const CUT_AT_BYTES: u64 = LARGEST_REPORT_BYTES + 1;
+
+/// As much is read of a file that is too large to be a report.
+const BEGINNING_BYTES: u64 = 64 << 10;
 
 /// Advice that works wherever the command runs.
 pub(crate) const SURE_WAY: &str = "let the command write its report to `$ENVOI_REPORT`";
@@ -187,6 +191,45 @@ pub(crate) fn notice(spec: &Spec, candidates: &[Candidate]) -> Option<String> {
         None => String::new(),
     };
     Some(format!("no report was found at {} (`--output {path}`){elsewhere}: {SURE_WAY}", places.join(" or ")))
+}
+
+/// A warning for a file at the path after `--output` that is not a report although it looks like one. It may say that
+/// the work failed, and only a report counts there (CONTRACTS §4).
+///
+/// A file looks like a report if it has a member `ok`, or if its name ends in `.json` and it is not JSON.
+pub(crate) fn notice_of_no_report(
+    spec: &Spec,
+    dir: &AttemptDir,
+    found: &Collected,
+    candidates: &[Candidate],
+) -> Option<String> {
+    let path = named_file(spec)?;
+    let reason = if found.file.is_some() {
+        let bytes = beginning(&dir.report(), CUT_AT_BYTES)?;
+        let refusal = SkillReport::decode(&bytes).err()?;
+        let is_broken_json = path.ends_with(".json") && Value::parse(&bytes).is_err();
+        (is_broken_json || has_ok(&bytes)).then(|| refusal.to_string())?
+    } else {
+        let too_large =
+            |path: &&Path| fs::symlink_metadata(path).is_ok_and(|file| file.len() > LARGEST_REPORT_BYTES);
+        let file = candidates.iter().map(|candidate| candidate.path.as_path()).find(too_large)?;
+        has_ok(&beginning(file, BEGINNING_BYTES)?).then(|| "it has more than 16 MiB".to_owned())?
+    };
+    Some(format!("the file at `--output {path}` is not a report, and does not count ({reason}): {SURE_WAY}"))
+}
+
+/// The beginning of a regular file. `None` if it cannot be read.
+fn beginning(path: &Path, most_bytes: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    plain::open(path).ok()?.take(most_bytes).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Whether a text has `"ok"` as the name of a member.
+fn has_ok(bytes: &[u8]) -> bool {
+    const NAME: &[u8] = b"\"ok\"";
+    let after_name = bytes.windows(NAME.len()).enumerate().filter(|(_, window)| *window == NAME);
+    after_name.map(|(at, _)| &bytes[at + NAME.len()..]).any(|rest| rest.trim_ascii_start().starts_with(b":"))
 }
 
 /// Collects what the command wrote at `ENVOI_DATA` in the same way, masked and synced.

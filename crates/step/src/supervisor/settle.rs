@@ -487,8 +487,12 @@ impl Attempt {
         if report.reshaped {
             all.push(RESHAPED.to_owned());
         }
-        if let Some(before) = before.filter(|_| report.is_nothing() && self.succeeded(&ended.outcome)) {
-            all.extend(report::notice(&self.spec, &before.candidates));
+        if let Some(before) = before.filter(|_| !report.assigned && self.succeeded(&ended.outcome)) {
+            all.extend(if report.is_nothing() {
+                report::notice(&self.spec, &before.candidates)
+            } else {
+                report::notice_of_no_report(&self.spec, &self.dir, report, &before.candidates)
+            });
         }
         if before.is_some_and(|before| before.earlier_is_unknown) {
             all.push("what the attempt that it verifies has changed is not known".to_owned());

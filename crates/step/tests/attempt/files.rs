@@ -317,6 +317,43 @@ pub(crate) fn a_report_of_before_the_command_and_one_of_a_failed_command_are_no_
     assert_eq!(exit.warnings, Vec::<String>::new());
 }
 
+/// The file counts only if it is a report (CONTRACTS §4). One that was to be a report may say that the work failed.
+pub(crate) fn a_file_behind_the_option_that_is_nearly_a_report_has_a_warning() {
+    let members = r#""ok":false,"generatedAt":"t","skillName":"t""#;
+    let rows: [(&str, Vec<u8>, bool); 14] = [
+        ("r.json", format!("{{{members}}}").into(), false),
+        ("r.json", format!("{{{members},\"data\":{{\"loss\":NaN}}}}").into(), true),
+        ("r.json", format!("\u{feff}{{{members}}}").into(), true),
+        ("r.json", format!("{{{members}").into(), true),
+        ("r.json", format!("{{{members},\"ok\":true}}").into(), true),
+        ("r.json", [b"{\"a\":\"\xe9\",".as_slice(), members.as_bytes(), b"}"].concat(), true),
+        ("r.json", format!("{{{members},\"data\":\"{}\"}}", "x".repeat(17 << 20)).into(), true),
+        ("r.json", b"".into(), true),
+        ("r.json", b"{'ok': False}".into(), true),
+        ("r.json", br#"{"ok":false}"#.into(), true),
+        ("r.txt", br#"{ "ok" : "false" }"#.into(), true),
+        // Most programs that have the option write something else.
+        ("r.json", br#"{"tests":12,"passed":12}"#.into(), false),
+        ("r.json", br#"["ok"]"#.into(), false),
+        ("r.html", b"<p>ok".into(), false),
+    ];
+    for (name, bytes, has_warning) in rows {
+        let stage = Stage::new();
+        fs::write(stage.workspace().join("made"), &bytes).unwrap();
+        let exit = stage.run(&stage.shell(&format!("cp made {name}; true --output {name}")));
+        let row = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).into_owned();
+        assert_eq!(exit.outcome, Outcome::Exited { code: 0 }, "{row}");
+        let is_about = |warning: &&String| warning.contains("is not a report");
+        let about = exit.warnings.iter().find(is_about);
+        assert_eq!(about.is_some(), has_warning, "{row}: {:?}", exit.warnings);
+        // A command that fails has its own reason.
+        let stage = Stage::new();
+        fs::write(stage.workspace().join("made"), &bytes).unwrap();
+        let exit = stage.run(&stage.shell(&format!("cp made {name}; false --output {name}")));
+        assert_eq!(exit.warnings.iter().find(is_about), None, "{row}");
+    }
+}
+
 pub(crate) fn a_report_of_an_earlier_visit_is_none() {
     let rows = [
         ("true", false),

@@ -150,6 +150,7 @@ fn trials() -> Vec<Trials> {
             a_report_of_before_the_command_and_one_of_a_failed_command_are_no_surprise,
             what_is_no_file_in_the_place_of_the_report_is_said_to_be,
             only_a_regular_file_that_this_attempt_wrote_is_a_report_behind_the_option,
+            a_file_behind_the_option_that_is_nearly_a_report_has_a_warning,
             a_report_of_an_earlier_visit_is_none,
             the_store_is_no_artifact_of_the_workspace_that_it_lies_in,
             a_report_that_is_too_large_is_cut_and_stays_too_large,
