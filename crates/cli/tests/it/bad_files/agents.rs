@@ -143,6 +143,11 @@ fn with_program() -> Stage {
     stage
 }
 
+/// What `used.json` says so far.
+fn tokens_in(used: &[u8]) -> Option<u64> {
+    serde_json::from_slice::<serde_json::Value>(used).ok()?["tokens_in"].as_u64()
+}
+
 #[test]
 fn an_agent_program_ends_whatever_stands_in_the_files_of_its_attempt() {
     each(&["session", "used.json", "events.jsonl"], |file, kind, script| {
@@ -152,7 +157,12 @@ fn an_agent_program_ends_whatever_stands_in_the_files_of_its_attempt() {
             let user = AsUser::of(&stage, kind);
             let engine = user.start(&["run", "flow.yaml"]);
             let has = |name: &str| stage.attempt("fix.1.1").is_some_and(|folder| folder.join(name).exists());
-            wait_until("the program", || has("session") && has("used.json") && has("events.jsonl"));
+            // The file is written again with each message. The first message is the last one before `go`.
+            let is_read = || {
+                let used = stage.attempt("fix.1.1").map(|folder| std::fs::read(folder.join("used.json")));
+                used.is_some_and(|used| used.is_ok_and(|used| tokens_in(&used) == Some(7)))
+            };
+            wait_until("the program", || is_read() && has("session") && has("events.jsonl"));
             user.put("fix.1.1", file, script);
             match killed {
                 true => signal(stage.supervisor("fix.1.1").unwrap(), Signal::KILL),
