@@ -325,6 +325,7 @@ impl Table<'_> {
     }
 
     /// Infers a status from unlabelled words: exactly one expected value, which is always affirmed or always denied.
+    /// An inner member of a JSON text that states another status makes it unclear.
     fn inferred(&self, expected: &[&str]) -> Outcome {
         let values = Values::of(expected);
         let mut found: Option<(&str, bool)> = None;
@@ -336,10 +337,12 @@ impl Table<'_> {
                 found = Some(mention);
             }
         }
-        found.map_or(Outcome::Unclear, |(value, negated)| {
-            let shown = Stated { negated, word: value.to_string() }.shown();
-            Outcome::Read { success: !negated, inferred: true, shown }
-        })
+        let Some((value, negated)) = found else { return Outcome::Unclear };
+        let inferred = Stated { negated, word: value.to_string() };
+        if self.reading.inner_statuses().iter().any(|inner| !inner.agrees_with(&inferred)) {
+            return Outcome::Unclear;
+        }
+        Outcome::Read { success: !negated, inferred: true, shown: inferred.shown() }
     }
 }
 

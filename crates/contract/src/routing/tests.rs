@@ -150,6 +150,24 @@ fn a_reported_status_is_one_more_label() {
     assert_eq!(reason(&reported("", "")), "Handoff does not state a status");
 }
 
+/// The explicit status is inside, and the success value elsewhere names only what was expected.
+#[test]
+fn no_status_is_inferred_from_json_in_which_an_inner_member_states_another() {
+    let rows = [
+        (r#"{"result":{"status":"UNVERIFIED"},"target":"VERIFIED"}"#, false),
+        (r#"{"routing":{"Status":"failed","loop_targt":"VERIFIED"}}"#, false),
+        (r#"{"all":[{"status":"not verified"}],"expected":"VERIFIED"}"#, false),
+        (r#"{"result":{"status":"verified"},"target":"VERIFIED"}"#, true),
+        (r#"{"result":{"status":200},"verdict":"VERIFIED"}"#, true),
+        (r#"{"status":"VERIFIED","tests":[{"status":"failed"}]}"#, true),
+    ];
+    for (text, passes) in rows {
+        for text in [text.to_string(), text.replace(',', ",\n  ")] {
+            assert_eq!(reason(&input(&text)) == "Loop target reached", passes, "{text}");
+        }
+    }
+}
+
 #[test]
 fn nothing_is_read_from_a_text_that_is_cut() {
     let cut = |input: Input| Input { cut: true, ..input };

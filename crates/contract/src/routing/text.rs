@@ -76,6 +76,16 @@ impl<'a> Reading<'a> {
         lines.iter().copied().chain(counted_lines(body)).filter(|line| !has_template(line))
     }
 
+    /// The statuses that inner members of a JSON object state. They do not decide, because they may be those of parts,
+    /// such as single tests. But no other status is inferred from the same text.
+    pub(super) fn inner_statuses(&self) -> Vec<Stated> {
+        let mut statuses = Vec::new();
+        if let Reading::Json { object, .. } = self {
+            object.values().for_each(|value| add_statuses(value, &mut statuses));
+        }
+        statuses
+    }
+
     /// The lines with a counted status label or hint.
     fn telling_lines(&self) -> Vec<&'a str> {
         match self {
@@ -113,6 +123,21 @@ impl Findings {
                 self.hints.extend(text.and_then(Hint::to_step));
             }
         }
+    }
+}
+
+/// Adds the statuses that the objects in a value state, at any depth.
+fn add_statuses(value: &json::Value, statuses: &mut Vec<Stated>) {
+    match value {
+        json::Value::Object(object) => {
+            for (name, value) in object {
+                let text = value.as_str().filter(|_| label::names_status(name));
+                statuses.extend(text.and_then(|text| status(label::value(text))));
+                add_statuses(value, statuses);
+            }
+        }
+        json::Value::Array(items) => items.iter().for_each(|item| add_statuses(item, statuses)),
+        _ => {}
     }
 }
 
