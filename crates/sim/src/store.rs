@@ -239,7 +239,7 @@ impl State {
             Note::Done { run, request, .. } => {
                 self.done.insert((run.clone(), request.clone()));
             }
-            Note::SetAside { .. } | Note::Hold { .. } => {}
+            Note::SetAside { .. } | Note::Hold { .. } | Note::Release { .. } => {}
         }
     }
 

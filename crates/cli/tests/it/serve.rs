@@ -82,6 +82,8 @@ fn an_answer_that_is_only_recorded_leaves_the_run_where_it_is() {
     let body = r#"{"choice": "approve", "resume": false}"#;
     assert_eq!(admin.post(&format!("/v1/questions/{question}/answer"), body).status, 200);
     assert_eq!(stage.lines("did.txt"), ["draft"]);
+    let shown = admin.json(&format!("/v1/runs/{run}"));
+    assert_eq!([&shown["status"], &shown["activity"], &shown["stands"]], ["running", "stopped", "stopped"]);
     assert_eq!(admin.post(&format!("/v1/runs/{run}/resume"), "").status, 202);
     admin.wait_until_run_is(&run, "succeeded");
     assert_eq!(stage.lines("did.txt"), ["draft", "publish"]);

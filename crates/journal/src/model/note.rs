@@ -42,6 +42,11 @@ pub enum Note {
         /// Since when.
         at: Timestamp,
     },
+    /// This engine does not go on with the run, which may still be in its memory: only a request was decided.
+    Release {
+        /// The run.
+        run: RunId,
+    },
     /// A request with an id had no effect. If it is repeated, it has no effect again.
     Done {
         /// The run of the request.
@@ -61,6 +66,7 @@ impl Note {
             Self::SetAside { run, .. }
             | Self::TakeUp { run, .. }
             | Self::Hold { run, .. }
+            | Self::Release { run }
             | Self::Done { run, .. } => run,
         }
     }

@@ -58,6 +58,10 @@ pub(crate) fn insert(conn: &Connection, epoch: Epoch, note: &Note) -> rusqlite::
             hold(conn, epoch, run, *at)
         }
         Note::Hold { run, at } => hold(conn, epoch, run, *at),
+        Note::Release { run } => {
+            let sql = "DELETE FROM holders WHERE run = (SELECT run FROM journals WHERE id = ?1)";
+            conn.prepare_cached(sql)?.execute([run.as_str()]).map(|_| ())
+        }
         Note::Done { run, request, at } => done(conn, run, request, *at),
     }
 }
@@ -200,5 +204,7 @@ mod tests {
         assert!(matches!(late, Err(CommitError::Fenced { .. })), "{late:?}");
         noted(&place.store.writer(second).unwrap(), hold).unwrap();
         assert_eq!(held(), Some(HeldBy { epoch: second, since: Timestamp::from_millis(5) }));
+        noted(&place.store.writer(second).unwrap(), Note::Release { run: run("a") }).unwrap();
+        assert_eq!(held(), None);
     }
 }

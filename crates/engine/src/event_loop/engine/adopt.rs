@@ -154,7 +154,9 @@ impl Engine {
                 .weighing(tail_bytes)
         });
         let goes_on = purpose != Purpose::Decide && (is_new || active.halted);
+        let was_halted = active.halted;
         active.halted = purpose == Purpose::Decide && (rests || active.halted);
+        let is_released = active.halted && !was_halted && !matches!(active.run.status(), Status::Ended(_));
         active.inside = purpose != Purpose::Decide || (active.inside && !is_new);
         if !caller.within.is_empty() {
             active.within.clone_from(&caller.within);
@@ -183,6 +185,9 @@ impl Engine {
         // For a run that is tried again, that note also records the holder.
         if goes_on && again.is_none() {
             self.note_held(&id);
+        }
+        if is_released {
+            self.note_released(&id);
         }
         match guarded("what the run wants", || self.arm(&id)) {
             Ok(()) => self.turn(&id),

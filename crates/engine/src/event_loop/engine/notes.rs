@@ -27,6 +27,12 @@ impl Engine {
         self.note(Note::Hold { run: id.clone(), at });
     }
 
+    /// Notes that this engine only decides requests of the run and expires its questions. `envoi runs` shows such a run as
+    /// stopped if one of its steps could begin.
+    pub(super) fn note_released(&mut self, id: &RunId) {
+        self.note(Note::Release { run: id.clone() });
+    }
+
     /// Replies to a request that has nothing to decide. If it has an id, it is first noted as done: no event
     /// of the run has its id, so the same request, sent again after the run has failed, would reopen the run.
     pub(super) fn reply_when_noted(&mut self, run: &RunId, request: Option<String>, reply: Reply) {
@@ -52,7 +58,7 @@ impl Engine {
             Note::SetAside { run, .. } => self.is_aside(&run),
             Note::TakeUp { run, .. } => self.is_taken_up(&run),
             Note::Done { run, request, .. } => self.reply_to_done(&run, &request, &Ok(())),
-            Note::Hold { .. } => {}
+            Note::Hold { .. } | Note::Release { .. } => {}
         }
     }
 

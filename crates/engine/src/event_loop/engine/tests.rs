@@ -102,6 +102,7 @@ impl Log for Doings {
             Note::TakeUp { requests, .. } if requests.is_empty() => "is taken up".to_owned(),
             Note::TakeUp { requests, .. } => format!("is taken up: `{}` is done", requests.join("`, `")),
             Note::Hold { .. } => "is held".to_owned(),
+            Note::Release { .. } => "is released".to_owned(),
             Note::Done { request, .. } => format!("`{request}` is done"),
         };
         self.add(format!("{} {what}", note.run()));
