@@ -223,6 +223,7 @@ codes! {
     SkillReportedFailure, "SKILL_REPORTED_FAILURE", Step, 500;
     SkillReportInvalid, "SKILL_REPORT_INVALID", Step, 500;
     SkillReportMissing, "SKILL_REPORT_MISSING", Step, 500;
+    StoreBusy, "STORE_BUSY", Machine, 503;
     StoreCopied, "STORE_COPIED", Refused, 409;
     StoreFailed, "STORE_FAILED", Machine, 500;
     SubjectChanged, "SUBJECT_CHANGED", Refused, 409;

@@ -113,6 +113,7 @@ impl From<&ReadError> for Refused {
             ReadError::Missing { .. } => {
                 Self::new(Code::RunNotFound, error.to_string(), Some("`envoi runs` lists them"))
             }
+            ReadError::Busy => Self::new(Code::StoreBusy, error.to_string(), None),
             _ => Self::failure(error.to_string()),
         }
     }
@@ -138,6 +139,7 @@ impl From<EngineError> for Refused {
                 Self::new(Code::EngineStopping, message, None)
             }
             EngineError::SetAside { run, code, reason } => Self::set_aside(&run, &code, &reason),
+            EngineError::Store(CommitError::Busy) => Self::new(Code::StoreBusy, message, None),
             EngineError::Store(_)
             | EngineError::Stale { .. }
             | EngineError::NotHeld { .. }

@@ -102,6 +102,13 @@ impl Problem {
             .retry_after(1)
     }
 
+    /// Another process keeps the database locked; the client may send the request again.
+    fn store_busy() -> Self {
+        Self::new(Code::StoreBusy, "another program keeps the database of the store locked")
+            .hint("ask again when it has ended (a backup, a database shell in a transaction); a request with an Idempotency-Key is done once")
+            .retry_after(5)
+    }
+
     /// A failure of the server. Its cause is logged and not sent to the client, because it may name data of
     /// others.
     pub(crate) fn internal(cause: impl core::fmt::Display) -> Self {
@@ -164,6 +171,7 @@ impl From<Refused> for Problem {
         let Refused { code, message, hint, .. } = refused;
         match code {
             Code::EngineStopping => return Self::stopping(),
+            Code::StoreBusy => return Self::store_busy(),
             Code::WorkspaceBusy => {
                 return Self::new(code, "another run is at work in the workspace")
                     .hint("start it with `workspace` as `copy` or `shared`, or later")
@@ -200,7 +208,10 @@ impl From<ChangesError> for Problem {
 
 impl From<ReadError> for Problem {
     fn from(error: ReadError) -> Self {
-        Self::internal(error)
+        match error {
+            ReadError::Busy => Self::store_busy(),
+            error => Self::internal(error),
+        }
     }
 }
 
@@ -212,7 +223,10 @@ impl From<std::io::Error> for Problem {
 
 impl From<CommitError> for Problem {
     fn from(error: CommitError) -> Self {
-        Self::internal(error)
+        match error {
+            CommitError::Busy => Self::store_busy(),
+            error => Self::internal(error),
+        }
     }
 }
 
@@ -252,6 +266,7 @@ impl IntoResponse for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_engine::EngineError;
     use envoi_kernel::ids::RunId;
 
     #[test]
@@ -269,6 +284,20 @@ mod tests {
         ];
         for (refused, status) in rows {
             assert_eq!(Problem::from(refused.clone()).status.as_u16(), status, "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_locked_store_is_no_failure_of_the_server() {
+        let refused = [
+            Problem::from(ReadError::Busy),
+            Problem::from(CommitError::Busy),
+            Problem::from(Refused::from(ReadError::Busy)),
+            Problem::from(Refused::from(EngineError::Store(CommitError::Busy))),
+        ];
+        for problem in refused {
+            assert_eq!((problem.code, problem.status.as_u16()), (Code::StoreBusy, 503));
+            assert_eq!(problem.retry_after_s(), Some(5));
         }
     }
 
