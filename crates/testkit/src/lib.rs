@@ -1,6 +1,7 @@
-//! Repeatable random choices, and a disk that fails on request, for tests.
+//! Repeatable random choices, addresses of a test's own, and a disk that fails on request, for tests.
 //!
-//! Simulations make each random choice with [`Dice`].
+//! Simulations make each random choice with [`Dice`]. A test that needs an address at which nobody listens, or
+//! not yet, or not any more, takes a [`HeldAddress`].
 //!
 //! A `Disk` (with the feature `disk`) is below the SQLite databases of one folder. It fails syncs and writes
 //! as its `Faults` say, and keeps a log of writes and syncs, from which it makes the files that would exist
@@ -14,6 +15,7 @@
 mod dice;
 #[cfg(feature = "disk")]
 mod disk;
+mod held;
 #[cfg(feature = "disk")]
 mod image;
 #[cfg(feature = "disk")]
@@ -26,6 +28,7 @@ mod watched;
 pub use dice::Dice;
 #[cfg(feature = "disk")]
 pub use disk::Disk;
+pub use held::HeldAddress;
 #[cfg(feature = "disk")]
 pub use image::{Moment, Survives};
 #[cfg(feature = "disk")]

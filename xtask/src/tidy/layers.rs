@@ -108,7 +108,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("step", &["disk mask", "attempt", "output", "workspace", "control", "supervisor"]),
-    ("testkit", &["dice image", "state", "watched", "shim", "disk"]),
+    ("testkit", &["dice held image", "state", "watched", "shim", "disk"]),
     ("tree", &["model", "disk git", "look", "keep", "restore"]),
     ("zygote", &["argument_area fd_message unsupported", "server", "client"]),
 ];

@@ -12,6 +12,7 @@ use crate::{
     },
 };
 use envoi_contract::json::Value;
+use envoi_testkit::HeldAddress;
 use std::{fs, thread};
 
 const VERSIONS: [&str; 2] = ["1.0", "0.3"];
@@ -293,9 +294,8 @@ fn an_answer_without_a_task_is_the_end() {
 
 #[test]
 fn an_unreachable_agent_is_tried_again_and_gets_one_message() {
-    let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = held.local_addr().unwrap().to_string();
-    drop(held);
+    let held = HeldAddress::take().unwrap();
+    let address = held.address().to_string();
     let visit = Visit::of(&format!("http://{address}"));
     assert_eq!(visit.attempt().code(), "AGENT_UNREACHABLE");
     let agent = Agent::at(&address, ways("0.3"), &[(Completes("ok"), Good)]);

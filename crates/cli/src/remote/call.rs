@@ -322,8 +322,9 @@ mod tests {
 
     #[test]
     fn a_server_that_was_never_there_is_not_waited_for() {
-        let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let address = Address { url: format!("http://{nowhere}"), token: "evt_x".to_owned(), roots: None };
+        let nowhere = envoi_testkit::HeldAddress::take().unwrap();
+        let address =
+            Address { url: format!("http://{}", nowhere.address()), token: "evt_x".to_owned(), roots: None };
         let Ok(server) = Server::at(&address) else { panic!("a client") };
         let mut tries = 0;
         let failure = server.patiently(|| {

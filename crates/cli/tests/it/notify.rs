@@ -8,7 +8,8 @@ use crate::{
     stage::{Dice, LONG, Process, Stage, state, text, wait_for, wait_until},
     veil::{BELIEFS, Veil},
 };
-use receiver::{Answer, OK, Receiver, nobody};
+use envoi_testkit::HeldAddress;
+use receiver::{Answer, OK, Receiver};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -224,8 +225,9 @@ fn over_https_a_target_s_certificate_is_checked_against_the_authorities_that_are
 
 #[test]
 fn a_target_that_fails_is_shown_and_tried_again_by_the_next_engine() {
-    let url = nobody();
-    let address = url.strip_prefix("http://").unwrap().strip_suffix("/hook").unwrap().to_owned();
+    let held = HeldAddress::take().unwrap();
+    let address = held.address().to_string();
+    let url = format!("http://{address}/hook");
     let stage = Stage::with_flow(&flow(&format!("{{ webhook: '{url}' }}")));
     let done = stage.expect(0, &["run", "flow.yaml"]);
     let run = stage.run_id();

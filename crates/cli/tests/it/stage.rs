@@ -1,5 +1,6 @@
 //! A folder with a store in it, the binary, and a watch over every process that was started there.
 
+use envoi_testkit::HeldAddress;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 use std::{
@@ -20,6 +21,8 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) struct Stage {
     root: TempDir,
     binary: PathBuf,
+    /// Those of its servers.
+    addresses: Mutex<Vec<HeldAddress>>,
 }
 
 /// How a command went.
@@ -35,7 +38,7 @@ impl Stage {
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("envoi-it-").tempdir().unwrap();
         fs::create_dir(root.path().join("sockets")).unwrap();
-        Self { root, binary: PathBuf::from(env!("CARGO_BIN_EXE_envoi")) }
+        Self { root, binary: PathBuf::from(env!("CARGO_BIN_EXE_envoi")), addresses: Mutex::default() }
     }
 
     /// A stage with this flow in `flow.yaml`.
@@ -48,6 +51,14 @@ impl Stage {
     /// From now on another binary is used.
     pub(crate) fn use_binary(&mut self, binary: PathBuf) {
         self.binary = binary;
+    }
+
+    /// An address for a server. It stays this stage's, so that the next server can have it when the first one is gone.
+    pub(crate) fn address(&self) -> String {
+        let held = HeldAddress::take().unwrap();
+        let address = held.address().to_string();
+        self.addresses.lock().unwrap().push(held);
+        address
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -1,7 +1,8 @@
 //! A POST to an address that a client has named, and the meaning of each answer.
 
-use crate::receiver::{Answer, OK, Receiver, nobody};
+use crate::receiver::{Answer, OK, Receiver};
 use envoi_notify::{EgressPolicy, HttpPost, Outcome};
+use envoi_testkit::HeldAddress;
 use std::time::Duration;
 
 /// Longer than any operation on loopback takes.
@@ -103,7 +104,9 @@ fn a_receiver_that_cannot_be_reached_or_says_nothing_or_too_much_is_tried_again(
     let closing = Receiver::new(&[Answer::HangsUp]);
     let endless = format!("x: {}\r\n", "x".repeat(100_000)).leak();
     let talking = Receiver::new(&[Answer::Says("200 OK", endless)]);
-    for url in [nobody(), closing.url.clone(), talking.url.clone()] {
+    let nobody = HeldAddress::take().unwrap();
+    let refusing = format!("http://{}/hook", nobody.address());
+    for url in [refusing, closing.url.clone(), talking.url.clone()] {
         let outcome = http_post().post(&url, &policy());
         assert!(
             matches!(&outcome, Outcome::Failed { error, .. } if error.starts_with("no connection")),

@@ -71,12 +71,6 @@ impl Receiver {
     }
 }
 
-/// An address on loopback at which nothing listens.
-pub(crate) fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}/hook", listener.local_addr().unwrap())
-}
-
 fn serve(listener: &TcpListener, answers: &[Answer], tell: &Sender<Request>) {
     let mut open = Vec::new();
     for (place, stream) in listener.incoming().enumerate() {

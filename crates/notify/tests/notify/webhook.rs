@@ -2,9 +2,10 @@
 
 use crate::{
     event,
-    receiver::{Answer, OK, Receiver, nobody},
+    receiver::{Answer, OK, Receiver},
 };
 use envoi_notify::{Outcome, Webhook};
+use envoi_testkit::HeldAddress;
 use std::time::Duration;
 
 /// Longer than any operation on loopback takes.
@@ -85,7 +86,9 @@ fn a_redirect_is_refused_and_the_other_place_hears_nothing() {
 #[test]
 fn a_receiver_that_cannot_be_reached_or_says_nothing_is_tried_again() {
     let closing = Receiver::new(&[Answer::HangsUp]);
-    for url in [nobody(), closing.url.clone(), "http://name.invalid/".to_owned()] {
+    let nobody = HeldAddress::take().unwrap();
+    let refusing = format!("http://{}/hook", nobody.address());
+    for url in [refusing, closing.url.clone(), "http://name.invalid/".to_owned()] {
         let outcome = webhook(&url).post(&event());
         assert!(
             matches!(&outcome, Outcome::Failed { error, wait: None } if error.starts_with("no connection")),

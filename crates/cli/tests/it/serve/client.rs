@@ -24,12 +24,12 @@ impl Served {
 
     /// With these arguments besides.
     pub(crate) fn with(stage: &Stage, arguments: &[&str]) -> Self {
-        Self::started(stage, "127.0.0.1:0", arguments)
+        Self::started(stage, &stage.address(), arguments)
     }
 
     /// With this in place of the machine's authorities.
     pub(crate) fn believing(stage: &Stage, authorities: Option<&str>) -> Self {
-        let arguments = ["--json", "serve", "--listen", "127.0.0.1:0"];
+        let arguments = ["--json", "serve", "--listen", &stage.address()];
         Self::said(Process::spawn(&mut stage.believing(authorities, &arguments)))
     }
 
@@ -40,7 +40,7 @@ impl Served {
 
     /// With this variable in its environment.
     pub(crate) fn with_variable(stage: &Stage, name: &str, value: &str) -> Self {
-        let mut command = stage.command(&["--json", "serve", "--listen", "127.0.0.1:0"]);
+        let mut command = stage.command(&["--json", "serve", "--listen", &stage.address()]);
         Self::said(Process::spawn(command.env(name, value)))
     }
 
