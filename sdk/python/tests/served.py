@@ -71,7 +71,12 @@ class WithServer(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.served = Served(self.folder)
+        # Bound and not listened to: nobody else is given the port while the server is away, and the server may have it again and again.
+        held = socket.socket()
+        self.addCleanup(held.close)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        self.served = Served(self.folder, f"127.0.0.1:{held.getsockname()[1]}")
         self.addCleanup(lambda: self.served.kill())
         assert self.served.first is not None
         self.token = self.served.first
