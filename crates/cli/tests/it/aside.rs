@@ -226,9 +226,7 @@ fn the_status_of_a_run_is_true_after_a_kill() {
         "{refused:?}"
     );
     assert!(refused.err.contains(&format!("`envoi resume {run}` waits for the step")), "{refused:?}");
-    stage.supervisors().into_iter().chain(stage.step_processes()).for_each(|pid| {
-        crate::stage::signal(pid, Signal::KILL);
-    });
+    stage.kill_attempts();
     wait_until("the step to be gone", || row(&stage, &run)["step_works"] == Value::Bool(false));
     assert_eq!(
         (activity(), text(&row(&stage, &run)["stands"])),
@@ -394,14 +392,8 @@ fn of_two_runs_in_one_workspace_that_a_server_finds_one_goes_on_and_the_other_sa
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || stage.lines("did").len() == 1);
     engine.kill();
-    let killed = |stage: &Stage| {
-        stage.supervisors().into_iter().chain(stage.step_processes()).for_each(|pid| {
-            crate::stage::signal(pid, Signal::KILL);
-        });
-        wait_until("the end of the step", || stage.step_processes().is_empty());
-    };
     let first = stage.run_id();
-    killed(&stage);
+    stage.kill_attempts();
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || stage.lines("did").len() == 2);
     engine.kill();

@@ -351,9 +351,7 @@ fn an_attempt_that_cannot_be_looked_at_may_be_at_work_and_its_folder_is_named() 
     wait_until("the step", || stage.supervisor("a.1.1").is_some());
     let run = stage.run_id();
     engine.kill();
-    let alive = || stage.supervisors().into_iter().chain(stage.step_processes());
-    alive().for_each(|pid| crate::stage::signal(pid, Signal::KILL));
-    wait_until("the step to be gone", || alive().next().is_none());
+    stage.kill_attempts();
     let attempt = stage.store().join("runs").join(&run).join("attempts/a.1.1");
     set_mode(&attempt, 0);
     let refused = with_permissions(&stage, &["run", "flow.yaml"]);

@@ -131,8 +131,10 @@ fn only_one_run_of_a_family_goes_on_at_a_time() {
     // It goes on by itself, which is nobody's business but its own.
     stage.expect(1, &["approve", &fork]);
     // Of several that ask at once, one is first.
-    let racers: Vec<_> = (0..4).map(|_| stage.start(&["fork", &root, "--from", "ok"])).collect();
-    let mut codes: Vec<_> = racers.into_iter().map(|racer| racer.done().code).collect();
+    let asks = ["fork", root.as_str(), "--from", "ok"];
+    let racers: Vec<_> = (0..4).map(|_| stage.start(&asks)).collect();
+    let mut codes: Vec<_> =
+        racers.into_iter().map(|racer| racer.done_when_heard(&stage, &asks).code).collect();
     codes.sort_unstable();
     assert_eq!((codes, count()), (vec![Some(3), Some(6), Some(6), Some(6)], 3));
     stage.expect(1, &["approve", &newest(&stage)]);

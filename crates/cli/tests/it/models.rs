@@ -85,9 +85,11 @@ fn judging(model: &str, repair: u32) -> String {
     )
 }
 
-/// What the providers were asked, in order.
+/// What the providers were asked, in order. The last line may be still being written.
 fn asked(stage: &Stage) -> Vec<Value> {
-    stage.lines("asked").iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let told = stage.read("asked");
+    let whole = told.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The run that was begun last.

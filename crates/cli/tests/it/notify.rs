@@ -153,7 +153,8 @@ fn an_engine_that_is_killed_anywhere_tells_at_least_once_and_always_the_same() {
             pending.iter().all(|row| row["notice"] == notice && row["gave_up_at"].is_null()),
             "{pending:?}"
         );
-        if !pending.is_empty() && !delivered_later {
+        // And always where every try was cut short before its command had said anything.
+        if !pending.is_empty() && (!delivered_later || stage.lines("told").is_empty()) {
             delivered_later = true;
             wait_until("the notice to be delivered", || {
                 stage.expect(0, &["resume", &run]);
@@ -512,7 +513,8 @@ fn ctrl_c_leaves_the_command_of_a_notice_and_the_next_engine_sends_it_again() {
     wait_until("its hearing that", || engine.said().contains("starting nothing new"));
     stage.write("other/go", "");
     assert_eq!(engine.done_within(LONG).and_then(|done| done.code), Some(7));
-    assert_eq!(stage.processes(), Vec::<u32>::new(), "the command was ended with its engine");
+    // What was killed may take a moment to be gone.
+    wait_until("the command to end with its engine", || stage.processes().is_empty());
     stage.write("go", "");
     let run =
         stage.runs().into_iter().find(|row| row["flow"] == "asking").map(|row| text(&row["run"])).unwrap();
@@ -543,9 +545,11 @@ fn an_unanswered_question_has_a_notice_when_it_is_asked_and_when_it_expires() {
             is_over()
         }
     });
-    wait_until("the notices", || stage.lines("told").len() == 3);
-    let told: Vec<Value> =
-        stage.lines("told").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // An engine that ended while a command was at work leaves it, and the next one gives the same notice again.
+    let lines = || BTreeSet::from_iter(stage.lines("told"));
+    wait_until("the notices", || lines().len() >= 3);
+    let told: Vec<Value> = lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(told.len(), 3, "{told:?}");
     let of = |kind: &str| told.iter().find(|event| event["type"] == kind).unwrap();
     let (raised, expired) = (of("dev.envoi.question.raised"), of("dev.envoi.question.expired"));
     assert_eq!(expired["id"], *notice_of(&stage, &run, "interrupt_expired"));

@@ -206,6 +206,15 @@ impl Stage {
         self.processes().into_iter().filter(has_mark).collect()
     }
 
+    /// Ends every attempt with `kill -9`, as the end of the machine would. What has just been forked is found by the next look.
+    pub(crate) fn kill_attempts(&self) {
+        wait_until("the end of the attempts", || {
+            let left = [self.supervisors(), self.step_processes()].concat();
+            left.iter().for_each(|pid| signal(*pid, Signal::KILL));
+            left.is_empty()
+        });
+    }
+
     /// Nothing of any attempt lives.
     pub(crate) fn assert_nothing_left(&self) {
         let left: Vec<_> = self.step_processes().into_iter().map(|pid| (pid, arguments(pid))).collect();
