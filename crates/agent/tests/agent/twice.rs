@@ -36,7 +36,7 @@ fn a_reply_that_was_lost_is_looked_for() {
 fn a_reply_that_does_not_come_is_looked_for_beside_the_open_request() {
     let agent = Agent::new(Ways::default(), &[(Completes("ok"), Hangs)]);
     let mut visit = Visit::with(&agent);
-    (visit.order.timeouts.request_ms, visit.order.timeouts.reply_ms) = (1_000, 90_000);
+    (visit.order.timeouts.request_ms, visit.order.timeouts.reply_ms) = (3_000, 90_000);
     let (tell, told) = mpsc::channel();
     thread::spawn(move || drop(tell.send(visit.attempt())));
     let left = told.recv_timeout(Duration::from_secs(60)).expect("it does not wait for the reply");
@@ -123,7 +123,8 @@ fn a_reply_may_take_as_long_as_the_step() {
     let hidden = Ways { own_contexts: true, remembers: false, ..Ways::default() };
     let agent = Agent::new(hidden, &[(Completes("ok"), RepliesLate(5))]);
     let mut visit = Visit::with(&agent);
-    visit.order.timeouts.request_ms = 100;
+    // Each other request has to be answered in this time, too.
+    visit.order.timeouts.request_ms = 2_000;
     let left = visit.attempt();
     assert_eq!((left.code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1), "{}", left.message());
 }

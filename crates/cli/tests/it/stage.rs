@@ -351,10 +351,15 @@ impl Process {
     }
 
     /// Waits for its end.
-    pub(crate) fn done(mut self) -> Done {
+    pub(crate) fn done(self) -> Done {
+        self.done_after(LONG)
+    }
+
+    /// As [`Process::done`], for one that does so much that it takes longer than [`LONG`] on a busy machine.
+    pub(crate) fn done_after(mut self, longest: Duration) -> Done {
         let (mut out, errors) = (self.child.stdout.take().unwrap(), self.errors.take().unwrap());
         let pid = self.pid();
-        let watch = Watchdog::new(pid);
+        let watch = Watchdog::new(pid, longest);
         let mut bytes = Vec::new();
         out.read_to_end(&mut bytes).unwrap();
         errors.join().unwrap();
@@ -378,10 +383,10 @@ struct Watchdog {
 }
 
 impl Watchdog {
-    fn new(pid: u32) -> Self {
+    fn new(pid: u32, longest: Duration) -> Self {
         let (over, heard) = std::sync::mpsc::channel::<()>();
         std::thread::spawn(move || {
-            if heard.recv_timeout(LONG) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            if heard.recv_timeout(longest) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 eprintln!("process {pid} ({:?}) did not end", arguments(pid));
                 signal(pid, Signal::KILL);
             }

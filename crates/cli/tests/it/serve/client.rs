@@ -2,7 +2,10 @@
 
 use crate::stage::{LONG, Process, Stage, text, wait_for};
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
+use std::{
+    io::{BufRead as _, BufReader},
+    time::Duration,
+};
 use ureq::{Agent, Body, http, tls::TlsConfig};
 
 /// A server that was started, and what it said.
@@ -72,6 +75,13 @@ pub(crate) fn token(stage: &Stage, arguments: &[&str]) -> String {
     stage.expect(0, &all).out.trim().to_owned()
 }
 
+/// Its requests take so long at most, to the end of their answers.
+fn agent(longest: Duration) -> Agent {
+    let tls = TlsConfig::builder().disable_verification(true).build();
+    let config = Agent::config_builder().http_status_as_error(false).tls_config(tls);
+    config.timeout_global(Some(longest)).build().into()
+}
+
 /// Asks one server, as one bearer.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -104,13 +114,7 @@ impl Reply {
 
 impl Client {
     pub(crate) fn new(url: &str, token: Option<&str>) -> Self {
-        let tls = TlsConfig::builder().disable_verification(true).build();
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .tls_config(tls)
-            .timeout_global(Some(LONG))
-            .build();
-        Self { agent: config.into(), url: url.to_owned(), token: token.map(str::to_owned) }
+        Self { agent: agent(LONG), url: url.to_owned(), token: token.map(str::to_owned) }
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -208,7 +212,9 @@ impl Client {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<Stream, ureq::Error> {
-        let response = self.send(method, path, headers, body)?;
+        // A stream may be read when others have been read to their ends.
+        let patient = Self { agent: agent(LONG * 10), ..self.clone() };
+        let response = patient.send(method, path, headers, body)?;
         let status = response.status().as_u16();
         Ok(Stream {
             status,
