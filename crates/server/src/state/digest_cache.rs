@@ -106,10 +106,14 @@ mod tests {
         assert_eq!(compared.get(), 1);
         look(&[8; 32]).unwrap();
         assert_eq!(compared.get(), 2, "for another digest it is another comparison");
-        // Other bytes of the same size, with the old modification time.
+        // Other bytes of the same size, with the old modification time. The clock of a file system may go in steps.
         let modified: SystemTime = fs::metadata(&path).unwrap().modified().unwrap();
-        fs::write(&path, "other").unwrap();
-        File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        let changed = || fs::metadata(&path).map(|found| (found.ctime(), found.ctime_nsec())).unwrap();
+        let before = changed();
+        while changed() == before {
+            fs::write(&path, "other").unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        }
         look(&DIGEST).unwrap();
         assert_eq!(compared.get(), 3);
         fs::remove_file(&path).unwrap();

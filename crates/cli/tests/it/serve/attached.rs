@@ -1,9 +1,9 @@
 //! Files that come with an answer: whose they are, and whether their bytes are those that the reference names.
 
 use super::{APPROVAL, client::Client, served};
-use crate::stage::{Stage, text};
+use crate::stage::{Stage, text, wait_until};
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, os::unix::fs::MetadataExt as _};
 
 /// Brings content as plain text.
 fn brought(client: &Client, content: &str) -> Value {
@@ -194,11 +194,16 @@ fn parts_of_content_are_given_while_its_file_is_what_was_compared_with_its_diges
     }
     let hex = &digest[7..];
     let place = stage.path(".envoi/artifacts/sha256").join(&hex[..2]).join(&hex[2..]);
-    let modified = fs::metadata(&place).unwrap().modified().unwrap();
+    let found = || fs::metadata(&place).unwrap();
+    let changed = || (found().ctime(), found().ctime_nsec());
+    let (modified, before) = (found().modified().unwrap(), changed());
     fs::remove_file(&place).unwrap();
-    // Of the same size and the same time, as far as whoever did it can say so.
-    fs::write(&place, "01x3456789").unwrap();
-    fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
+    // Of the same size and the same time, as far as whoever did it can say so. The clock of a file system may go in steps.
+    wait_until("another time of change", || {
+        fs::write(&place, "01x3456789").unwrap();
+        fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
+        changed() != before
+    });
     let damaged = part();
     assert_eq!((damaged.status, damaged.json()["code"].as_str()), (500, Some("STORE_FAILED")));
     assert!(!damaged.text().contains("sha256/"), "nor is it said where: {}", damaged.text());
