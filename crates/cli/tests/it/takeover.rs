@@ -230,8 +230,14 @@ fn runs_that_were_let_into_one_workspace_all_go_on_after_a_crash() {
 
 #[test]
 fn engines_that_are_stopped_anywhere_and_taken_over_do_every_step_once() {
-    const STEPS: usize = 15;
     let mut dice = Dice::new();
+    // On a busy machine each one of a run may have been past its last commit when it was stopped. That says nothing.
+    assert!((0..5).any(|_| passed_on(&mut dice) > 0), "no engine was taken over");
+}
+
+/// A run whose engines are stopped and taken over; how many of them were.
+fn passed_on(dice: &mut Dice) -> usize {
+    const STEPS: usize = 15;
     let step = |n: usize| format!("  - id: s{n:02}\n    run: \"echo $ENVOI_STEP >> ledger; sleep 0.01\"\n");
     let stage =
         Stage::with_flow(&format!("flow: passed-on\nsteps:\n{}", (1..=STEPS).map(step).collect::<String>()));
@@ -263,8 +269,8 @@ fn engines_that_are_stopped_anywhere_and_taken_over_do_every_step_once() {
     let expected: Vec<_> = (1..=STEPS).map(|n| format!("s{n:02}")).collect();
     assert_eq!(stage.lines("ledger"), expected);
     eprintln!("{taken_over} engines were taken over");
-    assert!(taken_over > 0);
     stage.assert_nothing_left();
+    taken_over
 }
 
 fn pause(long: Duration) {

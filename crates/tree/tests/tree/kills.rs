@@ -220,7 +220,11 @@ fn a_killed_restore_loses_no_edit_and_ends_exactly() {
 
 #[test]
 fn the_same_with_a_restore_that_overwrites_loses_edits() {
-    let outcome = outcome("overwrite", kills(15));
-    println!("{outcome:?}");
-    assert!(outcome.lost > 0, "{outcome:?}");
+    // Where a busy machine lets the editor do little while a restore is at work, not each time.
+    let loses = |_| {
+        let outcome = outcome("overwrite", kills(15));
+        println!("{outcome:?}");
+        outcome.lost > 0
+    };
+    assert!((0..5).any(loses));
 }
