@@ -553,9 +553,12 @@ fn has_to_differ(
         (None, Some(_)) => fs::read_dir(at).unwrap().all(|entry| entry.unwrap().file_name() == ".git"),
         (Some(then), None) => {
             let below = [difference.path(), b"/"].concat();
-            // It has a repository in it now. Or it is ignored: an empty folder is listed as long as the folders around it have no file.
-            after.keys().any(|path| path.starts_with(&below) && now.get(path).is_none())
-                || has_repository(&at)
+            // It has a repository in it now, or a file or folder that was ignored and has stayed, ignored still or not. Or it is ignored
+            // itself: an empty folder is listed as long as the folders around it have no file.
+            after.keys().any(|path| {
+                path.starts_with(&below) && (now.get(path).is_none() || ignored.contains_key(path))
+            }) || has_repository(&at)
+                || has_ignored_folder(place, &at, now)
                 || is_empty_folder(&at, then.mode)
         }
         _ => false,
@@ -565,6 +568,16 @@ fn has_to_differ(
 fn has_repository(at: &std::path::Path) -> bool {
     let inside = fs::read_dir(at).into_iter().flatten().map(Result::unwrap);
     inside.into_iter().any(|entry| entry.file_name() == ".git" || has_repository(&entry.path()))
+}
+
+/// Whether a folder below is empty and not listed: it is ignored, and stays as ignored files do.
+fn has_ignored_folder(place: &Place, at: &std::path::Path, now: &Tree) -> bool {
+    let inside = fs::read_dir(at).into_iter().flatten().map(|entry| entry.unwrap().path());
+    inside.filter(|path| path.is_dir() && !path.is_symlink()).any(|path| {
+        let below = path.strip_prefix(&place.root).unwrap().as_os_str().as_bytes();
+        let is_empty = fs::read_dir(&path).unwrap().next().is_none();
+        is_empty && now.get(below).is_none() || has_ignored_folder(place, &path, now)
+    })
 }
 
 fn is_empty_folder(at: &std::path::Path, mode: u32) -> bool {
