@@ -123,7 +123,7 @@ test("a limit is raised, a run is forked: each says what it will do, and does it
   await page.getByRole("button", { name: "Raise it" }).click();
   await page.getByText("A number above 0.").waitFor();
   await page.getByLabel("More attempts").fill("3");
-  await page.getByLabel("Why", { exact: false }).fill("one more try");
+  await page.getByLabel("Reason", { exact: false }).fill("one more try");
   await page.getByRole("button", { name: "Raise it" }).click();
   await page.getByText("5 attempts", { exact: false }).or(page.getByText("of 5", { exact: false })).first().waitFor();
   await stage.until(run, "failed");

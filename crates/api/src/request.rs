@@ -183,7 +183,7 @@ impl JsonSchema for Step {
 /// The body of `resumeRun`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{"why": "the network is back"}]))]
+#[schemars(extend("examples" = [{"reason": "the network is back"}]))]
 pub struct Resume {
     /// A decision on what the run waits for; without one, a run that failed is reopened.
     #[schemars(with = "ResumeChoice", default)]
@@ -191,19 +191,21 @@ pub struct Resume {
     /// Whether steps whose account is closed by a limit are tried now, before its reset; also of a run that failed at it.
     #[serde(default)]
     pub now: bool,
-    /// Why, for the journal.
-    pub why: Option<String>,
+    /// The reason, for the journal. Older clients send it as `why`.
+    #[serde(alias = "why")]
+    pub reason: Option<String>,
 }
 
 /// The body of `raiseRun`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{"more": {"agent_hops": 2}, "why": "it is worth it"}]))]
+#[schemars(extend("examples" = [{"more": {"agent_hops": 2}, "reason": "it is worth it"}]))]
 pub struct Raise {
     /// By how much each bound is raised.
     pub more: More,
-    /// Why, for the journal.
-    pub why: Option<String>,
+    /// The reason, for the journal. Older clients send it as `why`.
+    #[serde(alias = "why")]
+    pub reason: Option<String>,
 }
 
 /// By how much bounds are raised, by the keys of `limits`.
@@ -259,7 +261,7 @@ pub struct Compare {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{
-    "flow": "publish", "seen": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "why": "a typo",
+    "flow": "publish", "seen": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "reason": "a typo",
 }]))]
 pub struct Correct {
     /// The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is.
@@ -274,14 +276,15 @@ pub struct Correct {
     /// The `subject` of the comparison that is agreed to; if it is another by now, the correction is refused.
     #[schemars(schema_with = "digest")]
     pub seen: Digest,
-    /// Why, for the journal.
-    pub why: Option<String>,
+    /// The reason, for the journal. Older clients send it as `why`.
+    #[serde(alias = "why")]
+    pub reason: Option<String>,
 }
 
 /// The body of `forkRun`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{"why": "the script is mended"}]))]
+#[schemars(extend("examples" = [{"reason": "the script is mended"}]))]
 pub struct Fork {
     /// A step of the run's own flow, as it was entered last; the one that stopped it by default.
     #[schemars(with = "Option<Step>")]
@@ -300,8 +303,9 @@ pub struct Fork {
     #[serde(default)]
     #[schemars(with = "Vec<Step>")]
     pub yes_to: Vec<StepId>,
-    /// Why, for the journal.
-    pub why: Option<String>,
+    /// The reason, for the journal. Older clients send it as `why`.
+    #[serde(alias = "why")]
+    pub reason: Option<String>,
 }
 
 /// The body of `answerQuestion`.

@@ -383,7 +383,7 @@ pub struct Corrected {
     /// Who corrected it.
     pub by: String,
     /// The reason that was given; null if none was.
-    pub why: Option<String>,
+    pub reason: Option<String>,
     /// The digest of the flow before.
     #[schemars(schema_with = "digest")]
     pub before_digest: Digest,

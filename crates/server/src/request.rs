@@ -231,9 +231,14 @@ impl ApiRequest {
         Ok(self.key()?.map(of))
     }
 
-    /// The members of a JSON body, after a check that all are known; empty for an empty body.
+    /// The members of a JSON body, after a check that all are known; empty for an empty body. Older clients send
+    /// `reason` as `why`.
     pub(crate) fn members(&self, known: &[&str]) -> Result<Object, Problem> {
-        let members = self.object()?;
+        let mut members = self.object()?;
+        let takes_a_reason = known.contains(&"reason") && !members.contains_key("reason");
+        if takes_a_reason && let Some(reason) = members.remove("why") {
+            members.insert("reason", reason);
+        }
         if let Some(unknown) = members.keys().find(|name| !known.contains(name)) {
             let expected = match known {
                 [] => "no body".to_owned(),
@@ -341,6 +346,22 @@ mod tests {
         assert!(none.contains("`full`") && none.ends_with("it takes none"), "{none}");
         let twice = said("listRuns", &[("status", "failed"), ("status", "succeeded")]).unwrap();
         assert!(twice.contains("`status` stands twice"), "{twice}");
+    }
+
+    #[test]
+    fn the_reason_of_an_older_client_is_read_where_a_reason_is_taken() {
+        let read = |body: &str, known: &[&str]| {
+            let request = ApiRequest { body: body.to_owned().into(), ..ApiRequest::default() };
+            request.members(known).map(|members| Value::Object(members).compact()).map_err(|no| no.detail)
+        };
+        assert_eq!(read(r#"{"why":"a"}"#, &["choice", "reason"]).unwrap(), r#"{"reason":"a"}"#);
+        assert_eq!(read(r#"{"reason":"a"}"#, &["choice", "reason"]).unwrap(), r#"{"reason":"a"}"#);
+        for (body, known) in
+            [(r#"{"reason":"a","why":"b"}"#, &["reason"][..]), (r#"{"why":"a"}"#, &["choice"])]
+        {
+            let refused = read(body, known).unwrap_err();
+            assert!(refused.starts_with("unknown member `why`"), "{refused}");
+        }
     }
 
     #[test]

@@ -81,16 +81,16 @@ function SendButton({ sending, act, off = false, children }: { sending: Sending;
   return <button class="main" disabled={off || sending.busy || offlineSince.value !== undefined} onClick={() => void act()}>{sending.busy ? "Sending …" : children}</button>;
 }
 
-function Why({ value, change }: { value: string; change: (text: string) => void }): JSX.Element {
+function ReasonField({ value, change }: { value: string; change: (text: string) => void }): JSX.Element {
   return (
     <div class="field">
-      <label for="why">Why<span class="note"> (may be left out)</span></label>
-      <input id="why" type="text" value={value} autocomplete="off" onInput={(event) => change(event.currentTarget.value)} />
+      <label for="reason">Reason<span class="note"> (may be left out)</span></label>
+      <input id="reason" type="text" value={value} autocomplete="off" onInput={(event) => change(event.currentTarget.value)} />
     </div>
   );
 }
 
-const reason = (why: string): { why?: string } => (why.trim() === "" ? {} : { why: why.trim() });
+const reasonMember = (reason: string): { reason?: string } => (reason.trim() === "" ? {} : { reason: reason.trim() });
 
 function Cancel({ run, sending, done }: ActionProps): JSX.Element {
   return (
@@ -104,18 +104,18 @@ function Cancel({ run, sending, done }: ActionProps): JSX.Element {
 }
 
 function TryNow({ run, sending, done }: ActionProps): JSX.Element {
-  const [why, setWhy] = useState("");
+  const [reason, setReason] = useState("");
   return (
     <>
       <p>The step is tried at once, before the account <code>{run.waits_for?.account}</code> is said to be open. If it is still at its limit, the step waits again; that uses up no attempt.</p>
-      <Why value={why} change={setWhy} />
-      <SendButton sending={sending} act={async () => void ((await sending.send(pathOf(run, "resume"), { now: true, ...reason(why) })) !== undefined && done())}>Try it now</SendButton>
+      <ReasonField value={reason} change={setReason} />
+      <SendButton sending={sending} act={async () => void ((await sending.send(pathOf(run, "resume"), { now: true, ...reasonMember(reason) })) !== undefined && done())}>Try it now</SendButton>
     </>
   );
 }
 
 function Resume({ run, sending, done }: ActionProps): JSX.Element {
-  const [why, setWhy] = useState("");
+  const [reason, setReason] = useState("");
   const loaded = useLoaded<Comparison>((signal) => compared(run, {}, signal), [run.run], () => false);
   return (
     <>
@@ -123,8 +123,8 @@ function Resume({ run, sending, done }: ActionProps): JSX.Element {
       <Shown of={loaded}>
         {(found) => <><Steps steps={found.steps} goesOn={found.goes_on_at} /><Notes of={found} /></>}
       </Shown>
-      <Why value={why} change={setWhy} />
-      <SendButton sending={sending} off={!isCompared(loaded)} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</SendButton>
+      <ReasonField value={reason} change={setReason} />
+      <SendButton sending={sending} off={!isCompared(loaded)} act={async () => void ((await sending.send(pathOf(run, "resume"), reasonMember(reason))) !== undefined && done())}>Go on with this run</SendButton>
     </>
   );
 }
@@ -219,7 +219,7 @@ function Correct({ run, shape, sending, done }: ActionProps): JSX.Element {
   const [version, setVersion] = useState("");
   const [own, setOwn] = useState<Texts>();
   const [from, setFrom] = useState("");
-  const [why, setWhy] = useState("");
+  const [reason, setReason] = useState("");
   const flows = useLoaded<Flow[]>(async (signal) => (await json<Flows>("flows", { signal })).flows.filter((flow) => flow.flow === run.flow && flow.digest !== run.flow_digest), [run.run], () => false);
   const given = version === OWN ? own : version === "" ? undefined : { flow: version };
   const comparison = useLoaded<Comparison | null>(
@@ -230,7 +230,7 @@ function Correct({ run, shape, sending, done }: ActionProps): JSX.Element {
   const found = given === undefined ? null : comparison.value;
   const act = async (): Promise<void> => {
     if (found == null || given === undefined) return;
-    const body = { ...given, seen: found.subject, ...(from === "" ? {} : { from }), ...reason(why) };
+    const body = { ...given, seen: found.subject, ...(from === "" ? {} : { from }), ...reasonMember(reason) };
     if ((await sending.send(pathOf(run, "correct"), body)) !== undefined) done();
     else comparison.again();
   };
@@ -271,7 +271,7 @@ function Correct({ run, shape, sending, done }: ActionProps): JSX.Element {
                     )}
                   </Shown>
                 )}
-                <Why value={why} change={setWhy} />
+                <ReasonField value={reason} change={setReason} />
                 <SendButton sending={sending} act={act} off={found == null || comparison.error !== undefined || found.is_same || found.refusals.length > 0}>Go on as it says there</SendButton>
               </>
             )}
@@ -301,14 +301,14 @@ function RaiseBound({ run, ledger, sending, done }: ActionProps): JSX.Element {
   const bounds = boundsOf(ledger);
   const [bound, setBound] = useState(bounds[0]?.[0] ?? "");
   const [amount, setAmount] = useState("");
-  const [why, setWhy] = useState("");
+  const [reason, setReason] = useState("");
   const [wrong, setWrong] = useState<string>();
   const [, used, limit] = bounds.find(([name]) => name === bound) ?? ["", "", ""];
   const act = async (): Promise<void> => {
     const [more, mistake] = raised(bound, amount);
     setWrong(mistake);
     if (more === undefined) document.getElementById("more")?.focus();
-    else if ((await sending.send(pathOf(run, "raise"), { more, ...reason(why) })) !== undefined) done();
+    else if ((await sending.send(pathOf(run, "raise"), { more, ...reasonMember(reason) })) !== undefined) done();
   };
   return (
     <>
@@ -325,7 +325,7 @@ function RaiseBound({ run, ledger, sending, done }: ActionProps): JSX.Element {
         <input id="more" type="text" inputMode="decimal" value={amount} autocomplete="off" aria-describedby={wrong && "more-wrong"} aria-invalid={wrong === undefined ? undefined : "true"} onInput={(event) => setAmount(event.currentTarget.value)} />
         {wrong !== undefined && <p class="wrong" id="more-wrong">{wrong}</p>}
       </div>
-      <Why value={why} change={setWhy} />
+      <ReasonField value={reason} change={setReason} />
       <SendButton sending={sending} act={act}>Raise it</SendButton>
     </>
   );
@@ -358,12 +358,12 @@ function ForkRun({ run, shape, rows, sending }: ActionProps): JSX.Element {
   const begun = shape.steps.map(({ step }) => step).filter((step) => [...rows.values()].some((row) => row.step === step && row.scope === ""));
   const [from, setFrom] = useState(begun.includes(stopped) ? stopped : "");
   const [use, setUse] = useState<Use>("alone");
-  const [why, setWhy] = useState("");
+  const [reason, setReason] = useState("");
   const [forked, setForked] = useState<Forked>();
   // What is done again in a fork from there, and what stands against it.
   const loaded = useLoaded<Comparison | null>(async (signal) => (from === "" ? null : compared(run, { from, fork: true }, signal)), [run.run, from], () => false);
   const act = async (): Promise<void> => {
-    const found = await sending.send<Forked>(pathOf(run, "fork"), { from, workspace: use, ...reason(why) });
+    const found = await sending.send<Forked>(pathOf(run, "fork"), { from, workspace: use, ...reasonMember(reason) });
     if (found === undefined) return;
     if (found.notes.length === 0) go(at("r", found.run));
     else setForked(found);
@@ -391,7 +391,7 @@ function ForkRun({ run, shape, rows, sending }: ActionProps): JSX.Element {
       </div>
       <Shown of={loaded}>{(found) => found !== null && <><Steps steps={found.steps} goesOn={from} /><Notes of={found} verb="be forked" /></>}</Shown>
       <WorkspaceUse value={use} change={setUse} />
-      <Why value={why} change={setWhy} />
+      <ReasonField value={reason} change={setReason} />
       <SendButton sending={sending} act={act} off={from === "" || !isCompared(loaded)}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</SendButton>
     </>
   );

@@ -113,7 +113,7 @@ class ARun(WithServer):
         self.assertEqual(self.client.wait_until(run, "succeeded")["status"], "cancelled")
         self.assertEqual(self.client.cancel_run(run)["status"], "cancelled")
         (self.folder / "go").touch()
-        self.client.resume_run(run, why="again")
+        self.client.resume_run(run, reason="again")
         self.assertEqual(self.client.wait_until(run)["status"], "succeeded")
         with self.assertRaises(ApiError) as refused:
             self.client.cancel_run(run)
@@ -172,7 +172,7 @@ class ARun(WithServer):
         self.assertEqual((refused.exception.status, refused.exception.code), (409, "COMPARISON_CHANGED"))
         for _ in range(2):
             self.client.correct_run(
-                run, "fix.yaml", why="a typo", seen=compared["subject"], files=files, idempotency_key="once"
+                run, "fix.yaml", reason="a typo", seen=compared["subject"], files=files, idempotency_key="once"
             )
         self.assertEqual(self.client.wait_until(run)["status"], "succeeded")
         self.assertEqual(self.did(), ["made", "used"])

@@ -108,7 +108,7 @@ test("what is asked of a run that is over is refused", NEEDS_SERVER, async () =>
     await client.cancelRun(run);
     assert.equal((await client.waitUntil(run, ["succeeded"])).status, "cancelled");
     served.write("go", "");
-    await client.resumeRun(run, { why: "again" });
+    await client.resumeRun(run, { reason: "again" });
     assert.equal((await client.waitUntil(run)).status, "succeeded");
     await assert.rejects(client.cancelRun(run), refused(409, "RUN_OVER"));
   });
@@ -144,7 +144,7 @@ test("a flow is corrected as it was compared", NEEDS_SERVER, async () => {
     const { steps, subject } = await client.compareRun(run, fixed);
     assert.deepEqual(steps.map(({ change, from_here }) => [change, from_here]), [["kept", "stays"], ["changed", "runs_again"]]);
     await assert.rejects(client.correctRun(run, { ...fixed, from: "make", seen: subject }), refused(409, "COMPARISON_CHANGED"));
-    for (let time = 0; time < 2; time += 1) await client.correctRun(run, { ...fixed, seen: subject, why: "a typo" }, { idempotencyKey: "once" });
+    for (let time = 0; time < 2; time += 1) await client.correctRun(run, { ...fixed, seen: subject, reason: "a typo" }, { idempotencyKey: "once" });
     assert.equal((await client.waitUntil(run)).status, "succeeded");
     assert.deepEqual(served.did(), ["made", "used"]);
     const { digest } = await client.registerFlow(flow("echo other >> did.txt"));

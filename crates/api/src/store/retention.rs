@@ -31,8 +31,8 @@ pub struct OldRun {
     pub tenant: String,
     /// What is done with it.
     pub stage: GcStage,
-    /// Why, as a sentence: the rule.
-    pub why: String,
+    /// The reason, as a sentence: the rule.
+    pub reason: String,
     /// Why it stays all the same, as a sentence; null if it goes.
     pub stays: Option<String>,
     /// Files that go.

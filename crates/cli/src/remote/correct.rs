@@ -97,11 +97,11 @@ fn corrected(
     run: &RunId,
     comparison: &Comparison,
     mut body: Object,
-    why: Option<&str>,
+    reason: Option<&str>,
 ) -> Result<(), Failure> {
     body.insert("seen".to_owned(), Value::from(comparison.subject.to_string()));
-    if let Some(why) = why {
-        body.insert("why".to_owned(), Value::from(why));
+    if let Some(reason) = reason {
+        body.insert("reason".to_owned(), Value::from(reason));
     }
     let key = environment::random_id("req_")?;
     let headers = [("idempotency-key", key.as_str()), ("content-type", "application/json")];

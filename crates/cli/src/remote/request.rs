@@ -66,8 +66,8 @@ fn resumed(request: &ResumeRequest) -> Result<Option<Post>, Failure> {
     if request.now {
         say("now", Value::from(true));
     }
-    if let Some(why) = &request.why {
-        say("why", Value::from(why.as_str()));
+    if let Some(reason) = &request.why {
+        say("reason", Value::from(reason.as_str()));
     }
     let key = key(request.request.as_deref())?;
     Ok(Some(Post { path, body: Value::Object(body).compact(), key }))
@@ -145,7 +145,7 @@ mod tests {
         let path = "/v1/runs/run_1/resume".to_owned();
         assert_eq!(
             posted(Request::Resume(Box::new(reopen))),
-            Some((path.clone(), r#"{"why":"again"}"#.to_owned()))
+            Some((path.clone(), r#"{"reason":"again"}"#.to_owned()))
         );
         let decide = ResumeRequest { choice: Some(Choice::Rerun), ..follow() };
         assert_eq!(

@@ -92,8 +92,8 @@ pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
     if let Some(step) = args.from.as_deref().map(from_step).transpose()? {
         body.insert("from".to_owned(), Value::from(step.as_str()));
     }
-    if let Some(why) = &args.reason {
-        body.insert("why".to_owned(), Value::from(why.as_str()));
+    if let Some(reason) = &args.reason {
+        body.insert("reason".to_owned(), Value::from(reason.as_str()));
     }
     let brought = match &args.flow {
         Some(file) => named_or_brought(remote, file, &mut body)?,

@@ -96,13 +96,13 @@ fn obstacles(reader: &Reader, run: &Run, from: Option<&StepId>, is_fork: bool) -
 
 /// `correctRun`.
 pub(crate) fn correct(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let members = request.members(&["flow", "files", "from", "seen", "why"])?;
+    let members = request.members(&["flow", "files", "from", "seen", "reason"])?;
     let from = step(&members)?;
     let seen = word(&members, "seen")?.and_then(Digest::parse).ok_or_else(|| {
         Problem::bad_request("`seen` is not the `subject` of a comparison")
             .hint("`POST /v1/runs/{run}/compare` says what the correction means")
     })?;
-    let why = text(&members, "why")?.map(str::to_owned);
+    let why = text(&members, "reason")?.map(str::to_owned);
     let run = request.run(app)?;
     let id = request.request_id(app, "correctRun", &run)?;
     // Meanwhile the name of the flow may refer to a newer one.

@@ -237,7 +237,7 @@ pub(super) fn follow(app: &App, request: &ApiRequest, run: &RunId) -> Result<(),
 
 /// `resumeRun`.
 pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let members = request.members(&["choice", "now", "why"])?;
+    let members = request.members(&["choice", "now", "reason"])?;
     let choice = match word(&members, "choice")? {
         None => None,
         Some("rerun") => Some(Choice::Rerun),
@@ -256,7 +256,7 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
     if let Some(choice) = choice {
         request.require_answer(&format!("`{}` answers a question", choice.word()))?;
     }
-    let why = text(&members, "why")?.map(str::to_owned);
+    let why = text(&members, "reason")?.map(str::to_owned);
     let run = request.run(app)?;
     // A decision may consist of several answers, which share one id. A request without a decision and without
     // a key cannot be recognized later, and needs no id.
@@ -291,10 +291,10 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
 
 /// `raiseRun`.
 pub(crate) fn raise(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let members = request.members(&["more", "why"])?;
+    let members = request.members(&["more", "reason"])?;
     let more = members.get("more").ok_or_else(|| Problem::bad_request("`more` is missing"))?;
     let more = amount::read("more", more)?;
-    let why = text(&members, "why")?.map(str::to_owned);
+    let why = text(&members, "reason")?.map(str::to_owned);
     let run = request.run(app)?;
     let command = Request::Resume(Box::new(ResumeRequest {
         raise: Some(more),

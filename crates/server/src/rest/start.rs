@@ -95,12 +95,12 @@ fn may_go_past(request: &ApiRequest, flow: &RegisteredFlow, part: &PartRequest) 
 
 /// `forkRun`.
 pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let members = request.members(&["from", "flow", "files", "workspace", "yes_to", "why"])?;
+    let members = request.members(&["from", "flow", "files", "workspace", "yes_to", "reason"])?;
     let step = correct::step(&members)?;
     let workspace = workspace(&members)?;
     let yes_to = yes_to(&members)?;
     may_say_yes(request, &yes_to)?;
-    let why = text(&members, "why")?.map(str::to_owned);
+    let why = text(&members, "reason")?.map(str::to_owned);
     let from = request.run(app)?;
     let given = correct::given(app, request, &members)?;
     // A fork of a run of a part has the same part. Starting it again needs the same rights as starting it the

@@ -259,10 +259,10 @@ export interface Correct {
   flow: string;
   /** The step from which on finished steps run again; by default none does. */
   from?: string | null | undefined;
+  /** The reason, for the journal. Older clients send it as `why`. */
+  reason?: string | null | undefined;
   /** The `subject` of the comparison that is agreed to; if it is another by now, the correction is refused. */
   seen: string;
-  /** Why, for the journal. */
-  why?: string | null | undefined;
 }
 
 export interface Differences {
@@ -418,8 +418,8 @@ export interface Fork {
   flow?: string | null | undefined;
   /** A step of the run's own flow, as it was entered last; the one that stopped it by default. */
   from?: string | null | undefined;
-  /** Why, for the journal. */
-  why?: string | null | undefined;
+  /** The reason, for the journal. Older clients send it as `why`. */
+  reason?: string | null | undefined;
   /** How the run uses its workspace; alone by default. */
   workspace?: "alone" | "shared" | "copy" | undefined;
   /** Steps whose questions are approved as they are put. */
@@ -886,8 +886,8 @@ export interface Raise {
     /** Time of work. */
     wall_time_ms?: number | undefined;
   };
-  /** Why, for the journal. */
-  why?: string | null | undefined;
+  /** The reason, for the journal. Older clients send it as `why`. */
+  reason?: string | null | undefined;
 }
 
 export interface Refused {
@@ -900,8 +900,8 @@ export interface Resume {
   choice?: "rerun" | "fail" | "proceed" | "again" | "ours" | "theirs" | "stop" | undefined;
   /** Whether steps whose account is closed by a limit are tried now, before its reset; also of a run that failed at it. */
   now?: boolean | undefined;
-  /** Why, for the journal. */
-  why?: string | null | undefined;
+  /** The reason, for the journal. Older clients send it as `why`. */
+  reason?: string | null | undefined;
 }
 
 export interface Rounds {

@@ -416,7 +416,7 @@ fn detail(
         Some(Corrected {
             at: record.at.into(),
             by: correction.by.actor.clone(),
-            why: correction.why.clone(),
+            reason: correction.why.clone(),
             before_digest: correction.before,
             after_digest: correction.after,
             source: correction.source.clone(),

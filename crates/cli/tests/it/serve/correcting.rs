@@ -74,7 +74,7 @@ fn who_may_start_runs_corrects_one_by_a_registered_flow_as_it_was_compared() {
     assert_eq!((&compared["goes_on_at"], &compared["corrected_digest"]), (&json!("use"), &json!(digest)));
     assert_eq!([&compared["refusals"], &compared["is_same"]], [&json!([]), &json!(false)]);
     assert_eq!(types(&admin, &run), before, "to compare changes nothing");
-    let body = json!({"flow": "fix", "seen": compared["subject"], "why": "a typo"});
+    let body = json!({"flow": "fix", "seen": compared["subject"], "reason": "a typo"});
     let (status, row) = correct(&ann, &run, "once", &body);
     assert_eq!((status, &row["flow_digest"]), (202, &json!(digest)), "{row}");
     admin.wait_until_run_is(&run, "succeeded");
@@ -201,7 +201,7 @@ fn a_fork_goes_on_under_a_corrected_flow() {
     let run = failed(&admin);
     let digest = register(&admin, &flow(RIGHT));
     let path = format!("/v1/runs/{run}/fork");
-    let forked = admin.post(&path, &json!({"flow": digest, "why": "a typo"}).to_string());
+    let forked = admin.post(&path, &json!({"flow": digest, "reason": "a typo"}).to_string());
     assert_eq!(forked.status, 201, "{}", forked.text());
     let fork = text(&forked.json()["run"]);
     admin.wait_until_run_is(&fork, "succeeded");

@@ -407,9 +407,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     }
 
     // Runs, ended and reopened.
-    let told = ask("cancelRun", &[&live], body(r#"{"why": "no longer needed"}"#));
+    let told = ask("cancelRun", &[&live], body(r#"{"reason": "no longer needed"}"#));
     assert!(
-        told.status == 400 && told.text().contains("unknown member `why`; expected no body"),
+        told.status == 400 && told.text().contains("unknown member `reason`; expected no body"),
         "{}",
         told.text()
     );
@@ -426,7 +426,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
         assert_eq!(ask("resumeRun", &[&live], once).status, status);
     }
     stage.write("go", "");
-    assert_eq!(ask("resumeRun", &[&live], body(r#"{"why": "it was too early"}"#)).status, 202);
+    assert_eq!(ask("resumeRun", &[&live], body(r#"{"reason": "it was too early"}"#)).status, 202);
     admin.wait_until_run_is(&live, "succeeded");
 
     // Runs with more than their flow gives them, and forks.

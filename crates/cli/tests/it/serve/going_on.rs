@@ -127,7 +127,7 @@ fn a_run_that_a_bound_has_ended_goes_on_when_it_is_raised_once_for_a_key() {
     }
     assert_eq!(count(&stage, &run, "limits_raised"), 0);
     let key = [("idempotency-key", "more")];
-    let body = br#"{"more": {"agent_hops": 1}, "why": "it is worth it"}"#;
+    let body = br#"{"more": {"agent_hops": 1}, "reason": "it is worth it"}"#;
     for round in 0..3 {
         let raised = admin.call("POST", &path, &key, body);
         assert_eq!(raised.status, 202, "round {round}: {}", raised.text());
@@ -195,12 +195,12 @@ steps:
     assert_eq!(admin.post(&format!("/v1/runs/{root}/compare"), r#"{"fork": 1}"#).status, 400);
     let key = [("idempotency-key", "again")];
     let fork = |body: &str| admin.call("POST", &path, &key, body.as_bytes());
-    let begun = fork(r#"{"why": "the script is mended"}"#);
+    let begun = fork(r#"{"reason": "the script is mended"}"#);
     assert_eq!(begun.status, 201, "{}", begun.text());
     let run = text(&begun.json()["run"]);
     assert!(text(&begun.json()["notes"][0]).contains("other than then: `out.txt`"), "{}", begun.text());
     admin.wait_until_run_is(&run, "succeeded");
-    let again = fork(r#"{"why": "the script is mended"}"#);
+    let again = fork(r#"{"reason": "the script is mended"}"#);
     assert_eq!((again.status, text(&again.json()["run"])), (200, run.clone()));
     assert_eq!(again.json()["notes"], json!([]));
     assert_eq!(fork("").json()["code"], "KEY_REUSED");

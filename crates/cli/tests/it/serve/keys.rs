@@ -51,7 +51,7 @@ fn rows(admin: &Client) -> Vec<Row> {
     let question = admin.question(&asks);
     vec![
         row("resumeRun", STOPS, "resume", json!({})),
-        row("resumeRun", STOPS, "resume", json!({"now": true, "why": "the limit is over"})),
+        row("resumeRun", STOPS, "resume", json!({"now": true, "reason": "the limit is over"})),
         row("resumeRun", LOOPS, "resume", json!({"choice": "proceed"})),
         row("raiseRun", BOUNDED, "raise", json!({"more": {"agent_hops": 1}})),
         row("forkRun", STOPS, "fork", json!({"workspace": "shared"})),
@@ -135,7 +135,7 @@ fn a_resumption_that_found_nothing_to_do_does_nothing_when_it_comes_again_after_
     let key = [("idempotency-key", "once")];
     wait_until("its step", || stage.supervisor("a.1.1").is_some());
     assert_eq!(admin.call("POST", &path, &key, b"{}").status, 202);
-    let other = admin.call("POST", &path, &key, br#"{"why": "it was too early"}"#);
+    let other = admin.call("POST", &path, &key, br#"{"reason": "it was too early"}"#);
     assert_eq!((other.status, other.json()["code"].as_str()), (422, Some("KEY_REUSED")), "{}", other.text());
     stage.write("go", "");
     let failed = rest(&admin, &run);

@@ -345,7 +345,7 @@ class Client:
         self,
         run: str,
         choice: Optional[str] = None,
-        why: Optional[str] = None,
+        reason: Optional[str] = None,
         *,
         now: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
@@ -354,7 +354,7 @@ class Client:
 
         With `now`, steps whose account is closed by a limit are tried before its reset; also of a run that failed at it.
         """
-        body = {"choice": choice, "why": why, "now": now}
+        body = {"choice": choice, "reason": reason, "now": now}
         return cast(Run, self._post(body, idempotency_key, "runs", run, "resume"))
 
     def follow_run(self, run: str, after: Optional[int] = None, *, patience: float = 300.0) -> Iterator[Event]:
@@ -388,19 +388,19 @@ class Client:
         self,
         run: str,
         more: Mapping[str, Any],
-        why: Optional[str] = None,
+        reason: Optional[str] = None,
         *,
         idempotency_key: Optional[str] = None,
     ) -> Run:
         """Gives a run more than its limits: `{"llm_calls": 5}`, `{"cost_usd": "1.00"}`."""
-        body = {"more": dict(more), "why": why}
+        body = {"more": dict(more), "reason": reason}
         return cast(Run, self._post(body, idempotency_key, "runs", run, "raise"))
 
     def fork_run(
         self,
         run: str,
         step: Optional[str] = None,
-        why: Optional[str] = None,
+        reason: Optional[str] = None,
         *,
         flow: Optional[str] = None,
         files: Optional[Mapping[str, str]] = None,
@@ -416,7 +416,7 @@ class Client:
             "from": step,
             "flow": flow,
             "files": None if files is None else dict(files),
-            "why": why,
+            "reason": reason,
             "workspace": workspace,
             "yes_to": list(yes_to) or None,
         }
@@ -452,7 +452,7 @@ class Client:
         run: str,
         flow: str,
         step: Optional[str] = None,
-        why: Optional[str] = None,
+        reason: Optional[str] = None,
         *,
         seen: str,
         files: Optional[Mapping[str, str]] = None,
@@ -468,7 +468,7 @@ class Client:
             "files": None if files is None else dict(files),
             "from": step,
             "seen": seen,
-            "why": why,
+            "reason": reason,
         }
         return cast(Run, self._post(body, idempotency_key, "runs", run, "correct"))
 

@@ -21,7 +21,7 @@ pub(super) fn of(collected: Collected, archive: Option<String>) -> Collection {
             Stage::Trim => GcStage::Trim,
             Stage::Delete => GcStage::Delete,
         },
-        why: run.why,
+        reason: run.why,
         stays: run.stays,
         files: run.files,
         bytes: run.bytes,
@@ -79,8 +79,8 @@ fn of_run(run: &OldRun, dry_run: bool) -> Vec<String> {
     };
     let done = match (&run.stays, dry_run) {
         (Some(why), _) => format!("stays: {why}"),
-        (None, true) => format!("{}: {}", done.first().copied().unwrap_or_default(), run.why),
-        (None, false) => format!("{}: {}", done.last().copied().unwrap_or_default(), run.why),
+        (None, true) => format!("{}: {}", done.first().copied().unwrap_or_default(), run.reason),
+        (None, false) => format!("{}: {}", done.last().copied().unwrap_or_default(), run.reason),
     };
     vec![run.run.clone(), run.files.to_string(), mib(run.bytes), what.to_owned(), printable(&done)]
 }
