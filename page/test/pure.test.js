@@ -404,7 +404,7 @@ test("two rounds are compared step by step, also within, and two runs place by p
 });
 
 test("of files, what both visits have changed is compared, and nothing is said of what one of them left alone", () => {
-  const file = (path, after, more = {}) => ({ path, before: "sha256:old", after, created: false, bytes: 3, ...more });
+  const file = (path, after, more = {}) => ({ path, before: "sha256:old", after, created: false, size_bytes: 3, ...more });
   const before = [file("same.txt", "sha256:1"), file("differs.txt", "sha256:2"), file("left.txt", "sha256:3"), file("gone.txt", null)];
   const after = [file("differs.txt", "sha256:4"), file("same.txt", "sha256:1"), file("gone.txt", "sha256:5"), file("own.txt", "sha256:6")];
   assert.deepEqual(filesBetween(before, after), {

@@ -177,9 +177,9 @@ pub struct ChangedFile {
     pub before: Option<String>,
     /// The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted.
     pub after: Option<String>,
-    /// How many bytes that content has; null if it was deleted, or if the server does not say.
+    /// The size of that content; null if it was deleted, or if the server does not say.
     #[serde(default)]
-    pub bytes: Option<u64>,
+    pub size_bytes: Option<u64>,
 }
 
 /// The files that a run has changed so far, by their paths.

@@ -245,7 +245,7 @@ fn state(entry: &Entry) -> FileState {
         What::LeftOut { size, .. } => (FileKind::LeftOut, size),
     };
     let digest = entry.content().map(|(digest, _)| digest.to_string());
-    FileState { kind, mode: format!("{:03o}", entry.mode), digest, size }
+    FileState { kind, mode: format!("{:03o}", entry.mode), digest, size_bytes: size }
 }
 
 fn word(entry: &Entry) -> String {

@@ -34,7 +34,7 @@ impl Version {
             path: self.path.clone(),
             visit: self.visit.to_string(),
             digest: self.blob.as_ref().map(|blob| blob.digest.to_string()),
-            size: self.blob.as_ref().map(|blob| blob.size),
+            size_bytes: self.blob.as_ref().map(|blob| blob.size),
         }
     }
 }

@@ -11,6 +11,6 @@ export function changedSince(before: readonly ChangedFile[], now: readonly Chang
     const [from, to] = [old === undefined ? (own?.before ?? null) : old.after, own === undefined ? (old?.before ?? null) : own.after];
     if (from === to) return [];
     const wasThere = from !== null || (old === undefined && own?.created === false);
-    return [{ path, created: !wasThere, before: from, after: to, bytes: own?.bytes ?? null }];
+    return [{ path, created: !wasThere, before: from, after: to, size_bytes: own?.size_bytes ?? null }];
   });
 }

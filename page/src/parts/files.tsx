@@ -114,7 +114,7 @@ function File({ run, runBefore, file, isAlone }: { run: string; runBefore: strin
       {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown, run, runBefore, file }} />)}
       {open && file.after !== null && (
         <p class="note digest">
-          <Download path={`runs/${encodeURIComponent(run)}/contents/${file.after}`} name={file.path.split("/").at(-1) || "file"}>download</Download>{file.bytes !== null && <> {size(file.bytes)}</>} <span title={file.after}>{short(file.after)}</span>
+          <Download path={`runs/${encodeURIComponent(run)}/contents/${file.after}`} name={file.path.split("/").at(-1) || "file"}>download</Download>{file.size_bytes !== null && <> {size(file.size_bytes)}</>} <span title={file.after}>{short(file.after)}</span>
         </p>
       )}
     </li>
@@ -137,7 +137,7 @@ function Looked({ look: { before, after, changes }, isKnown, run, runBefore, fil
   const kind = kindOf(file.path);
   const isNew = file.before === null;
   const [mode, setMode] = useState<Mode>(kind !== undefined && isNew ? "shown" : "difference");
-  if (after === undefined) return <p class="note digest">The store does not have its content any more{file.bytes !== null && `: ${size(file.bytes)}`}, <code>{file.after}</code></p>;
+  if (after === undefined) return <p class="note digest">The store does not have its content any more{file.size_bytes !== null && `: ${size(file.size_bytes)}`}, <code>{file.after}</code></p>;
   if (kind === "picture" && file.after !== null) {
     return (
       <>

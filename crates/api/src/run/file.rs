@@ -13,8 +13,8 @@ pub struct OldTree {
     pub place: String,
     /// Regular files in it.
     pub files: u64,
-    /// Their bytes on the disk.
-    pub bytes: u64,
+    /// Their size on the disk.
+    pub size_bytes: u64,
     /// Whether it is removed now; with `--dry-run`, whether it would be.
     pub removed: bool,
     /// Why it stays, as a sentence; null if it goes.
@@ -74,8 +74,8 @@ pub struct FileState {
     pub mode: String,
     /// The digest of its content, or of the target of a link; null if it is not kept.
     pub digest: Option<String>,
-    /// In bytes.
-    pub size: u64,
+    /// Its size.
+    pub size_bytes: u64,
 }
 
 words! {
@@ -113,6 +113,6 @@ pub struct ArtifactVersion {
     pub visit: String,
     /// The digest of its content; null if it was deleted.
     pub digest: Option<String>,
-    /// In bytes.
-    pub size: Option<u64>,
+    /// Its size; null if it was deleted.
+    pub size_bytes: Option<u64>,
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Exported {
     /// The file, as it was named.
     pub file: String,
-    /// Its bytes.
-    pub bytes: u64,
+    /// Its size.
+    pub size_bytes: u64,
     /// The run.
     pub run: String,
     /// How the run stood after the last event.

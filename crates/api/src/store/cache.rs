@@ -26,6 +26,6 @@ pub struct CachedStep {
     pub made_at: Time,
     /// How many artifacts it has; null if its contents are gone: then the command runs.
     pub files: Option<u64>,
-    /// How many bytes these have; null likewise.
-    pub bytes: Option<u64>,
+    /// Their size; null likewise.
+    pub size_bytes: Option<u64>,
 }

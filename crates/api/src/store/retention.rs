@@ -37,8 +37,8 @@ pub struct OldRun {
     pub stays: Option<String>,
     /// Files that go.
     pub files: u64,
-    /// Their bytes; of a run that is deleted, with those of its events.
-    pub bytes: u64,
+    /// Their size; of a run that is deleted, with that of its events.
+    pub size_bytes: u64,
     /// The folder with its bundle; null if it was not archived.
     pub archive: Option<String>,
 }
@@ -64,20 +64,20 @@ pub struct OldContents {
     pub removed: ContentCount,
 }
 
-/// Contents, and their bytes.
+/// Contents, and their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentCount {
     /// How many; a pack of many small ones counts as one.
     pub count: u64,
-    /// Their bytes.
-    pub bytes: u64,
+    /// Their size.
+    pub size_bytes: u64,
 }
 
 /// The database before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compacted {
-    /// Bytes of its file before.
-    pub before: u64,
-    /// Bytes of its file after.
-    pub after: u64,
+    /// The size of its file before.
+    pub before_bytes: u64,
+    /// The size of its file after.
+    pub after_bytes: u64,
 }

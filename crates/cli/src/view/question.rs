@@ -386,7 +386,7 @@ fn shown(Changed { path, before, created, after }: Changed) -> ChangedFile {
         path,
         created,
         before: digest(before),
-        bytes: after.as_ref().map(|blob| blob.size),
+        size_bytes: after.as_ref().map(|blob| blob.size),
         after: digest(after),
     }
 }

@@ -113,7 +113,7 @@ fn a_run_is_one_file_that_anybody_can_check() {
     assert!(before == fs::read(stage.path("second")).unwrap(), "the same bytes each time");
     let shown = stage.command(&["export", "--output", "-"]).output().unwrap();
     assert!(before == shown.stdout, "the same to standard output");
-    assert_eq!(row["bytes"], u64::try_from(before.len()).unwrap());
+    assert_eq!(row["size_bytes"], u64::try_from(before.len()).unwrap());
     assert!(row["contents"].as_u64().unwrap() >= 1200, "{row}");
     let (code, said) = verify(&file.display().to_string(), &["--head", &text(&row["head"])]);
     assert_eq!(code, 0, "{said}");

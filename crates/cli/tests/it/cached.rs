@@ -229,7 +229,7 @@ fn results_are_listed_and_removed_by_key_by_step_and_all() {
     let build = &rows[1];
     assert_eq!((text(&build["run"]), text(&build["attempt"])), (first.clone(), "build.1.1".to_owned()));
     assert_eq!(
-        (text(&build["flow"]), &build["files"], &build["bytes"]),
+        (text(&build["flow"]), &build["files"], &build["size_bytes"]),
         ("cached".to_owned(), &1.into(), &12.into())
     );
     let shown = stage.expect(0, &["cache", "ls", "--step", "build"]).out;

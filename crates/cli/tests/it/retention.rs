@@ -77,7 +77,7 @@ fn runs_go_by_a_rule_and_what_others_name_stays() {
     let done = gc_as_planned(&stage, &arguments);
     let gone: Vec<_> = ids[1..].iter().rev().map(|id| (id.clone(), String::new())).collect();
     assert_eq!(deleted(&done), gone);
-    let bytes = done["runs"][0]["bytes"].as_u64().unwrap();
+    let bytes = done["runs"][0]["size_bytes"].as_u64().unwrap();
     assert!(bytes > 1_000, "{done:#}");
     assert_eq!((stage.runs().len(), files(&contents)), (1, 4));
     assert!(!stage.path(&format!(".envoi/runs/{}", ids[1])).exists());
@@ -654,7 +654,7 @@ fn a_database_that_is_compacted_is_smaller_and_whole() {
     }
     let before = fs::metadata(stage.path(".envoi/envoi.db")).unwrap().len();
     let found = gc(&stage, &["--keep-last", "1", "--compact"]);
-    let after = found["compacted"]["after"].as_u64().unwrap();
+    let after = found["compacted"]["after_bytes"].as_u64().unwrap();
     assert!(after < before, "{found:#}");
     assert_eq!(stage.runs().len(), 1);
     stage.expect(0, &["doctor"]);

@@ -112,7 +112,7 @@ pub(super) fn changed_file(Changed { path, before, created, after }: Changed) ->
         path,
         created,
         before: digest(before),
-        bytes: after.as_ref().map(|blob| blob.size),
+        size_bytes: after.as_ref().map(|blob| blob.size),
         after: digest(after),
     }
 }

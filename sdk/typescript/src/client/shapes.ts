@@ -80,8 +80,8 @@ export interface ArtifactVersion {
   digest: string | null;
   /** Relative to the workspace. */
   path: string;
-  /** In bytes. */
-  size: number | null;
+  /** Its size; null if it was deleted. */
+  size_bytes: number | null;
   /** The visit that left it. */
   visit: string;
 }
@@ -146,12 +146,12 @@ export interface ChangedFile {
   after: string | null;
   /** The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known. */
   before: string | null;
-  /** How many bytes that content has; null if it was deleted, or if the server does not say. */
-  bytes: number | null;
   /** Whether the run made it. */
   created: boolean;
   /** Its path in the workspace. */
   path: string;
+  /** The size of that content; null if it was deleted, or if the server does not say. */
+  size_bytes: number | null;
 }
 
 export interface ChangedFiles {
@@ -308,8 +308,8 @@ export interface FileState {
   kind: "file" | "link" | "empty_folder" | "left_out";
   /** The permission bits in octal digits, such as `644`. */
   mode: string;
-  /** In bytes. */
-  size: number;
+  /** Its size. */
+  size_bytes: number;
 }
 
 export interface Flow {

@@ -128,7 +128,7 @@ fn report(made: Made, json: bool) -> Result<u8, Failure> {
         let left_out = u64::try_from(lacked(&manifest).count()).unwrap_or(u64::MAX);
         let row = Exported {
             file: file.display().to_string(),
-            bytes,
+            size_bytes: bytes,
             run: manifest.run,
             status: manifest.status,
             events: manifest.events,

@@ -91,7 +91,7 @@ fn list(versions: Vec<Version>, all: bool, limit: Option<usize>, json: bool) -> 
         return output::row(&rows).map(|()| 0);
     }
     let cells = |row: &ArtifactVersion| {
-        let size = row.size.map_or_else(|| "deleted".to_owned(), |size| format!("{size} bytes"));
+        let size = row.size_bytes.map_or_else(|| "deleted".to_owned(), |size| format!("{size} bytes"));
         vec![diff::printable(&row.path), row.visit.clone(), size, row.digest.clone().unwrap_or_default()]
     };
     output::data(&narrowed(rows.iter().map(cells).collect()))?;

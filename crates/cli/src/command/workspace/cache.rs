@@ -81,7 +81,7 @@ fn all(store: &Store, reader: &Reader) -> Result<Vec<Found>, Failure> {
             attempt: result.attempt.clone(),
             made_at: result.at.into(),
             files: result.files,
-            bytes: result.bytes,
+            size_bytes: result.bytes,
         };
         (result, row)
     };
@@ -131,7 +131,7 @@ fn print(rows: &[CachedStep], json: bool) -> Result<(), Failure> {
             clock::local_short(row.made_at.0),
             format!("{} of {}", row.attempt, row.run),
             number(row.files),
-            number(row.bytes),
+            number(row.size_bytes),
         ]
     };
     let table: Vec<Vec<String>> = std::iter::once(header).chain(rows.iter().map(cells)).collect();

@@ -138,7 +138,7 @@ fn old_trees(
             run: tree.run.to_string(),
             place: tree.place.to_string_lossy().into_owned(),
             files: tree.files,
-            bytes: tree.bytes,
+            size_bytes: tree.bytes,
             removed: tree.stays.is_none(),
             stays: tree.stays.clone(),
             left: None,
@@ -183,7 +183,7 @@ fn compact(store: &Store) -> Result<Compacted, Failure> {
     let compacted = store.compact();
     lease.release();
     let (before, after) = compacted.map_err(|error| Failure::machine("the database", error))?;
-    Ok(Compacted { before, after })
+    Ok(Compacted { before_bytes: before, after_bytes: after })
 }
 
 /// The lock of a `gc` that removes, and of an import, because `gc` would take an import's folders for

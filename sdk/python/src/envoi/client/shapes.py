@@ -44,8 +44,8 @@ class ArtifactVersion(TypedDict):
     """The digest of its content; null if it was deleted."""
     path: str
     """Relative to the workspace."""
-    size: Optional[int]
-    """In bytes."""
+    size_bytes: Optional[int]
+    """Its size; null if it was deleted."""
     visit: str
     """The visit that left it."""
 
@@ -96,12 +96,12 @@ class ChangedFile(TypedDict):
     """The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted."""
     before: Optional[str]
     """The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known."""
-    bytes: Optional[int]
-    """How many bytes that content has; null if it was deleted, or if the server does not say."""
     created: bool
     """Whether the run made it."""
     path: str
     """Its path in the workspace."""
+    size_bytes: Optional[int]
+    """The size of that content; null if it was deleted, or if the server does not say."""
 
 
 class ChangedFiles(TypedDict):
@@ -226,8 +226,8 @@ class FileState(TypedDict):
     """Its kind."""
     mode: str
     """The permission bits in octal digits, such as `644`."""
-    size: int
-    """In bytes."""
+    size_bytes: int
+    """Its size."""
 
 
 class Flow(TypedDict):

@@ -24,9 +24,9 @@ pub(super) fn of(collected: Collected, archive: Option<String>) -> Collection {
         reason: run.why,
         stays: run.stays,
         files: run.files,
-        bytes: run.bytes,
+        size_bytes: run.bytes,
     });
-    let count = |count: Count| ContentCount { count: count.count, bytes: count.bytes };
+    let count = |count: Count| ContentCount { count: count.count, size_bytes: count.bytes };
     let Swept { aside, back, removed } = collected.contents;
     let contents = OldContents { aside: count(aside), back: count(back), removed: count(removed) };
     Collection { trees: Vec::new(), runs: runs.collect(), contents, left: collected.left, compacted: None }
@@ -51,7 +51,7 @@ pub(super) fn print(collection: &Collection, dry_run: bool, json: bool) -> Resul
         (back, format!("{would}brought back: something names them")),
     ];
     for (found, what) in lines.iter().filter(|(found, _)| found.count > 0) {
-        text.push_str(&format!("{} contents, {} MiB, {what}\n", found.count, mib(found.bytes)));
+        text.push_str(&format!("{} contents, {} MiB, {what}\n", found.count, mib(found.size_bytes)));
     }
     for left in &collection.left {
         text.push_str(&format!(
@@ -62,8 +62,8 @@ pub(super) fn print(collection: &Collection, dry_run: bool, json: bool) -> Resul
     if let Some(found) = collection.compacted {
         text.push_str(&format!(
             "the database has {} MiB, it had {} MiB\n",
-            mib(found.after),
-            mib(found.before)
+            mib(found.after_bytes),
+            mib(found.before_bytes)
         ));
     }
     if text.is_empty() {
@@ -82,7 +82,7 @@ fn of_run(run: &OldRun, dry_run: bool) -> Vec<String> {
         (None, true) => format!("{}: {}", done.first().copied().unwrap_or_default(), run.reason),
         (None, false) => format!("{}: {}", done.last().copied().unwrap_or_default(), run.reason),
     };
-    vec![run.run.clone(), run.files.to_string(), mib(run.bytes), what.to_owned(), printable(&done)]
+    vec![run.run.clone(), run.files.to_string(), mib(run.size_bytes), what.to_owned(), printable(&done)]
 }
 
 fn of_tree(tree: &OldTree, dry_run: bool) -> Vec<String> {
@@ -92,7 +92,13 @@ fn of_tree(tree: &OldTree, dry_run: bool) -> Vec<String> {
         (None, Some(left), false) => format!("removed; {left}"),
         (None, None, false) => "removed".to_owned(),
     };
-    vec![tree.run.clone(), tree.files.to_string(), mib(tree.bytes), printable(&tree.place), printable(&what)]
+    vec![
+        tree.run.clone(),
+        tree.files.to_string(),
+        mib(tree.size_bytes),
+        printable(&tree.place),
+        printable(&what),
+    ]
 }
 
 fn mib(bytes: u64) -> String {
