@@ -265,14 +265,14 @@ test("steps of inner flows are seen before they run; of items, those that failed
 });
 
 test("what changed since a question was put before is told against what was there then", () => {
-  const file = (path, before, after) => ({ path, created: before === null, before, after });
-  const since = (before, now) => changedSince(before, now).map(({ path, created, before: from, after }) => [path, created, from, after]);
+  const file = (path, before, after) => ({ path, created: before === null, before_digest: before, after_digest: after });
+  const since = (before, now) => changedSince(before, now).map(({ path, created, before_digest: from, after_digest: to }) => [path, created, from, to]);
   assert.deepEqual(since([file("a", null, "1")], [file("a", null, "1")]), [], "as it was");
   assert.deepEqual(since([file("a", null, "1")], [file("a", null, "2")]), [["a", false, "1", "2"]], "made in the first round, changed in the second");
   assert.deepEqual(since([], [file("a", "0", "1"), file("b", null, "1")]), [["a", false, "0", "1"], ["b", true, null, "1"]], "first touched since then");
   assert.deepEqual(since([file("a", "0", "1"), file("b", null, "1")], []), [["a", false, "1", "0"], ["b", false, "1", null]], "put back");
   assert.deepEqual(since([file("a", "0", null)], [file("a", "0", "2")]), [["a", true, null, "2"]], "deleted then, there again");
-  assert.deepEqual(since([], [{ path: "a", created: false, before: null, after: "1" }]), [["a", false, null, "1"]], "what it was is not known");
+  assert.deepEqual(since([], [{ path: "a", created: false, before_digest: null, after_digest: "1" }]), [["a", false, null, "1"]], "what it was is not known");
 });
 
 test("the axis leaves out what is long and idle, and keeps the order of times", () => {
@@ -404,11 +404,11 @@ test("two rounds are compared step by step, also within, and two runs place by p
 });
 
 test("of files, what both visits have changed is compared, and nothing is said of what one of them left alone", () => {
-  const file = (path, after, more = {}) => ({ path, before: "sha256:old", after, created: false, size_bytes: 3, ...more });
+  const file = (path, after, more = {}) => ({ path, before_digest: "sha256:old", after_digest: after, created: false, size_bytes: 3, ...more });
   const before = [file("same.txt", "sha256:1"), file("differs.txt", "sha256:2"), file("left.txt", "sha256:3"), file("gone.txt", null)];
   const after = [file("differs.txt", "sha256:4"), file("same.txt", "sha256:1"), file("gone.txt", "sha256:5"), file("own.txt", "sha256:6")];
   assert.deepEqual(filesBetween(before, after), {
-    differing: [file("differs.txt", "sha256:4", { before: "sha256:2" }), file("gone.txt", "sha256:5", { before: null, created: true })],
+    differing: [file("differs.txt", "sha256:4", { before_digest: "sha256:2" }), file("gone.txt", "sha256:5", { before_digest: null, created: true })],
     same: ["same.txt"],
     onlyBefore: ["left.txt"],
     onlyAfter: ["own.txt"],

@@ -242,7 +242,7 @@ test("a file whose content is gone says so, and keeps its digest and its size", 
   const stage = await Stage.open();
   const run = await stage.run("flow: makes\nsteps:\n  - id: make\n    run: seq 1 2000 > old.txt\n    artifacts: [old.txt]\n  - id: ok\n    ask: 'Fine?'\n");
   const { question } = await stage.question(run);
-  const [{ after }] = (await stage.ask("GET", `questions/${question}`)).files;
+  const [{ after_digest: after }] = (await stage.ask("GET", `questions/${question}`)).files;
   const person = await Person.at(stage, DESK);
   person.allowed.push(/status of 404/);
   const page = await person.tab(stage.link());

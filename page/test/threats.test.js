@@ -24,7 +24,7 @@ test("another port of the host, a frame, a file's own address and a planted cook
   const stage = await Stage.open();
   const run = await stage.run(WAITS);
   const { question } = await stage.question(run);
-  const [{ after: digest }] = (await stage.ask("GET", `runs/${run}/files`)).files;
+  const [{ after_digest: digest }] = (await stage.ask("GET", `runs/${run}/files`)).files;
   const other = createServer((_, answer) => answer.writeHead(200, { "content-type": "text/html" }).end("<title>other</title><body></body>"));
   await new Promise((resolve) => other.listen(0, "127.0.0.1", resolve));
   other.unref();

@@ -67,9 +67,9 @@ impl FlowPlan {
             file: texts.file.to_owned(),
             attempts: most(plan.attempts),
             visits: most(plan.visits),
-            loop_backs: most(plan.loop_backs),
+            iterations: most(plan.loop_backs),
             rounds: plan.rounds,
-            time_ms: plan.time_ms.map(most),
+            wall_time_ms: plan.time_ms.map(most),
             waits_ms: most(plan.waits_ms),
             elapsed_ms: plan.elapsed_ms.map(most),
             llm_calls: plan.llm_calls.map(most),
@@ -130,7 +130,7 @@ fn planned_step(whole: &FlowId, step: &StepPlan) -> PlannedStep {
         doubt_each: step.doubt_each,
         attempts: most(step.attempts),
         timeout_ms: step.timeout_ms,
-        time_ms: step.time_ms.map(most),
+        wall_time_ms: step.time_ms.map(most),
     }
 }
 

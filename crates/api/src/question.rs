@@ -124,7 +124,7 @@ pub struct QuestionDetail {
     pub last_handoff: Option<LastHandoff>,
     /// What the run and its family have used.
     pub used: Amounts,
-    /// The bounds of the run; null is unlimited.
+    /// The limits of the run; null is unlimited.
     pub limits: Limits,
     /// The answer; null if there is none.
     pub given: Option<Given>,
@@ -174,9 +174,9 @@ pub struct ChangedFile {
     /// Whether the run made it.
     pub created: bool,
     /// The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known.
-    pub before: Option<String>,
+    pub before_digest: Option<String>,
     /// The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted.
-    pub after: Option<String>,
+    pub after_digest: Option<String>,
     /// The size of that content; null if it was deleted, or if the server does not say.
     #[serde(default)]
     pub size_bytes: Option<u64>,

@@ -201,14 +201,14 @@ pub struct Resume {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"more": {"agent_hops": 2}, "reason": "it is worth it"}]))]
 pub struct Raise {
-    /// By how much each bound is raised.
+    /// By how much each limit is raised.
     pub more: More,
     /// The reason, for the journal. Older clients send it as `why`.
     #[serde(alias = "why")]
     pub reason: Option<String>,
 }
 
-/// By how much bounds are raised, by the keys of `limits`.
+/// By how much limits are raised, by the keys of `limits`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]

@@ -341,9 +341,9 @@ pub struct RunDetail {
     pub own_used: Amounts,
     /// What is set aside for live attempts.
     pub reserved: Amounts,
-    /// Its bounds; null is unlimited.
+    /// Its limits; null is unlimited.
     pub limits: Limits,
-    /// By how much the bounds were raised.
+    /// By how much the limits were raised.
     pub raised: Amounts,
     /// What each step has used.
     pub by_step: BTreeMap<String, Amounts>,
@@ -440,16 +440,16 @@ pub struct RunLedger {
     pub own_used: Amounts,
     /// What is set aside for live attempts.
     pub reserved: Amounts,
-    /// Its bounds; null is unlimited.
+    /// Its limits; null is unlimited.
     pub limits: Limits,
-    /// By how much the bounds were raised.
+    /// By how much the limits were raised.
     pub raised: Amounts,
     /// What each step has used.
     pub by_step: BTreeMap<String, Amounts>,
     /// What it has used itself of each model: by steps that ask a model, and through the bridge. What other programs report names no model.
     pub by_model: Vec<ModelAmounts>,
     /// Calls of models whose cost is not known: `used` has nothing for them.
-    pub unpriced_calls: u64,
+    pub unknown_costs: u64,
     /// Attempts in doubt: `used` has their whole budget, or nothing if they had none.
     pub attempts_in_doubt: u64,
 }
@@ -472,25 +472,25 @@ impl RunLedger {
             raised: run.raised().into(),
             by_step: run.ledger_by_step().iter().map(|(step, used)| (step.clone(), used.into())).collect(),
             by_model: rows.by_model(),
-            unpriced_calls: rows.unpriced_calls(),
+            unknown_costs: rows.unknown_costs(),
             attempts_in_doubt: rows.doubted(),
         }
     }
 }
 
-/// A run that cannot be loaded, and what of it can be read.
+/// A run that cannot be read, and what of it can be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UnloadableRun {
+pub struct UnreadableRun {
     /// The run at a glance.
     #[serde(flatten)]
     pub run: Run,
     /// Why, and which events are damaged.
-    pub unloadable: Unloadable,
+    pub unreadable: Unreadable,
 }
 
-/// Why a run cannot be loaded.
+/// Why a run cannot be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Unloadable {
+pub struct Unreadable {
     /// Why.
     pub reason: String,
     /// Its events, damaged ones included.

@@ -106,7 +106,7 @@ pub fn of_commands() -> Map<String, Value> {
     add::<run::Accepted>(&mut shown);
     add::<run::RunDetail>(&mut shown);
     add::<run::Ended>(&mut shown);
-    add::<run::UnloadableRun>(&mut shown);
+    add::<run::UnreadableRun>(&mut shown);
     add::<store::Adopted>(&mut shown);
     add::<store::Checkup>(&mut shown);
     add::<store::Examined>(&mut shown);

@@ -193,11 +193,11 @@ pub struct ModelAmounts {
     /// Who offers it, as the configuration names it; null for the calls of steps that ask a model.
     pub provider: Option<String>,
     /// Calls that have begun.
-    pub calls: u64,
+    pub llm_calls: u64,
     /// Calls that are over and whose cost is not known: `cost_usd` has nothing for them.
-    pub unpriced_calls: u64,
+    pub unknown_costs: u64,
     /// Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them.
-    pub uncounted_calls: u64,
+    pub unknown_tokens: u64,
     /// Tokens that it was given.
     pub tokens_in: u64,
     /// Tokens that it gave.

@@ -106,8 +106,8 @@ pub struct Examined {
     pub differing_files: Vec<String>,
     /// Files that differ and cannot be written.
     pub blocked_files: Vec<BlockedFile>,
-    /// Why it cannot be loaded; null if it can.
-    pub unloadable_reason: Option<String>,
+    /// Why it cannot be read; null if it can.
+    pub unreadable_reason: Option<String>,
     /// What keeps its attempts from being started.
     pub obstacles: Vec<String>,
     /// Attempts that were started and have not ended.

@@ -8,9 +8,9 @@ export function changedSince(before: readonly ChangedFile[], now: readonly Chang
   return [...new Set([...then.keys(), ...today.keys()])].sort().flatMap((path) => {
     const [old, own] = [then.get(path), today.get(path)];
     // A file that one of them does not have was then as it was before the run.
-    const [from, to] = [old === undefined ? (own?.before ?? null) : old.after, own === undefined ? (old?.before ?? null) : own.after];
+    const [from, to] = [old === undefined ? (own?.before_digest ?? null) : old.after_digest, own === undefined ? (old?.before_digest ?? null) : own.after_digest];
     if (from === to) return [];
     const wasThere = from !== null || (old === undefined && own?.created === false);
-    return [{ path, created: !wasThere, before: from, after: to, size_bytes: own?.size_bytes ?? null }];
+    return [{ path, created: !wasThere, before_digest: from, after_digest: to, size_bytes: own?.size_bytes ?? null }];
   });
 }

@@ -83,8 +83,8 @@ export function filesBetween(before: readonly ChangedFile[], after: readonly Cha
   const paths = new Set(both.map(([, { path }]) => path));
   const alone = (files: readonly ChangedFile[]): string[] => files.map(({ path }) => path).filter((path) => !paths.has(path));
   return {
-    differing: both.filter(([a, b]) => a.after !== b.after).map(([a, b]) => ({ ...b, before: a.after, created: a.after === null })),
-    same: both.filter(([a, b]) => a.after === b.after).map(([, { path }]) => path),
+    differing: both.filter(([a, b]) => a.after_digest !== b.after_digest).map(([a, b]) => ({ ...b, before_digest: a.after_digest, created: a.after_digest === null })),
+    same: both.filter(([a, b]) => a.after_digest === b.after_digest).map(([, { path }]) => path),
     onlyBefore: alone(before),
     onlyAfter: alone(after),
   };

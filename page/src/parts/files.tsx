@@ -90,12 +90,12 @@ function File({ run, runBefore, file, isAlone }: { run: string; runBefore: strin
     if (!open || isNamed) setQuery("file", open ? "" : file.path);
   };
   const [look, setLook] = useState<Look | Refused | Offline>();
-  const isKnown = file.created || file.before !== null;
+  const isKnown = file.created || file.before_digest !== null;
   usePending(open && look === undefined);
   useEffect(() => {
     if (!open || look !== undefined) return;
     const load = async (): Promise<Look> => {
-      const [before, after] = await Promise.all([content(runBefore, file.before), content(run, file.after)]);
+      const [before, after] = await Promise.all([content(runBefore, file.before_digest), content(run, file.after_digest)]);
       const isText = before?.text !== undefined && after?.text !== undefined && isKnown;
       return { before, after, changes: isText ? diffOfFiles(before?.text ?? "", after?.text ?? "") : undefined };
     };
@@ -104,7 +104,7 @@ function File({ run, runBefore, file, isAlone }: { run: string; runBefore: strin
       else throw error;
     });
   }, [open, look]);
-  const word = file.after === null ? "deleted" : file.created ? "new" : "changed";
+  const word = file.after_digest === null ? "deleted" : file.created ? "new" : "changed";
   return (
     <li ref={element}>
       <button class="fold" aria-expanded={open} onClick={toggle}>
@@ -112,9 +112,9 @@ function File({ run, runBefore, file, isAlone }: { run: string; runBefore: strin
         {look !== undefined && !(look instanceof Error) && look.changes !== undefined && <Counts changes={look.changes} />}
       </button>
       {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown, run, runBefore, file }} />)}
-      {open && file.after !== null && (
+      {open && file.after_digest !== null && (
         <p class="note digest">
-          <Download path={`runs/${encodeURIComponent(run)}/contents/${file.after}`} name={file.path.split("/").at(-1) || "file"}>download</Download>{file.size_bytes !== null && <> {size(file.size_bytes)}</>} <span title={file.after}>{short(file.after)}</span>
+          <Download path={`runs/${encodeURIComponent(run)}/contents/${file.after_digest}`} name={file.path.split("/").at(-1) || "file"}>download</Download>{file.size_bytes !== null && <> {size(file.size_bytes)}</>} <span title={file.after_digest}>{short(file.after_digest)}</span>
         </p>
       )}
     </li>
@@ -135,14 +135,14 @@ const MODES: Readonly<Record<Mode, string>> = { difference: "what differs", show
 
 function Looked({ look: { before, after, changes }, isKnown, run, runBefore, file }: { look: Look; isKnown: boolean; run: string; runBefore: string; file: ChangedFile }): JSX.Element {
   const kind = kindOf(file.path);
-  const isNew = file.before === null;
+  const isNew = file.before_digest === null;
   const [mode, setMode] = useState<Mode>(kind !== undefined && isNew ? "shown" : "difference");
-  if (after === undefined) return <p class="note digest">The store does not have its content any more{file.size_bytes !== null && `: ${size(file.size_bytes)}`}, <code>{file.after}</code></p>;
-  if (kind === "picture" && file.after !== null) {
+  if (after === undefined) return <p class="note digest">The store does not have its content any more{file.size_bytes !== null && `: ${size(file.size_bytes)}`}, <code>{file.after_digest}</code></p>;
+  if (kind === "picture" && file.after_digest !== null) {
     return (
       <>
-        {file.before !== null && <><p class="note">before</p><Picture run={runBefore} digest={file.before} path={file.path} /><p class="note">now</p></>}
-        <Picture run={run} digest={file.after} path={file.path} />
+        {file.before_digest !== null && <><p class="note">before</p><Picture run={runBefore} digest={file.before_digest} path={file.path} /><p class="note">now</p></>}
+        <Picture run={run} digest={file.after_digest} path={file.path} />
       </>
     );
   }
@@ -151,7 +151,7 @@ function Looked({ look: { before, after, changes }, isKnown, run, runBefore, fil
   const modes: Mode[] = ["difference", ...(kind === undefined ? [] : (["shown"] as const)), "text"];
   return (
     <>
-      {file.after !== null && (kind !== undefined || !isNew) && (
+      {file.after_digest !== null && (kind !== undefined || !isNew) && (
         <p class="facts modes" role="group" aria-label="how it is shown">
           {modes.map((each) => <button key={each} class={each === mode ? "chosen" : ""} aria-pressed={each === mode} onClick={() => setMode(each)}>{MODES[each]}</button>)}
         </p>

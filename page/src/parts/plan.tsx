@@ -24,9 +24,9 @@ export function useWorstCase(flow: string): Readonly<Record<string, string>> | u
     cost_usd: plan.cost_usd === null ? "not bounded" : `$${plan.cost_usd}`,
     agent_hops: most(plan.attempts),
     llm_calls: plan.llm_calls === null ? "not bounded" : most(plan.llm_calls),
-    iterations: most(plan.loop_backs),
+    iterations: most(plan.iterations),
     rounds: plan.rounds === null ? "–" : String(plan.rounds),
-    wall_time_ms: time(plan.time_ms),
+    wall_time_ms: time(plan.wall_time_ms),
   };
 }
 
@@ -36,7 +36,7 @@ export function PlanInShort({ flow }: { flow: string }): JSX.Element {
     <Shown of={usePlan(flow)}>
       {(plan) => (
         <p class="note plan-short">
-          {`At most ${most(plan.attempts)} attempts`}, {plan.elapsed_ms === null && plan.time_ms === null ? "time not bounded" : `${time(plan.elapsed_ms ?? plan.time_ms)} of work`},{" "}
+          {`At most ${most(plan.attempts)} attempts`}, {plan.elapsed_ms === null && plan.wall_time_ms === null ? "time not bounded" : `${time(plan.elapsed_ms ?? plan.wall_time_ms)} of work`},{" "}
           {plan.cost_usd === null ? "cost not bounded" : `$${plan.cost_usd}`}. <a href={`#/flows/${encodeURIComponent(flow)}`}>Step by step</a>
         </p>
       )}
@@ -58,8 +58,8 @@ export function PlanView({ flow }: { flow: string }): JSX.Element {
         return (
           <>
             <p>
-              {`At most ${most(plan.attempts)} attempts`}, {most(plan.loop_backs)} loop-backs; time of work {time(plan.time_ms)}
-              {plan.elapsed_ms !== null && plan.elapsed_ms !== plan.time_ms && <>, from start to end {time(plan.elapsed_ms)}</>}; model calls {plan.llm_calls === null ? "not bounded" : most(plan.llm_calls)}; cost{" "}
+              {`At most ${most(plan.attempts)} attempts`}, {most(plan.iterations)} loop-backs; time of work {time(plan.wall_time_ms)}
+              {plan.elapsed_ms !== null && plan.elapsed_ms !== plan.wall_time_ms && <>, from start to end {time(plan.elapsed_ms)}</>}; model calls {plan.llm_calls === null ? "not bounded" : most(plan.llm_calls)}; cost{" "}
               {plan.cost_usd === null ? "not bounded" : `$${plan.cost_usd}`}. People answer when they answer.
             </p>
             {dominant !== null && (
@@ -79,7 +79,7 @@ export function PlanView({ flow }: { flow: string }): JSX.Element {
                       <td class="amount">{most(step.visits)}</td>
                       {hasItems && <td class="amount">{itemsOf(step)}</td>}
                       {step.asks ? <td colSpan={3}>asks a person</td> : step.inner_flow !== null ? <td colSpan={3}>runs <Line text={step.inner_flow} /></td> : (
-                        <><td class="amount">{most(step.attempts)}</td><td class="amount">{step.timeout_ms === null ? "none" : duration(step.timeout_ms)}</td><td class="amount">{time(step.time_ms)}</td></>
+                        <><td class="amount">{most(step.attempts)}</td><td class="amount">{step.timeout_ms === null ? "none" : duration(step.timeout_ms)}</td><td class="amount">{time(step.wall_time_ms)}</td></>
                       )}
                     </tr>
                   ))}

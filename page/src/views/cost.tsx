@@ -82,7 +82,7 @@ export function Cost({ ledger, flow, nodes }: { ledger: RunLedger; flow: string;
       </div>
       {isFamily && <p class="note">Runs that were forked from each other share their limits.</p>}
       <Models ledger={ledger} />
-      <Rounds nodes={nodes} isAtLeast={unknown.length > 0 || ledger.by_model.some((each) => each.unpriced_calls > 0)} />
+      <Rounds nodes={nodes} isAtLeast={unknown.length > 0 || ledger.by_model.some((each) => each.unknown_costs > 0)} />
       <Steps ledger={ledger} />
     </>
   );
@@ -98,17 +98,17 @@ const counted = (count: number, isAtLeast: boolean): string => (isAtLeast ? `≥
 function Models({ ledger: { by_model: models, own_used: own } }: { ledger: RunLedger }): JSX.Element | null {
   const total = (of: (each: ModelAmounts) => number): number => models.reduce((sum, each) => sum + of(each), 0);
   const rest = {
-    calls: own.llm_calls - total(({ calls }) => calls),
+    llm_calls: own.llm_calls - total(({ llm_calls }) => llm_calls),
     cost: nano(own.cost_usd) - models.reduce((sum, each) => sum + nano(each.cost_usd), 0n),
     tokens_in: own.tokens_in - total((each) => each.tokens_in),
     tokens_out: own.tokens_out - total((each) => each.tokens_out),
   };
-  const hasRest = rest.calls > 0 || rest.cost > 0n || rest.tokens_in > 0 || rest.tokens_out > 0;
+  const hasRest = rest.llm_calls > 0 || rest.cost > 0n || rest.tokens_in > 0 || rest.tokens_out > 0;
   if (models.length === 0 && !hasRest) return null;
   const byCost = models.some((each) => nano(each.cost_usd) > 0n) || rest.cost > 0n;
   const weight = (each: ModelAmounts): number => (byCost ? Number(each.cost_usd) : each.tokens_in + each.tokens_out);
   const restWeight = byCost ? Number(rest.cost) / 1e9 : rest.tokens_in + rest.tokens_out;
-  const all = [...models].sort((a, b) => weight(b) - weight(a) || b.calls - a.calls);
+  const all = [...models].sort((a, b) => weight(b) - weight(a) || b.llm_calls - a.llm_calls);
   const top = most([...all.map(weight), restWeight]);
   return (
     <>
@@ -120,11 +120,11 @@ function Models({ ledger: { by_model: models, own_used: own } }: { ledger: RunLe
             {all.map((each) => (
               <tr key={`${each.provider} ${each.model}`}>
                 <th scope="row"><Line text={each.model} />{each.provider !== null && <span class="note"> of <Line text={each.provider} />, through the bridge</span>}</th>
-                <td class="amount">{each.unpriced_calls > 0 && "≥ "}${each.cost_usd}</td>
+                <td class="amount">{each.unknown_costs > 0 && "≥ "}${each.cost_usd}</td>
                 <Share of={weight(each)} most={top} />
-                <td class="amount">{each.calls}</td>
-                <td class="amount">{counted(each.tokens_in, each.uncounted_calls > 0)}</td><td class="amount">{counted(each.tokens_out, each.uncounted_calls > 0)}</td>
-                <td>{[each.unpriced_calls > 0 && `the cost of ${plural(each.unpriced_calls, "call")}`, each.uncounted_calls > 0 && `the tokens of ${plural(each.uncounted_calls, "call")}`].filter(Boolean).join(", ") || "–"}</td>
+                <td class="amount">{each.llm_calls}</td>
+                <td class="amount">{counted(each.tokens_in, each.unknown_tokens > 0)}</td><td class="amount">{counted(each.tokens_out, each.unknown_tokens > 0)}</td>
+                <td>{[each.unknown_costs > 0 && `the cost of ${plural(each.unknown_costs, "call")}`, each.unknown_tokens > 0 && `the tokens of ${plural(each.unknown_tokens, "call")}`].filter(Boolean).join(", ") || "–"}</td>
               </tr>
             ))}
             {hasRest && (
@@ -132,7 +132,7 @@ function Models({ ledger: { by_model: models, own_used: own } }: { ledger: RunLe
                 <th scope="row">as programs reported</th>
                 <td class="amount">${ofNano(rest.cost)}</td>
                 <Share of={restWeight} most={top} />
-                <td class="amount">{counted(Math.max(0, rest.calls), false)}</td><td class="amount">{counted(Math.max(0, rest.tokens_in), false)}</td><td class="amount">{counted(Math.max(0, rest.tokens_out), false)}</td>
+                <td class="amount">{counted(Math.max(0, rest.llm_calls), false)}</td><td class="amount">{counted(Math.max(0, rest.tokens_in), false)}</td><td class="amount">{counted(Math.max(0, rest.tokens_out), false)}</td>
                 <td>which models</td>
               </tr>
             )}

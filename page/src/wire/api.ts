@@ -155,9 +155,9 @@ export interface CachedFrom {
 
 export interface ChangedFile {
   /** The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted. */
-  after: string | null;
+  after_digest: string | null;
   /** The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known. */
-  before: string | null;
+  before_digest: string | null;
   /** Whether the run made it. */
   created: boolean;
   /** Its path in the workspace. */
@@ -266,7 +266,7 @@ export interface Comparison {
   goes_on_at: string | null;
   /** Whether there is nothing to correct: the run is pinned to this flow, and no step is to run again. */
   is_same: boolean;
-  /** The bounds that differ, each as `name: before -> after`. */
+  /** The limits that differ, each as `name: before -> after`. */
   limits: readonly string[];
   /** What else follows, each in a sentence: approvals given in advance that are void. */
   notes: readonly string[];
@@ -389,12 +389,12 @@ export interface FlowPlan {
   file: string;
   /** Its id. */
   flow: string;
+  /** Times that loops go back. */
+  iterations: Most;
   /** The limits that lower the worst case. */
   limits: readonly PlannedLimit[];
   /** Calls of models that reports may tell of. */
   llm_calls: Most | null;
-  /** Times that loops go back. */
-  loop_backs: Most;
   /** What sends the run back. */
   loops: readonly PlannedLoop[];
   /** What to lower for fewer attempts; null if nothing in the file can be lowered. */
@@ -407,12 +407,12 @@ export interface FlowPlan {
   rounds: number | null;
   /** Its steps, and after them those of the flows that it runs. */
   steps: readonly PlannedStep[];
-  /** Time in which attempts run, added up. */
-  time_ms: Most | null;
   /** Visits of all steps. */
   visits: Most;
   /** Time of waiting before further tries, added up. */
   waits_ms: Most;
+  /** Time in which attempts run, added up. */
+  wall_time_ms: Most | null;
 }
 
 export interface FlowShape {
@@ -678,10 +678,10 @@ export interface MessagesRefusal {
 }
 
 export interface ModelAmounts {
-  /** Calls that have begun. */
-  calls: number;
   /** What its calls have cost, in US dollars. */
   cost_usd: string;
+  /** Calls that have begun. */
+  llm_calls: number;
   /** The model, as the configuration names it. */
   model: string;
   /** Who offers it, as the configuration names it; null for the calls of steps that ask a model. */
@@ -690,10 +690,10 @@ export interface ModelAmounts {
   tokens_in: number;
   /** Tokens that it gave. */
   tokens_out: number;
-  /** Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them. */
-  uncounted_calls: number;
   /** Calls that are over and whose cost is not known: `cost_usd` has nothing for them. */
-  unpriced_calls: number;
+  unknown_costs: number;
+  /** Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them. */
+  unknown_tokens: number;
 }
 
 export interface MostAttempts {
@@ -820,12 +820,12 @@ export interface PlannedStep {
   items: PlannedItems | null;
   /** Its id. */
   step: string;
-  /** Time of all its attempts; null if it is not bounded. */
-  time_ms: Most | null;
   /** The time limit of an attempt; null if it has none. */
   timeout_ms: number | null;
   /** Its visits. */
   visits: Most;
+  /** Time of all its attempts; null if it is not bounded. */
+  wall_time_ms: Most | null;
 }
 
 export interface Question {
@@ -890,7 +890,7 @@ export interface QuestionDetail {
   last_handoff: LastHandoff | null;
   /** What each choice leads to; null if the question is closed. */
   leads: readonly Lead[] | null;
-  /** The bounds of the run; null is unlimited. */
+  /** The limits of the run; null is unlimited. */
   limits: Limits;
   /** Its id. */
   question: string;
@@ -943,7 +943,7 @@ export interface Questions {
 }
 
 export interface Raise {
-  /** By how much each bound is raised. */
+  /** By how much each limit is raised. */
   more: {
     /** Attempts. */
     agent_hops?: number | undefined;
@@ -1078,18 +1078,18 @@ export interface RunLedger {
   by_model: readonly ModelAmounts[];
   /** What each step has used. */
   by_step: object;
-  /** Its bounds; null is unlimited. */
+  /** Its limits; null is unlimited. */
   limits: Limits;
   /** What of that it has used itself. */
   own_used: Amounts;
-  /** By how much the bounds were raised. */
+  /** By how much the limits were raised. */
   raised: Amounts;
   /** What is set aside for live attempts. */
   reserved: Amounts;
   /** Its id. */
   run: string;
   /** Calls of models whose cost is not known: `used` has nothing for them. */
-  unpriced_calls: number;
+  unknown_costs: number;
   /** What it and its family have used. */
   used: Amounts;
 }

@@ -32,11 +32,11 @@ pub struct FlowPlan {
     /// Visits of all steps.
     pub visits: Most,
     /// Times that loops go back.
-    pub loop_backs: Most,
+    pub iterations: Most,
     /// Rounds of its goals; null if it has none.
     pub rounds: Option<u64>,
     /// Time in which attempts run, added up.
-    pub time_ms: Option<Most>,
+    pub wall_time_ms: Option<Most>,
     /// Time of waiting before further tries, added up.
     pub waits_ms: Most,
     /// Time from the start to the end, if every attempt has a slot and every question an answer at once.
@@ -110,7 +110,7 @@ pub struct PlannedStep {
     /// The time limit of an attempt; null if it has none.
     pub timeout_ms: Option<u64>,
     /// Time of all its attempts; null if it is not bounded.
-    pub time_ms: Option<Most>,
+    pub wall_time_ms: Option<Most>,
 }
 
 /// How many items a step is done for.
@@ -208,7 +208,7 @@ pub struct MostTime {
 /// A figure that is past its maximum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PastMaximum {
-    /// Which: `attempts`, `llm_calls`, `time_ms` or `cost_usd`.
+    /// Which: `attempts`, `llm_calls`, `wall_time_ms` or `cost_usd`.
     pub figure: String,
     /// The maximum.
     pub allowed: Amount,

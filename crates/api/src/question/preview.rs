@@ -104,7 +104,7 @@ fn tried(
     run.decide(Input::Answer(Box::new(answer)), None, raised.raised_at)
 }
 
-/// The smallest amount by which a bound can be raised.
+/// The smallest amount by which a limit can be raised.
 fn one_more(raised: &InterruptRaised) -> Ledger {
     amount(raised, 1, Cost::parse("0.01").unwrap_or_default())
 }

@@ -73,7 +73,7 @@ impl From<&Ledger> for Amounts {
     }
 }
 
-/// The bounds of a run; null is unlimited.
+/// The limits of a run; null is unlimited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Attempts.

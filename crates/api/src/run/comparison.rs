@@ -61,7 +61,7 @@ pub struct Comparison {
     /// Where the run goes on, in listed order; null in a graph, or if that step is gone.
     #[schemars(with = "Option<String>")]
     pub goes_on_at: Option<StepId>,
-    /// The bounds that differ, each as `name: before -> after`.
+    /// The limits that differ, each as `name: before -> after`.
     pub limits: Vec<String>,
     /// What else follows, each in a sentence: approvals given in advance that are void.
     #[serde(default)]

@@ -41,7 +41,7 @@ pub struct StepRows {
     /// The costs of attempts: from metered calls, and from reports.
     costs: BTreeMap<AttemptId, (Option<Cost>, Option<Cost>)>,
     /// Model calls with unknown cost.
-    unpriced_calls: u64,
+    unknown_costs: u64,
     /// The models that the run itself has called, by their names in the configuration, each with its provider.
     models: BTreeMap<Model, ModelUse>,
     /// Calls that have not ended.
@@ -60,8 +60,8 @@ type Model = (String, Option<String>);
 #[derive(Debug, Clone, Default)]
 struct ModelUse {
     calls: u64,
-    unpriced_calls: u64,
-    uncounted_calls: u64,
+    unknown_costs: u64,
+    unknown_tokens: u64,
     tokens_in: u64,
     tokens_out: u64,
     cost: Cost,
@@ -134,8 +134,8 @@ impl StepRows {
 
     /// The number of model calls with unknown cost.
     #[must_use]
-    pub fn unpriced_calls(&self) -> u64 {
-        self.unpriced_calls
+    pub fn unknown_costs(&self) -> u64 {
+        self.unknown_costs
     }
 
     /// The usage of each model by the run itself.
@@ -144,9 +144,9 @@ impl StepRows {
         let amounts = self.models.iter().map(|((model, provider), used)| ModelAmounts {
             model: model.clone(),
             provider: provider.clone(),
-            calls: used.calls,
-            unpriced_calls: used.unpriced_calls,
-            uncounted_calls: used.uncounted_calls,
+            llm_calls: used.calls,
+            unknown_costs: used.unknown_costs,
+            unknown_tokens: used.unknown_tokens,
             tokens_in: used.tokens_in,
             tokens_out: used.tokens_out,
             cost_usd: used.cost.to_string(),
@@ -307,7 +307,7 @@ impl StepRows {
 
     fn called(&mut self, ended: &ModelCallEnded, record: &Record) {
         if ended.cost.is_none() && ended.refused_until.is_none() {
-            self.unpriced_calls = self.unpriced_calls.saturating_add(1);
+            self.unknown_costs = self.unknown_costs.saturating_add(1);
         }
         let model = self.calls.remove(&ended.call);
         if let Some(used) = model.and_then(|model| self.models.get_mut(&model)) {
@@ -446,18 +446,18 @@ impl ModelUse {
             (count("tokens_in"), count("tokens_out"), Cost::of_metrics(metrics));
         let if_unknown = |is_unknown: bool| if is_unknown { calls } else { 0 };
         self.calls = self.calls.saturating_add(calls);
-        self.unpriced_calls = self.unpriced_calls.saturating_add(if_unknown(cost.is_none()));
+        self.unknown_costs = self.unknown_costs.saturating_add(if_unknown(cost.is_none()));
         let is_uncounted = tokens_in.is_none() || tokens_out.is_none();
-        self.uncounted_calls = self.uncounted_calls.saturating_add(if_unknown(is_uncounted));
+        self.unknown_tokens = self.unknown_tokens.saturating_add(if_unknown(is_uncounted));
         self.tokens_in = self.tokens_in.saturating_add(tokens_in.unwrap_or(0));
         self.tokens_out = self.tokens_out.saturating_add(tokens_out.unwrap_or(0));
         self.cost = self.cost.saturating_add(cost.unwrap_or_default());
     }
 
     fn take(&mut self, ended: &ModelCallEnded) {
-        self.unpriced_calls = self.unpriced_calls.saturating_add(u64::from(ended.cost.is_none()));
+        self.unknown_costs = self.unknown_costs.saturating_add(u64::from(ended.cost.is_none()));
         let is_uncounted = ended.tokens_in.is_none() || ended.tokens_out.is_none();
-        self.uncounted_calls = self.uncounted_calls.saturating_add(u64::from(is_uncounted));
+        self.unknown_tokens = self.unknown_tokens.saturating_add(u64::from(is_uncounted));
         self.tokens_in = self.tokens_in.saturating_add(ended.tokens_in.unwrap_or(0));
         self.tokens_out = self.tokens_out.saturating_add(ended.tokens_out.unwrap_or(0));
         self.cost = self.cost.saturating_add(ended.cost.unwrap_or_default());

@@ -32,7 +32,15 @@ pub struct RunUnreadable {
     #[schemars(with = "String")]
     pub run: RunId,
     /// Why.
-    pub unreadable: String,
+    pub unreadable: UnreadableEvents,
+}
+
+/// Why events cannot be read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct UnreadableEvents {
+    /// As a sentence.
+    pub reason: String,
 }
 
 /// What `serve` prints when it listens.

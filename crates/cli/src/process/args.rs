@@ -65,7 +65,7 @@ use clap::{Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
-Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
+Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 failed, 3 waits for a person, 4 a limit is used up, 5 in doubt, \
 130 cancelled. Of plan: 4 past a given maximum. Of backtest: 1 if a decision would differ, 6 if none could be compared. Of every command: 2 bad usage or file, 6 refused, 7 stopped by Ctrl-C with the run unfinished, \
 8 the store or the machine failed.";
 

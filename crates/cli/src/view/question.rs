@@ -385,9 +385,9 @@ fn shown(Changed { path, before, created, after }: Changed) -> ChangedFile {
     ChangedFile {
         path,
         created,
-        before: digest(before),
+        before_digest: digest(before),
         size_bytes: after.as_ref().map(|blob| blob.size),
-        after: digest(after),
+        after_digest: digest(after),
     }
 }
 

@@ -52,7 +52,7 @@ fn a_damaged_event_is_named_before_anybody_resumes_the_run() {
     assert!(!doctor.contains(&whole) && doctor.contains(&format!("envoi repair {damaged}")), "{doctor}");
     let shown = stage.expect(8, &["show", &damaged]).out;
     for said in [
-        "it cannot be loaded: event 4 is damaged: EOF while parsing a string at line 1 column 30\n",
+        "it cannot be read: event 4 is damaged: EOF while parsing a string at line 1 column 30\n",
         "\n  event 4 is damaged: EOF",
         "before the damage:\n       0  ",
         "  run_started\n",
@@ -61,7 +61,7 @@ fn a_damaged_event_is_named_before_anybody_resumes_the_run() {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     let json: Value = serde_json::from_str(&stage.expect(8, &["--json", "show", &damaged]).out).unwrap();
-    assert_eq!(json["unloadable"]["damaged"][0]["seq"], 4, "{json:#}");
+    assert_eq!(json["unreadable"]["damaged"][0]["seq"], 4, "{json:#}");
     let events = stage.expect(8, &["show", &damaged, "--events"]);
     assert_eq!(events.out.lines().count(), 4, "{events:?}");
     assert!(events.err.contains("event 4 is damaged"), "{events:?}");

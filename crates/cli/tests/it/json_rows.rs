@@ -221,7 +221,7 @@ fn plans_have_their_row() {
     let past: Value = serde_json::from_str(&past).unwrap();
     schemas.hold("Plan", &past);
     let figures: Vec<&Value> = list(&past["past"]).iter().map(|past| &past["figure"]).collect();
-    assert_eq!(figures, ["attempts", "llm_calls", "time_ms", "cost_usd"]);
+    assert_eq!(figures, ["attempts", "llm_calls", "wall_time_ms", "cost_usd"]);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn what_is_found_in_files_and_in_the_store_has_its_row() {
     schemas.hold("Examined", &examined);
     assert_eq!(examined["gaps"], json!(["3"]), "{examined:#}");
     assert!(text(&examined["damaged_events"][0]).starts_with("2: "), "{examined:#}");
-    assert!(examined["unloadable_reason"].is_string(), "{examined:#}");
+    assert!(examined["unreadable_reason"].is_string(), "{examined:#}");
     let bad = of(8, &["--json", "doctor"]);
     schemas.hold_each("Checkup", list(&bad));
     let repaired = of(8, &["--json", "repair"]);

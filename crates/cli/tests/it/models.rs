@@ -122,7 +122,12 @@ fn a_model_is_asked_in_each_protocol_and_what_it_used_is_charged() {
         let models = row["by_model"].as_array().unwrap();
         assert_eq!(models.len(), 1, "{protocol}: {models:?}");
         assert_eq!(
-            json!([models[0]["model"], models[0]["calls"], models[0]["tokens_in"], models[0]["cost_usd"]]),
+            json!([
+                models[0]["model"],
+                models[0]["llm_calls"],
+                models[0]["tokens_in"],
+                models[0]["cost_usd"]
+            ]),
             json!([protocol, 1, 100, cost])
         );
         let shown = stage.expect(0, &["show", &run]).out;

@@ -131,12 +131,12 @@ fn programs_get_everything_as_json() {
         (&json!("fix"), &json!("flow.yaml"), &json!(12))
     );
     assert_eq!(
-        (&plan["time_ms"], &plan["waits_ms"], &plan["llm_calls"]),
+        (&plan["wall_time_ms"], &plan["waits_ms"], &plan["llm_calls"]),
         (&json!(88_000), &json!(4_000), &Value::Null)
     );
     let repair = json!({"flow": "fix", "step": "repair", "asks": false, "inner_flow": null, "visits": 4, "items": null, "attempts_each": 2,
                         "doubt_each": 0, "attempts": 8,
-                        "timeout_ms": 10_000, "time_ms": 80_000});
+                        "timeout_ms": 10_000, "wall_time_ms": 80_000});
     assert_eq!(plan["steps"][0], repair);
     let critic = json!({"flow": "fix", "step": "critic", "back_to": "repair", "each_entry": 3, "entries": 1, "returns": 3, "by_people": false,
                         "by_rounds": false});

@@ -111,9 +111,9 @@ pub(super) fn changed_file(Changed { path, before, created, after }: Changed) ->
     ChangedFile {
         path,
         created,
-        before: digest(before),
+        before_digest: digest(before),
         size_bytes: after.as_ref().map(|blob| blob.size),
-        after: digest(after),
+        after_digest: digest(after),
     }
 }
 

@@ -181,7 +181,7 @@ fn a_model_has_what_its_calls_have_used_and_how_many_are_not_known() {
     }
     let shown: Vec<_> = rows.by_model().into_iter().map(|of| serde_json::to_value(of).unwrap()).collect();
     let model = |model: &str, calls: u64, unknown: u64, tokens_out: u64| {
-        json!({"model": model, "provider": "lab", "calls": calls, "unpriced_calls": unknown, "uncounted_calls": unknown,
+        json!({"model": model, "provider": "lab", "llm_calls": calls, "unknown_costs": unknown, "unknown_tokens": unknown,
             "tokens_in": 10, "tokens_out": tokens_out, "cost_usd": "0.70"})
     };
     assert_eq!(shown, [model("large", 2, 0, 2), model("small", 2, 1, 3)]);

@@ -75,7 +75,7 @@ struct Seen {
     row: RunRow,
     examination: Examination,
     /// Why the run cannot be loaded.
-    unloadable: Option<String>,
+    unreadable: Option<String>,
     /// Obstacles to starting its attempts.
     obstacles: Vec<Obstacle>,
     /// Attempts that were started and are not settled, each with whether its supervisor lives.
@@ -93,7 +93,7 @@ pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
     let seen = Seen {
         row: envoi_engine::run_row(layout, &reader, &id).map_err(Failure::store)?,
         examination: envoi_journal::examine(layout, &reader, &id).map_err(Failure::store)?,
-        unloadable: envoi_engine::load_run(&reader, &id).err().map(|refused| refused.message),
+        unreadable: envoi_engine::load_run(&reader, &id).err().map(|refused| refused.message),
         obstacles: envoi_step::obstacles(&layout.run(&id)),
         // If the events of the run cannot be read, its attempts are unknown.
         attempts: reader.open_attempts(&id).unwrap_or_default().into_iter().map(alive).collect(),
@@ -108,13 +108,13 @@ pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
 impl Seen {
     fn is_well(&self) -> bool {
         self.row.aside.is_none()
-            && self.unloadable.is_none()
+            && self.unreadable.is_none()
             && self.examination.is_whole()
             && self.obstacles.is_empty()
     }
 
     fn as_text(&self) -> String {
-        let Self { row, examination, unloadable, obstacles, attempts } = self;
+        let Self { row, examination, unreadable, obstacles, attempts } = self;
         let run = &row.run;
         let envoi = invocation::envoi();
         let mut text = format!("{run}: {} events, {} contents\n", examination.events, examination.contents);
@@ -127,7 +127,7 @@ impl Seen {
             ));
             text.push_str(&aside.evidence.lines().map(|line| format!("  {line}\n")).collect::<String>());
         }
-        let unreadable: Vec<String> =
+        let damaged_events: Vec<String> =
             examination.unreadable.iter().map(|(seq, why)| format!("{seq}: {why}")).collect();
         let gaps: Vec<String> = examination.gaps.iter().map(ToString::to_string).collect();
         let blocked: Vec<String> = examination
@@ -141,12 +141,12 @@ impl Seen {
             examination.other_files.iter().map(|path| path.display().to_string()).collect();
         if examination.has_no_entry {
             text.push_str(&format!(
-                "its entry in the journal is missing, so that it cannot be loaded: `{envoi} repair` makes it again\n"
+                "its entry in the journal is missing, so that it cannot be read: `{envoi} repair` makes it again\n"
             ));
         }
         for (what, findings) in [
             ("gap in the journal", &gaps),
-            ("event that cannot be read", &unreadable),
+            ("event that cannot be read", &damaged_events),
             ("content that is damaged", &examination.damaged_content),
             (
                 "row that is not as the events say; a repair of the store makes it again",
@@ -158,7 +158,7 @@ impl Seen {
                 "in the way of its steps; remove it, or make it writable",
                 &obstacles.iter().map(ToString::to_string).collect(),
             ),
-            ("the run cannot be loaded", &unloadable.iter().cloned().collect()),
+            ("the run cannot be read", &unreadable.iter().cloned().collect()),
         ] {
             text.extend(findings.iter().map(|finding| format!("{what}: {finding}\n")));
         }
@@ -175,7 +175,7 @@ impl Seen {
     }
 
     fn row(&self) -> Examined {
-        let Self { row, examination, unloadable, obstacles, attempts } = self;
+        let Self { row, examination, unreadable, obstacles, attempts } = self;
         let damaged = examination.unreadable.iter();
         let blocked = examination.blocked_files.iter();
         Examined {
@@ -196,7 +196,7 @@ impl Seen {
                     obstacle: obstacle.display().to_string(),
                 })
                 .collect(),
-            unloadable_reason: unloadable.clone(),
+            unreadable_reason: unreadable.clone(),
             obstacles: obstacles.iter().map(ToString::to_string).collect(),
             attempts: attempts
                 .iter()

@@ -18,7 +18,7 @@ pub(crate) struct AnswerArgs {
     /// A user envelope (contract 5) as it came: a file, or `-` for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "text", value_hint = ValueHint::FilePath)]
     pub(crate) envelope: Option<PathBuf>,
-    /// How much a bound is raised by: a number, a duration such as 10m, or dollars
+    /// How much a limit is raised by: a number, a duration such as 10m, or dollars
     #[arg(long, value_name = "MORE", conflicts_with = "choice")]
     pub(crate) raise: Option<String>,
     #[command(flatten)]

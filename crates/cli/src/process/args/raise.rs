@@ -29,7 +29,7 @@ pub(crate) struct RaiseArgs {
     /// More dollars, such as 2.50
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) cost_usd: Option<String>,
-    /// Why the bounds are raised
+    /// Why the limits are raised
     #[arg(long, alias = "why", value_name = "TEXT")]
     pub(crate) reason: Option<String>,
     #[command(flatten)]

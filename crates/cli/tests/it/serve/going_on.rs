@@ -252,10 +252,10 @@ steps:
         files(query)["files"].as_array().unwrap().iter().map(|file| text(&file["path"])).collect::<Vec<_>>()
     };
     let first = &files("?place=first.1")["files"][0];
-    assert_eq!((&first["created"], &first["before"]), (&json!(true), &Value::Null));
+    assert_eq!((&first["created"], &first["before_digest"]), (&json!(true), &Value::Null));
     let last = &files("?place=last.1")["files"][0];
-    assert_eq!((&last["created"], &last["before"]), (&json!(false), &first["after"]));
-    assert_eq!(&files("")["files"][2]["after"], &last["after"]);
+    assert_eq!((&last["created"], &last["before_digest"]), (&json!(false), &first["after_digest"]));
+    assert_eq!(&files("")["files"][2]["after_digest"], &last["after_digest"]);
     assert_eq!(names("?place=each.1"), ["a.txt", "b.txt"]);
     assert_eq!(names("?place=1.each.1"), ["b.txt"]);
     for place in ["last.2", "last", "last.1.1", "", "..", "%00"] {

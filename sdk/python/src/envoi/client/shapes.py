@@ -92,9 +92,9 @@ class CachedFrom(TypedDict):
 
 
 class ChangedFile(TypedDict):
-    after: Optional[str]
+    after_digest: Optional[str]
     """The digest of its content when the question was raised, or of the last one that the run, or the visit, has left; null if it was deleted."""
-    before: Optional[str]
+    before_digest: Optional[str]
     """The digest of its content before the run, or before the visit that was asked about; null if there was none, or if that is not known."""
     created: bool
     """Whether the run made it."""
@@ -165,7 +165,7 @@ class Comparison(TypedDict):
     is_same: bool
     """Whether there is nothing to correct: the run is pinned to this flow, and no step is to run again."""
     limits: List[str]
-    """The bounds that differ, each as `name: before -> after`."""
+    """The limits that differ, each as `name: before -> after`."""
     notes: List[str]
     """What else follows, each in a sentence: approvals given in advance that are void."""
     refusals: List[str]
@@ -267,12 +267,12 @@ class FlowPlan(TypedDict):
     """The file, as it was named."""
     flow: str
     """Its id."""
+    iterations: Most
+    """Times that loops go back."""
     limits: List[PlannedLimit]
     """The limits that lower the worst case."""
     llm_calls: Optional[Most]
     """Calls of models that reports may tell of."""
-    loop_backs: Most
-    """Times that loops go back."""
     loops: List[PlannedLoop]
     """What sends the run back."""
     most_attempts: Optional[MostAttempts]
@@ -285,12 +285,12 @@ class FlowPlan(TypedDict):
     """Rounds of its goals; null if it has none."""
     steps: List[PlannedStep]
     """Its steps, and after them those of the flows that it runs."""
-    time_ms: Optional[Most]
-    """Time in which attempts run, added up."""
     visits: Most
     """Visits of all steps."""
     waits_ms: Most
     """Time of waiting before further tries, added up."""
+    wall_time_ms: Optional[Most]
+    """Time in which attempts run, added up."""
 
 
 class FlowShape(TypedDict):
@@ -507,10 +507,10 @@ class MessagesRefusal(TypedDict):
 
 
 class ModelAmounts(TypedDict):
-    calls: int
-    """Calls that have begun."""
     cost_usd: str
     """What its calls have cost, in US dollars."""
+    llm_calls: int
+    """Calls that have begun."""
     model: str
     """The model, as the configuration names it."""
     provider: Optional[str]
@@ -519,10 +519,10 @@ class ModelAmounts(TypedDict):
     """Tokens that it was given."""
     tokens_out: int
     """Tokens that it gave."""
-    uncounted_calls: int
-    """Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them."""
-    unpriced_calls: int
+    unknown_costs: int
     """Calls that are over and whose cost is not known: `cost_usd` has nothing for them."""
+    unknown_tokens: int
+    """Calls that are over and whose tokens are not known: the sums have nothing, or a part, for them."""
 
 
 class MostAttempts(TypedDict):
@@ -650,12 +650,12 @@ class PlannedStep(TypedDict):
     """Items of a visit; null if it is done for no list."""
     step: str
     """Its id."""
-    time_ms: Optional[Most]
-    """Time of all its attempts; null if it is not bounded."""
     timeout_ms: Optional[int]
     """The time limit of an attempt; null if it has none."""
     visits: Most
     """Its visits."""
+    wall_time_ms: Optional[Most]
+    """Time of all its attempts; null if it is not bounded."""
 
 
 class Question(TypedDict):
@@ -721,7 +721,7 @@ class QuestionDetail(TypedDict):
     leads: Optional[List[Lead]]
     """What each choice leads to; null if the question is closed."""
     limits: Limits
-    """The bounds of the run; null is unlimited."""
+    """The limits of the run; null is unlimited."""
     question: str
     """Its id."""
     quorum: int
@@ -844,16 +844,16 @@ class RunLedger(TypedDict):
     by_step: Dict[str, Any]
     """What each step has used."""
     limits: Limits
-    """Its bounds; null is unlimited."""
+    """Its limits; null is unlimited."""
     own_used: Amounts
     """What of that it has used itself."""
     raised: Amounts
-    """By how much the bounds were raised."""
+    """By how much the limits were raised."""
     reserved: Amounts
     """What is set aside for live attempts."""
     run: str
     """Its id."""
-    unpriced_calls: int
+    unknown_costs: int
     """Calls of models whose cost is not known: `used` has nothing for them."""
     used: Amounts
     """What it and its family have used."""

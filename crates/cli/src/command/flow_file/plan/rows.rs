@@ -23,7 +23,7 @@ fn past_maximum(past: &Exceeded) -> PastMaximum {
     let (figure, allowed, planned) = match past {
         Exceeded::Attempts(max, planned) => ("attempts", whole(*max), Some(count(*planned))),
         Exceeded::LlmCalls(max, planned) => ("llm_calls", whole(*max), planned.map(count)),
-        Exceeded::Time(max, planned) => ("time_ms", whole(*max), planned.map(count)),
+        Exceeded::Time(max, planned) => ("wall_time_ms", whole(*max), planned.map(count)),
         Exceeded::Cost(max, planned) => {
             let dollars = |cost| Amount::from(plan::Amount::Cost(cost));
             ("cost_usd", dollars(*max), planned.map(dollars))
@@ -65,8 +65,8 @@ fn totals(plan: &FlowPlan) -> [(&'static str, Option<Amount>); 8] {
     [
         ("attempts", count(Some(plan.attempts))),
         ("visits", count(Some(plan.visits))),
-        ("loop_backs", count(Some(plan.loop_backs))),
-        ("time_ms", count(plan.time_ms)),
+        ("iterations", count(Some(plan.iterations))),
+        ("wall_time_ms", count(plan.wall_time_ms)),
         ("waits_ms", count(Some(plan.waits_ms))),
         ("elapsed_ms", count(plan.elapsed_ms)),
         ("llm_calls", count(plan.llm_calls)),
@@ -74,11 +74,11 @@ fn totals(plan: &FlowPlan) -> [(&'static str, Option<Amount>); 8] {
     ]
 }
 
-const OF_A_STEP: [&str; 3] = ["visits", "attempts", "time_ms"];
+const OF_A_STEP: [&str; 3] = ["visits", "attempts", "wall_time_ms"];
 
 /// The figures of [`OF_A_STEP`].
 fn figures(step: &PlannedStep) -> [Option<Amount>; 3] {
-    [Some(step.visits), Some(step.attempts), step.time_ms].map(|most| most.map(Amount::Count))
+    [Some(step.visits), Some(step.attempts), step.wall_time_ms].map(|most| most.map(Amount::Count))
 }
 
 /// Pairs every step with the same step of the other flow: first the steps of this flow, then those that only

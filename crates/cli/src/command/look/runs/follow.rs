@@ -11,7 +11,7 @@ use crate::{
 };
 use envoi_api::{
     event,
-    output::{RunSetAside, RunUnreadable},
+    output::{RunSetAside, RunUnreadable, UnreadableEvents},
     run::SetAside,
 };
 use envoi_contract::time::Timestamp;
@@ -102,7 +102,10 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
 
 pub(crate) fn unreadable(run: &RunId, error: &dyn Display, json: bool) -> String {
     match json {
-        true => output::line(&RunUnreadable { run: run.clone(), unreadable: error.to_string() }),
+        true => output::line(&RunUnreadable {
+            run: run.clone(),
+            unreadable: UnreadableEvents { reason: error.to_string() },
+        }),
         false => format!("{run} cannot be read: {error}; {} show {run} says more\n", invocation::envoi()),
     }
 }

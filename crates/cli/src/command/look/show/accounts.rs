@@ -130,15 +130,15 @@ pub(super) fn table_by_model(models: &[ModelAmounts]) -> String {
     }
     let header = ["MODEL", "PROVIDER", "CALLS", "TOK IN", "TOK OUT", "COST"].map(str::to_owned).to_vec();
     let rows = models.iter().map(|used| {
-        let tokens = |count: u64| known(count.to_string(), count == 0, used.uncounted_calls);
+        let tokens = |count: u64| known(count.to_string(), count == 0, used.unknown_tokens);
         let is_free = used.cost_usd.chars().all(|digit| matches!(digit, '0' | '.'));
         vec![
             used.model.clone(),
             used.provider.clone().unwrap_or_else(|| "-".to_owned()),
-            used.calls.to_string(),
+            used.llm_calls.to_string(),
             tokens(used.tokens_in),
             tokens(used.tokens_out),
-            known(format!("${}", used.cost_usd), is_free, used.unpriced_calls),
+            known(format!("${}", used.cost_usd), is_free, used.unknown_costs),
         ]
     });
     let table: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();

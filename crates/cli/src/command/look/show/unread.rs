@@ -12,7 +12,7 @@ use crate::{
 };
 use envoi_api::{
     event,
-    run::{DamagedEvent, Unloadable, UnloadableRun},
+    run::{DamagedEvent, Unreadable, UnreadableRun},
 };
 use envoi_journal::{Examination, ReadError, Reader, RunRow, examine_events};
 use envoi_kernel::{Record, ids::Seq};
@@ -42,7 +42,7 @@ pub(super) fn show(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> R
     if let Some(aside) = row.aside.as_ref().filter(|aside| !aside.evidence.is_empty()) {
         text.push_str(&format!("\n{}\n", aside.evidence));
     }
-    text.push_str(&format!("\nit cannot be loaded: {reason}\n"));
+    text.push_str(&format!("\nit cannot be read: {reason}\n"));
     text.push_str(&format!("{readable} of its {} events can be read\n", found.events));
     text.extend(damage(&found).into_iter().map(|line| format!("  {line}\n")));
     if !before.is_empty() {
@@ -152,12 +152,12 @@ fn what_to_do(row: &RunRow, found: &Examination) -> String {
     )
 }
 
-fn row_of(row: &RunRow, reason: &str, found: &Examination, readable: u64) -> UnloadableRun {
+fn row_of(row: &RunRow, reason: &str, found: &Examination, readable: u64) -> UnreadableRun {
     let damaged = found.unreadable.iter().map(|(seq, why)| DamagedEvent { seq: *seq, reason: why.clone() });
     let missing = found.gaps.iter().flat_map(|gap| gap.first..=gap.last);
-    UnloadableRun {
+    UnreadableRun {
         run: row.into(),
-        unloadable: Unloadable {
+        unreadable: Unreadable {
             reason: reason.to_owned(),
             events: found.events,
             readable,
