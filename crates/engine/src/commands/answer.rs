@@ -18,12 +18,12 @@ use crate::model::{
 use crate::{attempts::secrets::caller_of, query::load::check_not_aside};
 use envoi_contract::code::Code;
 use envoi_contract::digest::Digest;
-use envoi_journal::{InboxFilter, InterruptState, Reader, Store, files};
+use envoi_journal::{InboxFilter, InboxRow, InterruptState, ReadError, Reader, Store, files};
 use envoi_kernel::{
     Input, Run,
     event::{About, Choice, FoundFile, InterruptRaised},
     files::MOST_LISTED,
-    ids::{InterruptId, RunId},
+    ids::{InterruptId, RunId, VisitId},
     input::Answer,
 };
 use envoi_step::is_artifact;
@@ -212,12 +212,20 @@ impl Commands {
         );
         let refused = Refused::new(Code::SubjectChanged, message, None);
         let filter = InboxFilter { run: Some(id.clone()), closed: false };
-        let anew = self.store.reader().and_then(|reader| reader.inbox(&filter)).unwrap_or_default();
-        let anew = anew.into_iter().find(|row| row.visit == raised.visit);
-        let hint = anew.map(|row| {
+        let inbox = self.store.reader().and_then(|reader| reader.inbox(&filter));
+        refused.with_hint(hint_to_new_question(inbox, &raised.visit))
+    }
+}
+
+/// Names the question of the visit that is open now. `inbox`: the open questions of its run.
+fn hint_to_new_question(inbox: Result<Vec<InboxRow>, ReadError>, visit: &VisitId) -> Option<String> {
+    match inbox {
+        Ok(rows) => rows.into_iter().find(|row| row.visit == *visit).map(|row| {
             format!("the question is put again as {0}: `envoi show {0}`, then answer that", row.interrupt)
-        });
-        refused.with_hint(hint)
+        }),
+        Err(error) => Some(format!(
+            "the question is put again; `envoi inbox` lists it, because its id cannot be read now: {error}"
+        )),
     }
 }
 
@@ -323,4 +331,19 @@ fn changed(
         all.extend(before);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_kernel::ids::AttemptId;
+
+    #[test]
+    fn a_question_that_is_put_again_is_named_and_so_is_the_error_that_hides_its_name() {
+        let visit = AttemptId::parse("review.1.1").unwrap().visit;
+        assert_eq!(hint_to_new_question(Ok(Vec::new()), &visit), None);
+        let error = ReadError::Missing { what: "run", id: "run_1".to_owned() };
+        let hint = hint_to_new_question(Err(error), &visit).unwrap();
+        assert!(hint.contains("`envoi inbox`") && hint.contains("there is no run `run_1`"), "{hint}");
+    }
 }

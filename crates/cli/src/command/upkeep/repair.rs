@@ -90,13 +90,17 @@ pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
         let lives = envoi_engine::is_alive(layout, &id, &attempt);
         (attempt, lives)
     };
+    let (attempts, attempts_unknown) = match reader.open_attempts(&id) {
+        Ok(attempts) => (attempts, None),
+        Err(error) => (Vec::new(), Some(format!("its open attempts are not known: {error}"))),
+    };
+    let loaded = envoi_engine::load_run(&reader, &id);
     let seen = Seen {
         row: envoi_engine::run_row(layout, &reader, &id).map_err(Failure::store)?,
         examination: envoi_journal::examine(layout, &reader, &id).map_err(Failure::store)?,
-        unreadable: envoi_engine::load_run(&reader, &id).err().map(|refused| refused.message),
+        unreadable: loaded.err().map(|refused| refused.message).or(attempts_unknown),
         obstacles: envoi_step::obstacles(&layout.run(&id)),
-        // If the events of the run cannot be read, its attempts are unknown.
-        attempts: reader.open_attempts(&id).unwrap_or_default().into_iter().map(alive).collect(),
+        attempts: attempts.into_iter().map(alive).collect(),
     };
     match home.json {
         true => output::row(&seen.row())?,

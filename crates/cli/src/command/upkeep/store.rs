@@ -10,7 +10,7 @@ use crate::{
 };
 use envoi_api::store::Adopted;
 use envoi_contract::code::Code;
-use envoi_journal::{AdoptError, Layout, Lease, Reader, RunFilter, RunRow, Store, Taken};
+use envoi_journal::{AdoptError, Layout, Lease, RunFilter, Store, Taken};
 use std::path::Path;
 
 pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> {
@@ -34,7 +34,12 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
     let id = store.identity().map_err(cannot_open)?.id;
     let reader = store.reader().map_err(Failure::store)?;
     let unfinished = reader.all_runs(RunFilter { unfinished: true, limit: None }).map_err(Failure::store)?;
-    let apart = unfinished.iter().filter(|row| of_original(&reader, row)).collect::<Vec<_>>();
+    let mut apart = Vec::new();
+    for row in &unfinished {
+        if reader.workspace_of_original(&row.run).map_err(Failure::store)?.is_some() {
+            apart.push(row);
+        }
+    }
     if home.json {
         let row = Adopted {
             store: id,
@@ -67,8 +72,4 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
 
 fn shown(path: &Path) -> String {
     printable(&path.display().to_string())
-}
-
-fn of_original(reader: &Reader, row: &RunRow) -> bool {
-    reader.workspace_of_original(&row.run).is_ok_and(|workspace| workspace.is_some())
 }
