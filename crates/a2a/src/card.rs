@@ -213,7 +213,7 @@ fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
 }
 
 fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
-    value.get(name).and_then(Value::as_array).unwrap_or_default()
+    value.get(name).and_then(Value::as_array).unwrap_or(&[])
 }
 
 #[cfg(test)]

@@ -159,7 +159,7 @@ fn object(value: &Value, name: &str) -> Object {
 }
 
 fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
-    value.get(name).and_then(Value::as_array).unwrap_or_default()
+    value.get(name).and_then(Value::as_array).unwrap_or(&[])
 }
 
 #[cfg(test)]

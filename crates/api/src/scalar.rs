@@ -83,7 +83,7 @@ pub(crate) fn step(_: &mut SchemaGenerator) -> Schema {
 #[must_use]
 pub fn any(value: &json::Value) -> serde_json::Value {
     // A serializer wrote the text, so it can be read.
-    serde_json::from_str(&value.compact()).unwrap_or_default()
+    serde_json::from_str(&value.compact()).unwrap_or(serde_json::Value::Null)
 }
 
 /// Declares an enum of words: the name of each variant in Rust, and its word in JSON.

@@ -355,7 +355,7 @@ impl Worker {
         let announced = run.attempt(attempt)?;
         let place = Place::parse(&announced.boot_id).ok()?;
         // A probe compares only the boot id. Another process namespace shows in the lock.
-        let boot_id = place.instance.split('.').next().unwrap_or_default().to_owned();
+        let boot_id = place.instance.split('.').next().unwrap_or("").to_owned();
         let started = AttemptStarted { boot_id, ..AttemptStarted::clone(announced) };
         let wire = (self.settings.caller)(run.flow(), flow_folder(run));
         let job = Job::of(run, Arc::new(started), elsewhere::caller_of(run.flow(), &wire))?;

@@ -113,7 +113,7 @@ pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::
                     if counts {
                         finished.calls.push(Made { request: request.clone(), ..Made::default() });
                     }
-                    let of = request.map(|id| format!(" (request {id})")).unwrap_or_default();
+                    let of = request.map_or_else(String::new, |id| format!(" (request {id})"));
                     let message = format!("{}{of}", failure.message);
                     finished.error = Some(SkillError::new(failure.class.code(), message));
                     finished.throttled_until = resets_at;
@@ -256,7 +256,7 @@ fn without_fence(text: &str) -> &str {
 
 fn answered(reply: &Reply, request: Option<&str>) -> String {
     let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
-    let of = request.map(|id| format!(", request {id}")).unwrap_or_default();
+    let of = request.map_or_else(String::new, |id| format!(", request {id}"));
     format!(
         "answered: {} tokens in, {} out{of}\n{}",
         count(reply.tokens_in),

@@ -106,7 +106,7 @@ fn words(text: &str) -> String {
 /// True if the text matches the pattern. `*` matches any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or("")) else { return false };
     let mut parts: Vec<&str> = parts.collect();
     let Some(last) = parts.pop() else { return rest.is_empty() };
     for part in parts {
@@ -185,15 +185,15 @@ impl ToolCall {
     }
 
     fn own_questions(&self) -> String {
-        let questions = at(&self.input, &["questions"]).and_then(Value::as_array).unwrap_or_default();
+        let questions = at(&self.input, &["questions"]).and_then(Value::as_array).unwrap_or(&[]);
         let mut texts = Vec::new();
         for question in questions {
-            let mut lines = vec![text(question, &["question"]).unwrap_or_default().to_owned()];
-            let options = at(question, &["options"]).and_then(Value::as_array).unwrap_or_default();
+            let mut lines = vec![text(question, &["question"]).unwrap_or("").to_owned()];
+            let options = at(question, &["options"]).and_then(Value::as_array).unwrap_or(&[]);
             for option in options {
                 let about =
-                    text(option, &["description"]).map(|about| format!(": {about}")).unwrap_or_default();
-                lines.push(format!("- {}{about}", text(option, &["label"]).unwrap_or_default()));
+                    text(option, &["description"]).map_or_else(String::new, |about| format!(": {about}"));
+                lines.push(format!("- {}{about}", text(option, &["label"]).unwrap_or("")));
             }
             texts.push(lines.join("\n"));
         }
@@ -227,7 +227,7 @@ impl ToolCall {
             }
             return Some(Value::Object(input));
         }
-        let questions = at(&self.input, &["questions"]).and_then(Value::as_array).unwrap_or_default();
+        let questions = at(&self.input, &["questions"]).and_then(Value::as_array).unwrap_or(&[]);
         let names = questions.iter().filter_map(|question| text(question, &["question"]));
         let mut answers: Object = names.map(|name| (name.to_owned(), Value::from(words))).collect();
         for (name, value) in given.into_iter().flat_map(|given| given.iter()) {

@@ -226,7 +226,7 @@ fn is_strict(schema: &Value) -> bool {
             let properties = members.get("properties").and_then(Value::as_object);
             let is_object =
                 properties.is_some() || members.get("type").and_then(Value::as_str) == Some("object");
-            let required = members.get("required").and_then(Value::as_array).unwrap_or_default();
+            let required = members.get("required").and_then(Value::as_array).unwrap_or(&[]);
             let names_all = properties.is_some_and(|properties| {
                 properties.keys().all(|name| required.iter().any(|other| other.as_str() == Some(name)))
             });

@@ -59,9 +59,7 @@ fn session_halves(app: &App, parts: &Parts) -> Option<(Vec<String>, String)> {
     }
     let key = only(headers, PAGE_KEY)?.to_str().ok()?;
     let is_own_page = headers.get(FETCH_SITE).is_none_or(|site| site == "same-origin")
-        && headers
-            .get(header::ORIGIN)
-            .is_none_or(|origin| is_own_origin(app, origin.to_str().unwrap_or_default()));
+        && headers.get(header::ORIGIN).is_none_or(|origin| is_own_origin(app, origin.to_str().unwrap_or("")));
     let names = [ENCRYPTED_COOKIE.to_owned(), cookie_name(app, false)];
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -195,7 +195,7 @@ impl BridgeRequest {
         let mut answer = self.ask(&mut meter, Protocol::Chat, request).await?;
         drop(kept);
         let whole = self.whole(&mut meter, &mut answer).await?;
-        let document: Value = serde_json::from_slice(&whole).unwrap_or_default();
+        let document: Value = serde_json::from_slice(&whole).unwrap_or(Value::Null);
         meter.used(usage::read(&document));
         let text = document.pointer("/choices/0/message/content").and_then(Value::as_str);
         let text = text.map(|text| meter.chosen().provider.text_without_key(text));
@@ -246,7 +246,7 @@ impl BridgeRequest {
             (status, None, Body::from_stream(events))
         } else {
             let mut whole = self.whole(&mut meter, &mut answer).await?;
-            meter.used(usage::read(&serde_json::from_slice(&whole).unwrap_or_default()));
+            meter.used(usage::read(&serde_json::from_slice(&whole).unwrap_or(Value::Null)));
             let ok = answer.status.is_success();
             if !ok {
                 meter.refused(refused_until(&answer, &limits, &whole, self.app.now()));

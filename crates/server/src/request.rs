@@ -178,7 +178,7 @@ impl ApiRequest {
 
     /// The id of the last event that the client of a stream has received.
     pub(crate) fn last_event_id(&self) -> Option<&str> {
-        self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())
+        self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or(""))
     }
 
     /// The client's trace. `None` if there are several headers.

@@ -191,7 +191,7 @@ fn microloop(dice: &mut Dice, place: usize) -> String {
 fn branch(dice: &mut Dice, place: usize, count: usize) -> Option<String> {
     let target = STEPS.iter().take(count).nth(dice.index(count)).copied()?;
     let other = later(dice, place, count).filter(|other| *other != target);
-    let other = other.map(|other| format!(", {other}")).unwrap_or_default();
+    let other = other.map_or_else(String::new, |other| format!(", {other}"));
     Some(format!(
         "routing: {{ kind: branch, branches: [{target}{other}], max_iterations: {}, on_exhausted: {} }}",
         dice.below(3),

@@ -123,13 +123,13 @@ pub(crate) fn answer(run: &Run, raised: &InterruptRaised, choice: Choice, who: W
 /// More of what the question is about.
 fn more(raised: &InterruptRaised) -> Ledger {
     let mut more = Ledger::default();
-    match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default() {
+    match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or("") {
         "agent_hops" => more.agent_hops = 3,
         "iterations" => more.iterations = 1,
         "llm_calls" => more.llm_calls = 5,
         "wall_time" => more.wall_time_ms = 8_000,
         "waiting" => more.waiting_ms = 3_600_000,
-        _ => more.cost = Cost::parse("1").unwrap_or_default(),
+        _ => more.cost = Cost::from_nano_usd(1_000_000_000),
     }
     more
 }

@@ -78,7 +78,7 @@ fn codes_of_library(file: &File) -> impl Iterator<Item = (&str, usize, &str)> {
     let shipped = file.path.starts_with("sdk/")
         && file.path.contains("/src/")
         && (file.path.ends_with(".py") || file.path.ends_with(".ts"));
-    let text = file.text.split("\n__all__ = [").next().unwrap_or_default();
+    let text = file.text.split("\n__all__ = [").next().unwrap_or("");
     let lines = text.lines().enumerate().filter(move |_| shipped);
     let quoted = lines.flat_map(|(at, line)| line.split('"').map(move |text| (at.saturating_add(1), text)));
     quoted

@@ -54,7 +54,7 @@ pub(crate) fn crates(root: &Path) -> Result<Vec<Crate>, Unusable> {
 }
 
 fn read(package: &Value, root: &Path) -> Result<Crate, Unusable> {
-    let text = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
     let manifest = text("manifest_path");
     let content =
         fs::read_to_string(&manifest).map_err(|error| format!("cannot read `{manifest}`: {error}"))?;
@@ -68,7 +68,7 @@ fn read(package: &Value, root: &Path) -> Result<Crate, Unusable> {
         ..Crate::default()
     };
     for dependency in package.get("dependencies").and_then(Value::as_array).into_iter().flatten() {
-        let name = dependency.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name = dependency.get("name").and_then(Value::as_str).unwrap_or("").to_owned();
         let for_tests = dependency.get("kind").and_then(Value::as_str) == Some("dev");
         if for_tests { &mut read.tests_use } else { &mut read.uses }.push(name);
     }

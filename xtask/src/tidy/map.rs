@@ -36,7 +36,7 @@ fn wrong(tree: &Tree, line: &str) -> Vec<String> {
     // The file to which names in brackets belong.
     let mut file = None;
     while let Some(quoted) = parts.next() {
-        let behind = parts.next().unwrap_or_default().trim();
+        let behind = parts.next().unwrap_or("").trim();
         if is_path(quoted) {
             if !tree.paths.iter().any(|there| is_named(there, quoted)) {
                 wrong.push(format!("there is no `{quoted}`; name the place where it is now"));

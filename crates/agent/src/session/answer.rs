@@ -20,8 +20,8 @@ pub(crate) fn fill(
 ) -> io::Result<()> {
     let content = envoi_durable::read_regular(path, MAX_BYTES)?;
     let answer = Value::parse(&content).map_err(|error| io::Error::other(error.to_string()))?;
-    let text = answer.get("text").and_then(Value::as_str).unwrap_or_default();
-    let attachments = answer.get("attachments").and_then(Value::as_array).unwrap_or_default();
+    let text = answer.get("text").and_then(Value::as_str).unwrap_or("");
+    let attachments = answer.get("attachments").and_then(Value::as_array).unwrap_or(&[]);
     message.data = answer.get("data").filter(|data| !data.is_null()).cloned();
     message.text = Some(text.to_owned()).filter(|text| text != WORDLESS || message.data.is_none());
     if attachments.is_empty() {

@@ -104,15 +104,18 @@ fn tried(
     run.decide(Input::Answer(Box::new(answer)), None, raised.raised_at)
 }
 
+/// One cent.
+const CENT_NANO_USD: u64 = 10_000_000;
+
 /// The smallest amount by which a limit can be raised.
 fn one_more(raised: &InterruptRaised) -> Ledger {
-    amount(raised, 1, Cost::parse("0.01").unwrap_or_default())
+    amount(raised, 1, Cost::from_nano_usd(CENT_NANO_USD))
 }
 
 /// The amount for the limit that the question is about.
 #[must_use]
 pub fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
-    match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default() {
+    match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or("") {
         "agent_hops" => Ledger { agent_hops: count, ..Ledger::default() },
         "llm_calls" => Ledger { llm_calls: count, ..Ledger::default() },
         "iterations" => Ledger { iterations: count, ..Ledger::default() },

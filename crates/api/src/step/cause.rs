@@ -37,7 +37,7 @@ pub fn of_handoff(error: &str, attempt: Option<&str>) -> String {
 /// Formats `CODE: message` on one line of at most 300 characters.
 #[must_use]
 pub fn failure(sentence: &str) -> String {
-    let first = sentence.lines().next().unwrap_or_default();
+    let first = sentence.lines().next().unwrap_or("");
     let is_code = |code: &str| code.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     // The failure of an inner flow contains the code of its step.
     let quoted_from = match (first.find(OF_STDERR), first.split_once(": ")) {
@@ -49,7 +49,7 @@ pub fn failure(sentence: &str) -> String {
     let quoted = sentence.get(quoted_from..).unwrap_or(sentence);
     let line = cause(quoted).unwrap_or_else(|| match before.ends_with(OF_STDERR) {
         true => last_line(quoted),
-        false => filled(quoted).next().unwrap_or_default(),
+        false => filled(quoted).next().unwrap_or(""),
     });
     shortened(&format!("{before}{}", line.trim()))
 }

@@ -149,7 +149,7 @@ impl Failure {
     /// Formats it for people.
     fn to_text(&self) -> String {
         let location = self.location.as_deref().map(Location::to_text).unwrap_or_default();
-        let hint = self.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
+        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("  hint: {hint}\n"));
         let message = match self.code.known() {
             // These messages list mistakes, each with lines of the file.
             Some(Code::FlowInvalid | Code::FlowSyntax | Code::ConfigInvalid | Code::ConfigSyntax) => {

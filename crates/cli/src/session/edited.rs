@@ -84,7 +84,7 @@ pub(super) fn in_editor(folder: Option<&Path>, raised: &InterruptRaised) -> Resu
 }
 
 fn paths(raised: &InterruptRaised) -> BTreeSet<&str> {
-    let items = raised.evidence.get("conflicts").and_then(Value::as_array).unwrap_or_default();
+    let items = raised.evidence.get("conflicts").and_then(Value::as_array).unwrap_or(&[]);
     let files = items.iter().filter_map(|item| item.get("files").and_then(Value::as_array)).flatten();
     files.filter_map(|file| file.get("path").and_then(Value::as_str)).collect()
 }

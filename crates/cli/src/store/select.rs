@@ -228,7 +228,7 @@ fn ways_on(row: &RunRow, verb: Verb) -> String {
 const MOST_LISTED: usize = 10;
 
 fn described(row: &RunRow) -> String {
-    let step = row.step.as_ref().map(|step| format!(" at `{step}`")).unwrap_or_default();
+    let step = row.step.as_ref().map_or_else(String::new, |step| format!(" at `{step}`"));
     format!(
         "{} ({}, {}{step}, since {})",
         row.run,
@@ -268,7 +268,7 @@ pub(crate) fn the_open(rows: &[InboxRow], answer: &str) -> Result<(InterruptId, 
         many => {
             let envoi = invocation::envoi();
             let line = |row: &InboxRow| {
-                let first = row.question.lines().next().unwrap_or_default();
+                let first = row.question.lines().next().unwrap_or("");
                 format!("\n  {} of {}: {first}\n    {envoi} {answer} {}", row.visit, row.run, row.interrupt)
             };
             let lines: Vec<String> = many.iter().take(MOST_LISTED).map(line).collect();

@@ -21,7 +21,7 @@ pub(crate) enum AmountError {
 /// # Errors
 /// The text has another format, or the question is not about a bound.
 pub(crate) fn read_amount(raised: &InterruptRaised, more: &str) -> Result<Ledger, AmountError> {
-    let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default();
+    let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or("");
     let bad = |expected| AmountError::Misfit { more: more.to_owned(), expected, bound: bound.to_owned() };
     let number = more.trim_start_matches('+');
     match bound {

@@ -132,7 +132,7 @@ fn amount(
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> io::Result<Option<Ledger>> {
-    let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default();
+    let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or("");
     loop {
         let prompt = format!("  by how much `{bound}` is raised: ");
         let Some(line) = form::line(&prompt, input, output)? else { return Ok(None) };

@@ -81,7 +81,7 @@ fn skill_judge(input: &Value) -> Option<Value> {
         signal: code(input.get("signal"))?,
         timed_out: flag("timed_out"),
         cancelled: flag("cancelled"),
-        stderr: input.get("stderr").and_then(Value::as_str).unwrap_or_default(),
+        stderr: input.get("stderr").and_then(Value::as_str).unwrap_or(""),
         report_text: input.get("report_text").and_then(Value::as_str).map(str::as_bytes),
         report_unreadable: None,
         assigned: flag("assigned"),
@@ -96,7 +96,7 @@ fn skill_judge(input: &Value) -> Option<Value> {
 fn user_envelope_parse(input: &Value) -> Option<Got> {
     let raw = input.get("raw")?.as_str()?;
     let enabled = input.get("enabled")?.as_bool()?;
-    let top_level = input.get("top_level").and_then(Value::as_array).unwrap_or_default();
+    let top_level = input.get("top_level").and_then(Value::as_array).unwrap_or(&[]);
     let top_level: Result<Vec<AttachmentRef>, Diagnostic> =
         top_level.iter().map(AttachmentRef::decode).collect();
     Some(match top_level.map(|top_level| parse(raw, enabled, &top_level)) {

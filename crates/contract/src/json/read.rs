@@ -387,5 +387,5 @@ fn glimpse(rest: &str) -> String {
     if rest.is_empty() {
         return "the end of the text".to_owned();
     }
-    crate::quoted::shorten(rest.lines().next().unwrap_or_default(), 24)
+    crate::quoted::shorten(rest.lines().next().unwrap_or(""), 24)
 }

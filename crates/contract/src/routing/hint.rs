@@ -95,7 +95,7 @@ fn stands_alone(prefix: &str) -> bool {
 
 /// True if the words before the hint negate it: `do not go to step …` is not a hint.
 fn is_denied(prefix: &str) -> bool {
-    let last = prefix.trim_ascii_end().rsplit([' ', '\t']).next().unwrap_or_default();
+    let last = prefix.trim_ascii_end().rsplit([' ', '\t']).next().unwrap_or("");
     let denials = ["not", "never", "cannot"];
     denials.iter().any(|denial| last.eq_ignore_ascii_case(denial))
         || last.ends_with("n't")

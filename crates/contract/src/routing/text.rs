@@ -203,7 +203,7 @@ fn margin_lines(body: &str) -> impl Iterator<Item = &str> {
 }
 
 fn looks_like_yaml(line: &str) -> bool {
-    let name = line.trim_start_matches(['"', '\'']).split([':', '"', '\'']).next().unwrap_or_default();
+    let name = line.trim_start_matches(['"', '\'']).split([':', '"', '\'']).next().unwrap_or("");
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     line.contains(':') && !name.is_empty() && name.bytes().all(plain)
 }

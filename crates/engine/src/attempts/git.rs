@@ -479,7 +479,7 @@ pub fn git_version() -> Result<String, GitUnusable> {
 
 fn check_version(printed: &str) -> Result<(), GitError> {
     let version = printed.strip_prefix("git version ").unwrap_or(printed);
-    let found = version.split_whitespace().next().unwrap_or_default();
+    let found = version.split_whitespace().next().unwrap_or("");
     let mut numbers = found.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
     let number = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if number < OLDEST { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }

@@ -26,7 +26,7 @@ pub(super) fn bridge(call: &ProgramCall, variables: &[(String, String)]) -> Resu
     let preset = Preset::named(&call.program).ok_or(NoBridge)?;
     let (url, token) =
         value(variables, "ENVOI_BRIDGE_URL").zip(value(variables, "ENVOI_BRIDGE_TOKEN")).ok_or(NoBridge)?;
-    let own = preset.bridge_variables(url, token, call.model.as_deref().unwrap_or_default());
+    let own = preset.bridge_variables(url, token, call.model.as_deref().unwrap_or(""));
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Ok(Some(Bridge { url: url.to_owned(), variables: own }))
 }

@@ -97,7 +97,7 @@ pub(super) fn finished(
     };
     let has_failed = has_failed(job, &result.outcome);
     let sentence = has_failed.then(|| failed_command::sentence(dir, &job.started.command, &result)).flatten();
-    let unseen = not_passed(shared, job, &result, sentence.as_deref().unwrap_or_default());
+    let unseen = not_passed(shared, job, &result, sentence.as_deref().unwrap_or(""));
     result.warnings.extend(sentence.into_iter().chain(unseen));
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.into_inline() })
 }

@@ -211,7 +211,7 @@ fn variables(
         ("ENVOI_INTERRUPT", content.interrupt.map(InterruptId::as_str).unwrap_or_default()),
         ("ENVOI_QUESTION", content.question.unwrap_or_default()),
         ("ENVOI_STATUS", content.status),
-        ("ENVOI_HEAD", content.head.as_deref().unwrap_or_default()),
+        ("ENVOI_HEAD", content.head.as_deref().unwrap_or("")),
         ("ENVOI_LINK", link.unwrap_or_default()),
     ]
     .map(|(name, value)| {

@@ -102,7 +102,7 @@ fn of_model(config: &Config, model: &str) -> Option<String> {
 }
 
 fn near(name: &str, known: &[&str]) -> String {
-    nearest(name, known, false).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+    nearest(name, known, false).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(super) enum Ending {
 
 /// The prompt of one agent of a step. `id` is the id of the step in the flow file.
 pub(super) fn of(flow: &str, step: &Step<'_>, agent: Option<&str>, id: &str, ending: &Ending) -> String {
-    let who = agent.map(|agent| format!("You are the agent `{agent}`. ")).unwrap_or_default();
+    let who = agent.map_or_else(String::new, |agent| format!("You are the agent `{agent}`. "));
     let mut parts = vec![format!("{who}Your step is `{id}` of the flow \"{flow}\".")];
     parts.extend(step.prose.iter().map(|(_, node)| prose(node)).filter(|part| !part.is_empty()));
     let paths = parts.iter().any(|part| part.contains("RUN_BASE/"));

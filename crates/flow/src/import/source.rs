@@ -181,7 +181,7 @@ impl Reader<'_> {
             return self.notes.lost(key.span, what, *why);
         }
         let meant = did_you_mean(&key.text, known.iter().copied());
-        let hint = meant.map(|meant| format!("; {meant}")).unwrap_or_default();
+        let hint = meant.map_or_else(String::new, |meant| format!("; {meant}"));
         self.notes.lost(key.span, what, format!("the importer does not know this key{hint}"));
     }
 

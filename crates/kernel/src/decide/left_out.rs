@@ -127,7 +127,7 @@ pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
     let flow_state = draft.flow_state(at);
     let is_ordinary = decided.end.is_none() && flow_state.failing.is_none() && flow_state.diverted.is_empty();
     let Course::Enter(next) = &decided.course else { return decided };
-    let place = at.flow.position(next).unwrap_or_default();
+    let Some(place) = at.flow.position(next) else { return decided };
     let mut ahead = at.flow.steps.iter().skip(place);
     if is_ordinary && !ahead.any(|step| part.selection.includes(at.flow, &step.id)) {
         decided.course = Course::Complete;

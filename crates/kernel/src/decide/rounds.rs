@@ -90,7 +90,7 @@ pub(crate) fn mark(
         VisitState::Expired => return Ok(()),
         _ => None,
     };
-    let named = data.and_then(|data| data.get("goals_reached")).and_then(Value::as_array).unwrap_or_default();
+    let named = data.and_then(|data| data.get("goals_reached")).and_then(Value::as_array).unwrap_or(&[]);
     let named = named.iter().filter_map(Value::as_str).map(|goal| goal.trim().to_owned());
     let own = if at.scope.is_empty() && at.item.is_none() { at.step.marks.as_slice() } else { &[] };
     let mut reached: Vec<String> = Vec::new();

@@ -13,7 +13,7 @@ const MAX_ATTACHED_NAME_BYTES: usize = 120;
 pub(crate) fn named(attachments: &[AttachmentRef]) -> Vec<(String, &AttachmentRef)> {
     let mut taken = BTreeSet::new();
     let mut name = |file: &AttachmentRef| {
-        let wanted = plain(file.filename.as_deref().unwrap_or_default());
+        let wanted = plain(file.filename.as_deref().unwrap_or(""));
         let wanted = if wanted.is_empty() { plain(&file.artifact_id) } else { wanted };
         let wanted = if wanted.is_empty() { "attachment".to_owned() } else { wanted };
         let candidates = (1_u32..).map(|n| numbered(&wanted, n));

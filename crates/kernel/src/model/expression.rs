@@ -476,7 +476,7 @@ fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinj
     match value.kind() {
         ValueKind::None | ValueKind::Undefined => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
-        ValueKind::String => out.push_str(&Value::from(value.as_str().unwrap_or_default()).compact()),
+        ValueKind::String => out.push_str(&Value::from(value.as_str().unwrap_or("")).compact()),
         ValueKind::Seq | ValueKind::Iterable => {
             out.push('[');
             for (place, item) in value.try_iter()?.enumerate() {

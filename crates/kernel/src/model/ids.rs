@@ -264,7 +264,7 @@ impl AttemptId {
         let attempt = parts.next().and_then(count).ok_or_else(bad)?;
         let visit = parts.next().and_then(count).ok_or_else(bad)?;
         let step = parts.next().and_then(|s| StepId::new(s).ok()).ok_or_else(bad)?;
-        let scope = parts.next().unwrap_or_default().to_owned();
+        let scope = parts.next().unwrap_or("").to_owned();
         Ok(Self { visit: VisitId { scope, step, visit }, attempt })
     }
 }

@@ -202,7 +202,7 @@ pub enum Refusal {
 /// One line per missing result.
 fn listed(missing: &[Missing]) -> String {
     let line = |Missing { reader, path, line, why, .. }: &Missing| {
-        let why = why.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
+        let why = why.as_ref().map_or_else(String::new, |why| format!("; {why}"));
         format!("\n  line {line}: step `{reader}` reads `{path}`{why}")
     };
     missing.iter().map(line).collect()

@@ -80,7 +80,7 @@ fn attached(digest: &Value, attachments: &[AttachmentRef]) -> Option<Digest> {
 
 /// The conflicting files, with their content in the run's tree when the question was raised.
 fn in_conflict(evidence: &Value) -> BTreeMap<&str, Option<Digest>> {
-    let items = evidence.get("conflicts").and_then(Value::as_array).unwrap_or_default();
+    let items = evidence.get("conflicts").and_then(Value::as_array).unwrap_or(&[]);
     let files = items.iter().filter_map(|item| item.get("files").and_then(Value::as_array)).flatten();
     let of = |file| {
         let ours = Value::get(file, "ours").and_then(Value::as_str).and_then(Digest::parse);

@@ -86,6 +86,6 @@ impl ItemTrees {
 
 /// The items that a merge has postponed, according to its data.
 pub(crate) fn in_conflict(data: &Value) -> BTreeSet<usize> {
-    let named = data.get("in_conflict").and_then(Value::as_array).unwrap_or_default();
+    let named = data.get("in_conflict").and_then(Value::as_array).unwrap_or(&[]);
     named.iter().filter_map(Value::as_u53).filter_map(|item| usize::try_from(item).ok()).collect()
 }

@@ -63,7 +63,7 @@ impl Selection {
         if let Some(unknown) = self.named().find(|step| flow.step(step).is_none()) {
             let ids: Vec<&str> = flow.steps.iter().map(|step| step.id.as_str()).collect();
             let near = suggestion::nearest(unknown.as_str(), &ids, false);
-            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             return Some(format!("flow `{}` has no step `{unknown}`{near}", flow.id));
         }
         if !flow.steps.iter().any(|step| self.includes(flow, &step.id)) {

@@ -306,7 +306,7 @@ fn round_ended(envelope: &mut Envelope, flow: &Flow, event: &Routed, at: Timesta
     let number = Value::from(envelope.current_stage_number);
     let before = |goal: &str| {
         let of = |stage: &Object| {
-            let goals = stage.get("goals_reached").and_then(Value::as_array).unwrap_or_default();
+            let goals = stage.get("goals_reached").and_then(Value::as_array).unwrap_or(&[]);
             goals.iter().any(|reached| reached.as_str() == Some(goal))
         };
         envelope.completed_stages.iter().any(of)

@@ -99,7 +99,7 @@ impl Events {
             }
             Some("permission_denied") => {
                 let tool = text(event, &["tool_name"]).unwrap_or("a tool");
-                vec![format!("refused: {tool}: {}", text(event, &["message"]).unwrap_or_default())]
+                vec![format!("refused: {tool}: {}", text(event, &["message"]).unwrap_or(""))]
             }
             _ => Vec::new(),
         }
@@ -123,7 +123,7 @@ impl Events {
         for part in parts(event) {
             match text(part, &["type"]) {
                 Some("text") => {
-                    let message = text(part, &["text"]).unwrap_or_default();
+                    let message = text(part, &["text"]).unwrap_or("");
                     // The text of a subagent is not the agent's final text.
                     if at(event, &["parent_tool_use_id"]).is_none_or(Value::is_null) {
                         self.last_text = message.to_owned();
@@ -139,7 +139,7 @@ impl Events {
 
     fn limit(&mut self, event: &Value) -> Vec<String> {
         let info = at(event, &["rate_limit_info"]).unwrap_or(&Value::Null);
-        let status = text(info, &["status"]).unwrap_or_default();
+        let status = text(info, &["status"]).unwrap_or("");
         let window = text(info, &["rateLimitType"]).unwrap_or("unknown");
         match status {
             "rejected" => {
@@ -193,7 +193,7 @@ impl Events {
         };
         let errors: Vec<&str> = at(result, &["errors"])
             .and_then(Value::as_array)
-            .unwrap_or_default()
+            .unwrap_or(&[])
             .iter()
             .filter_map(Value::as_str)
             .collect();
@@ -238,8 +238,8 @@ impl Events {
 
     fn failure(&self, result: &Value, errors: &[&str], masking: Masking<'_>) -> Option<Failure> {
         let is_error = at(result, &["is_error"]).and_then(Value::as_bool).unwrap_or(true);
-        let subtype = text(result, &["subtype"]).unwrap_or_default();
-        let reason = text(result, &["terminal_reason"]).unwrap_or_default();
+        let subtype = text(result, &["subtype"]).unwrap_or("");
+        let reason = text(result, &["terminal_reason"]).unwrap_or("");
         let of_another_form =
             at(result, &["result"]).filter(|message| !matches!(message, Value::String(_) | Value::Null));
         let message = text(result, &["result"]).or(errors.first().copied()).unwrap_or(subtype);
@@ -358,7 +358,7 @@ fn of_models(event: &Value) -> Option<(Option<u64>, Option<u64>)> {
 }
 
 fn parts(event: &Value) -> &[Value] {
-    at(event, &["message", "content"]).and_then(Value::as_array).unwrap_or_default()
+    at(event, &["message", "content"]).and_then(Value::as_array).unwrap_or(&[])
 }
 
 /// A short description of a tool call.

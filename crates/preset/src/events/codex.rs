@@ -52,7 +52,7 @@ impl Events {
                 vec![format!("end: {}", one_line(message, masking))]
             }
             Some("error") => {
-                vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or_default(), masking))]
+                vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or(""), masking))]
             }
             Some("item.started") => started(event, masking).into_iter().collect(),
             Some("item.completed") => self.completed(at(event, &["item"]).unwrap_or(&Value::Null), masking),
@@ -61,7 +61,7 @@ impl Events {
     }
 
     fn completed(&mut self, item: &Value, masking: Masking<'_>) -> Vec<String> {
-        let member = |name: &str| text(item, &[name]).unwrap_or_default();
+        let member = |name: &str| text(item, &[name]).unwrap_or("");
         if member("status") == "declined" {
             let what = one_line(&format!("{} {}", member("type"), member("command")), masking);
             self.denied.push(what.clone());
@@ -79,7 +79,7 @@ impl Events {
                 vec![format!("! exit code {}", code.as_deref().unwrap_or("unknown"))]
             }
             "file_change" => {
-                let changes = at(item, &["changes"]).and_then(Value::as_array).unwrap_or_default();
+                let changes = at(item, &["changes"]).and_then(Value::as_array).unwrap_or(&[]);
                 let paths = changes.iter().filter_map(|change| text(change, &["path"]));
                 paths.map(|path| format!("> edit {path}")).collect()
             }
@@ -139,9 +139,7 @@ fn started(event: &Value, masking: Masking<'_>) -> Option<String> {
     match text(item, &["type"])? {
         "command_execution" => Some(format!("> {}", one_line(text(item, &["command"])?, masking))),
         "mcp_tool_call" => Some(format!("> {}", one_line(text(item, &["tool"])?, masking))),
-        "web_search" => {
-            Some(format!("> search {}", one_line(text(item, &["query"]).unwrap_or_default(), masking)))
-        }
+        "web_search" => Some(format!("> search {}", one_line(text(item, &["query"]).unwrap_or(""), masking))),
         _ => None,
     }
 }

@@ -52,7 +52,7 @@ impl Events {
                 if core::mem::take(&mut self.begins) {
                     (self.last_text, self.shown) = (String::new(), 0);
                 }
-                self.last_text.push_str(text(event, &["content"]).unwrap_or_default());
+                self.last_text.push_str(text(event, &["content"]).unwrap_or(""));
                 self.whole_lines()
             }
             Some("tool_use") => {
@@ -60,13 +60,13 @@ impl Events {
                 let mut shown = self.rest_of_text();
                 let call = called(event, masking);
                 shown.push(format!("> {call}"));
-                self.calls.push((text(event, &["tool_id"]).unwrap_or_default().to_owned(), call));
+                self.calls.push((text(event, &["tool_id"]).unwrap_or("").to_owned(), call));
                 shown
             }
             Some("tool_result") => self.done(event, masking),
             Some("error") => {
                 self.error = text(event, &["message"]).map(str::to_owned);
-                vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or_default(), masking))]
+                vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or(""), masking))]
             }
             Some("result") => {
                 let mut shown = self.rest_of_text();
@@ -82,13 +82,13 @@ impl Events {
     }
 
     fn done(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
-        let id = text(event, &["tool_id"]).unwrap_or_default();
+        let id = text(event, &["tool_id"]).unwrap_or("");
         let place = self.calls.iter().position(|(call, _)| call == id);
         let what = place.map(|place| self.calls.swap_remove(place).1).unwrap_or_default();
         if text(event, &["status"]) != Some("error") {
             return Vec::new();
         }
-        let is_named = || BY_PERMISSION.contains(&what.split(' ').next().unwrap_or_default());
+        let is_named = || BY_PERMISSION.contains(&what.split(' ').next().unwrap_or(""));
         let is_denied = match text(event, &["error", "type"]) {
             Some("policy_violation") => true,
             Some("tool_not_registered") => is_named(),

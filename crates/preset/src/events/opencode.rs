@@ -62,7 +62,7 @@ impl Events {
                 (self.is_over, self.is_cut, self.failed) = (false, false, None);
             }
             Some("text") => {
-                self.last_text = text(part, &["text"]).unwrap_or_default().to_owned();
+                self.last_text = text(part, &["text"]).unwrap_or("").to_owned();
                 shown.extend(self.last_text.lines().map(str::to_owned));
             }
             Some("tool_use") => shown.extend(self.tool(part, masking)),
@@ -83,7 +83,7 @@ impl Events {
     fn tool(&mut self, part: &Value, masking: Masking<'_>) -> Vec<String> {
         let tool = text(part, &["tool"]).unwrap_or("a tool");
         if let ("invalid", Some(meant)) = (tool, text(part, &["state", "input", "tool"])) {
-            let error = text(part, &["state", "input", "error"]).unwrap_or_default();
+            let error = text(part, &["state", "input", "error"]).unwrap_or("");
             if BY_PERMISSION.contains(&meant) && error.contains("unavailable tool") {
                 self.denied.push(one_line(meant, masking));
                 return vec![format!("refused: {}", one_line(meant, masking))];
@@ -221,7 +221,7 @@ fn failure(error: &Value, masking: Masking<'_>) -> Failure {
 /// Removes terminal colours. The program writes them even when its output is not a terminal.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
-    let first = parts.next().unwrap_or_default().to_owned();
+    let first = parts.next().unwrap_or("").to_owned();
     parts.fold(first, |text, part| {
         let (_, rest) = part.split_once('m').unwrap_or(("", part));
         text + rest

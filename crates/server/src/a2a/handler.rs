@@ -232,7 +232,7 @@ fn version(request: &ApiRequest) -> Result<Version, Fault> {
 /// The body must be JSON, unless its type is not stated.
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(content_type) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let content_type = content_type.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let content_type = content_type.to_str().unwrap_or("").split(';').next().unwrap_or("").trim();
     if content_type.eq_ignore_ascii_case(JSON) || content_type.eq_ignore_ascii_case(A2A_JSON) {
         return Ok(());
     }

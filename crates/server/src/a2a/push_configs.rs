@@ -50,7 +50,7 @@ pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
 /// `CreateTaskPushNotificationConfig`. Replaces one with the same id and token.
 pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply, Fault> {
     client.require(&[Scope::Run])?;
-    let run = loader::run_of(app, client, push.task_id.as_deref().unwrap_or_default())?;
+    let run = loader::run_of(app, client, push.task_id.as_deref().unwrap_or(""))?;
     check(app, push)?;
     let from = read(app, |reader| reader.next_seq(&run))?;
     let (row, _) = keep(app, client, &run, push, from)?;

@@ -118,7 +118,7 @@ fn named(headers: &HeaderMap) -> Named<'_> {
     let mut values = headers.get_all(contexts::HEADER).iter();
     match (values.next(), values.next()) {
         (None, _) => Named::None,
-        (Some(value), None) => Named::One(value.to_str().unwrap_or_default()),
+        (Some(value), None) => Named::One(value.to_str().unwrap_or("")),
         (Some(_), Some(_)) => Named::Several,
     }
 }

@@ -192,7 +192,7 @@ fn line(reference: &AttachmentRef, known: Known, reason: &str) -> String {
     let AttachmentRef { artifact_id, mime, title, filename, size, .. } = reference;
     let name = title.as_ref().or(filename.as_ref()).unwrap_or(artifact_id);
     let (mime, size) = known.map_or_else(|| (mime.clone(), *size), |(mime, size)| (mime, Some(size)));
-    let bytes = size.map(|size| format!(", {size} bytes")).unwrap_or_default();
+    let bytes = size.map_or_else(String::new, |size| format!(", {size} bytes"));
     format!("- {} ({}{bytes}): NOT readable — {reason}", plain(name), plain(&mime))
 }
 

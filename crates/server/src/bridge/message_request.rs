@@ -41,7 +41,7 @@ impl MessageRequest {
         let system = text(&members, "system", &mut issues);
         // An invalid id names no run, but is still a contradiction.
         let agent_run = members.get("agent_run_id").filter(|value| **value != Value::Null);
-        let agent_run = agent_run.map(|value| value.as_str().unwrap_or_default().to_owned());
+        let agent_run = agent_run.map(|value| value.as_str().unwrap_or("").to_owned());
         match user {
             Some(user) if issues.is_empty() => {
                 Ok(Self { user, user_envelope, attachments, model, system, agent_run })

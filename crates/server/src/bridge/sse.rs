@@ -81,11 +81,11 @@ impl SseReader {
 impl SseEvent {
     fn of(bytes: Bytes) -> Self {
         let data = data(&bytes);
-        let document = serde_json::from_slice::<Value>(&data).unwrap_or_default();
+        let document = serde_json::from_slice::<Value>(&data).unwrap_or(Value::Null);
         let usage = usage::read(&document);
         let choices = document.get("choices").and_then(Value::as_array);
         let only_usage = usage.is_some() && choices.is_some_and(Vec::is_empty);
-        let kind = document.get("type").and_then(Value::as_str).unwrap_or_default();
+        let kind = document.get("type").and_then(Value::as_str).unwrap_or("");
         let words = choices.is_some_and(|choices| !choices.is_empty())
             || kind == "content_block_delta"
             || (kind.starts_with("response.") && kind.ends_with(".delta"));

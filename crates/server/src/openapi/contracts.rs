@@ -16,7 +16,7 @@ pub(super) fn all() -> Map<String, Value> {
     let found = BODIES.iter().filter_map(|(name, component)| {
         let schema = schema::ALL.iter().find(|schema| schema.name == *name)?;
         // A serializer wrote the text, so parsing cannot fail.
-        let mut schema: Value = serde_json::from_str(&schema.to_value().compact()).unwrap_or_default();
+        let mut schema: Value = serde_json::from_str(&schema.to_value().compact()).unwrap_or(Value::Null);
         rename(&mut schema, component);
         let members = schema.as_object_mut()?;
         // These belong to a document, not to a schema inside it.

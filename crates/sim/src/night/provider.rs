@@ -68,7 +68,7 @@ impl Provider {
         let (minutes, code, told) = match &answer {
             Answer::Refused(_) | Answer::RefusedWrongly(_) => {
                 let until = says_ms.map(|ms| Timestamp::from_millis(BEGINNING_MS).saturating_add_ms(ms));
-                let until = until.map(|at| format!(r#","throttled_until":"{at}""#)).unwrap_or_default();
+                let until = until.map_or_else(String::new, |at| format!(r#","throttled_until":"{at}""#));
                 let error = r#""ok":false,"error":{"code":"AGENT_THROTTLED","message":"limit"}"#;
                 (dice.below(4), 1, format!(r#"{error},"agent":{{{state}{until}}}"#))
             }

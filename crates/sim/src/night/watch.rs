@@ -194,7 +194,7 @@ impl Watch {
                     }
                 }
                 Event::HandoffWritten(written) if written.handoff.status == handoff::Status::Failed => {
-                    let error = written.handoff.error.as_deref().unwrap_or_default();
+                    let error = written.handoff.error.as_deref().unwrap_or("");
                     self.fails(&commit.run, &written.visit, error)?;
                     if error.contains("`limits.waiting`") {
                         self.count("steps that failed at the limit of waiting");

@@ -72,7 +72,7 @@ pub(crate) fn init(home: &Home, args: &InitArgs) -> Result<u8, Failure> {
             crontab,
         })
     } else {
-        let crontab = crontab.map(|line| format!("{line}\n")).unwrap_or_default();
+        let crontab = crontab.map_or_else(String::new, |line| format!("{line}\n"));
         format!("{}\n{crontab}", flow.display())
     };
     stderr::line(format_args!(

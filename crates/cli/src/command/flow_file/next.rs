@@ -172,7 +172,7 @@ fn its(count: usize) -> &'static str {
 
 /// The first line of a question, shortened.
 fn head(question: &str) -> String {
-    clip(question.lines().next().unwrap_or_default(), 60, Charset::Unicode)
+    clip(question.lines().next().unwrap_or(""), 60, Charset::Unicode)
 }
 
 /// YAML files here that have a flow's key, by name.

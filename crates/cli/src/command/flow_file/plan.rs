@@ -72,7 +72,7 @@ impl Planned {
     /// A figure of the file and its location: `` `routing.max_iterations` of `critic` (flow.yaml:21)``.
     pub(super) fn named(&self, dominant: &Dominant) -> String {
         let field = &dominant.field;
-        let of = field.step().map(|step| format!(" of `{step}`")).unwrap_or_default();
+        let of = field.step().map_or_else(String::new, |step| format!(" of `{step}`"));
         let place = self.place(dominant).map(|(file, line)| format!(" ({file}:{line})")).unwrap_or_default();
         format!("`{}`{of}{place}", field.key())
     }

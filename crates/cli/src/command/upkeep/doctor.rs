@@ -167,7 +167,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         .map_err(|error| error.to_string());
     // The first line is enough: the command that the configuration stops shows the locations.
     let configured = config::load(store.layout())
-        .map_err(|failure| failure.message.lines().next().unwrap_or_default().to_owned());
+        .map_err(|failure| failure.message.lines().next().unwrap_or("").to_owned());
     let accounts = configured.as_ref().ok().filter(|config| !config.accounts.is_empty());
     let accounts = accounts.map(|config| {
         let accounts = config.accounts.iter().map(|(name, account)| {
@@ -384,7 +384,7 @@ fn why_closed(dir: &Path, error: &OpenError) -> String {
         Ok(_) => "; it can be read: `runs`, `show` and `logs` work",
         Err(_) => "",
     };
-    let hint = failure.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    let hint = failure.hint.map_or_else(String::new, |hint| format!("; {hint}"));
     format!("{}{readable}{hint}", failure.message)
 }
 

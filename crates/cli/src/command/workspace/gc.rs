@@ -125,8 +125,7 @@ fn old_trees(
         };
         // While a run goes on, its tree is not removed.
         if tree.is_at_work {
-            let message =
-                format!("the tree of run `{run}` stays: {}", tree.stays.as_deref().unwrap_or_default());
+            let message = format!("the tree of run `{run}` stays: {}", tree.stays.as_deref().unwrap_or(""));
             return Err(Failure::new(Code::WorkspaceBusy, message).hint("`envoi cancel` ends a run"));
         }
         tree.stays = None;

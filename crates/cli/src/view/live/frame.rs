@@ -80,7 +80,7 @@ pub(crate) fn head(model: &RunModel, now: Timestamp, look: Look) -> Line {
         "waiting" | "cancelling" | "stopping" => Role::Warn,
         _ => Role::Bad,
     };
-    let title = model.flow().title.as_deref().unwrap_or_default();
+    let title = model.flow().title.as_deref().unwrap_or("");
     let title = format!("  {}", shown(title, look.charset));
     Line::default()
         .with(Role::Strong, model.flow().id.to_string())

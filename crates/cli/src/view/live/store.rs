@@ -173,7 +173,7 @@ impl StoreView {
 
 /// The line for a run that cannot be loaded.
 fn cannot_be_read(run: &RunId, why: &str) -> Line {
-    let why = why.lines().next().unwrap_or_default();
+    let why = why.lines().next().unwrap_or("");
     let text = format!("cannot be read: {why}; {} show {run}", invocation::envoi());
     Line::default().with(Role::Faint, format!("{}  ", short(run))).with(Role::Bad, text)
 }

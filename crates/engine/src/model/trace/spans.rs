@@ -401,7 +401,7 @@ fn holder(scope: &str) -> Option<VisitId> {
     let mut parts = scope.rsplitn(3, '.');
     let visit = parts.next()?.parse().ok()?;
     let step = StepId::new(parts.next()?).ok()?;
-    Some(VisitId { scope: parts.next().unwrap_or_default().to_owned(), step, visit })
+    Some(VisitId { scope: parts.next().unwrap_or("").to_owned(), step, visit })
 }
 
 /// The word for how an attempt ended.

@@ -247,7 +247,7 @@ impl<'s> Parts<'s> {
                 }
                 "dependentSchemas" | "dependencies" => part.here.extend(self.numbers(values(member))),
                 "$ref" | "$dynamicRef" | "$recursiveRef" => {
-                    part.here.extend(self.targets(member.as_str().unwrap_or_default()));
+                    part.here.extend(self.targets(member.as_str().unwrap_or("")));
                 }
                 "properties" => part.members.apart.extend(self.numbers(values(member))),
                 "patternProperties" => {
@@ -264,9 +264,7 @@ impl<'s> Parts<'s> {
                 "items" | "additionalItems" | "contains" | "unevaluatedItems" => {
                     part.items.any.push(self.number(member));
                 }
-                "pattern" => {
-                    part.own = part.own.saturating_add(of_pattern(member.as_str().unwrap_or_default()))
-                }
+                "pattern" => part.own = part.own.saturating_add(of_pattern(member.as_str().unwrap_or(""))),
                 // These keywords do not take part in a check.
                 "$defs" | "definitions" | "default" | "examples" | "title" | "description" | "$comment" => {}
                 _ => part.own = part.own.saturating_add(nodes(member)),

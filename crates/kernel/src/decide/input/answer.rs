@@ -422,7 +422,7 @@ fn stop_at_bound(
     raised: &InterruptRaised,
     answered: &InterruptAnswered,
 ) -> Result<(), Refusal> {
-    let reached = raised.evidence.get("reached").and_then(Value::as_str).unwrap_or_default();
+    let reached = raised.evidence.get("reached").and_then(Value::as_str).unwrap_or("");
     let unknown = || format!("question `{}` names no limit of a run", raised.interrupt);
     let bound =
         limit_question::bound(&raised.evidence).ok_or_else(|| Refusal::Inconsistent { reason: unknown() })?;

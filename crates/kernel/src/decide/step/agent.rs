@@ -48,7 +48,7 @@ pub(crate) fn outcome(open: &OpenVisit, result: &AttemptResult) -> Option<AgentO
     let state = report.unknown.get("agent")?;
     match state.get("said").and_then(Value::as_str)? {
         "asks" => {
-            let text = state.get("question").and_then(Value::as_str).unwrap_or_default();
+            let text = state.get("question").and_then(Value::as_str).unwrap_or("");
             let evidence = state.get("evidence").cloned().unwrap_or_default();
             let evidence = if fits(&evidence) { evidence } else { Value::Null };
             let takes_words = state.get("takes").and_then(Value::as_str) != Some("decision");

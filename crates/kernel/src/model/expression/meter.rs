@@ -104,7 +104,7 @@ impl Meter {
     fn measure(&self, value: &Value, before: u64) -> Result<u64, Error> {
         let mut bytes = before.saturating_add(ITEM_BYTES);
         match value.kind() {
-            ValueKind::String => bytes = bytes.saturating_add(length(value.as_str().unwrap_or_default())),
+            ValueKind::String => bytes = bytes.saturating_add(length(value.as_str().unwrap_or(""))),
             ValueKind::Number => finite(value)?,
             ValueKind::Seq | ValueKind::Iterable => {
                 for item in value.try_iter()?.checked() {

@@ -107,7 +107,7 @@ pub(crate) fn key(step: &Step, visit: &VisitId, other: bool) -> Option<String> {
     let label = plan.session.as_ref()?;
     let scope = visit.flow_scope();
     let scope = if scope.is_empty() { String::new() } else { format!("{scope}.") };
-    let item = visit.item().map(|item| format!("[{item}]")).unwrap_or_default();
+    let item = visit.item().map_or_else(String::new, |item| format!("[{item}]"));
     Some(format!("{scope}{label}{item}@{account}"))
 }
 

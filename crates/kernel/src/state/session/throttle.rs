@@ -118,7 +118,7 @@ impl WaitingTime {
         if self.failed.as_ref().is_some_and(|failed| failed.is_part_of(visit)) {
             return;
         }
-        let code = error.split(':').next().unwrap_or_default();
+        let code = error.split(':').next().unwrap_or("");
         self.failed = (code.parse() == Ok(Code::AgentThrottled)).then(|| visit.clone());
     }
 

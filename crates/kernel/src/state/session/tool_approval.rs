@@ -68,5 +68,5 @@ impl ToolApproval {
 }
 
 fn call_of(raised: &InterruptRaised) -> String {
-    raised.evidence.get("call").and_then(Value::as_str).unwrap_or_default().to_owned()
+    raised.evidence.get("call").and_then(Value::as_str).unwrap_or("").to_owned()
 }

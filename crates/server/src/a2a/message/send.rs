@@ -74,7 +74,7 @@ fn check(message: &Message) -> Result<(), Fault> {
     for (at, part) in message.parts.iter().enumerate() {
         if !is_read(part) {
             let detail =
-                format!("part {at} has the media type `{}`", part.media_type.as_deref().unwrap_or_default());
+                format!("part {at} has the media type `{}`", part.media_type.as_deref().unwrap_or(""));
             return Err(Fault::new(Kind::ContentTypeNotSupported).detail(detail));
         }
     }

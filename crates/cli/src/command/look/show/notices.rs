@@ -57,7 +57,7 @@ pub(super) fn rows(rows: &[DeliveryRow]) -> Vec<Notice> {
 /// Names a command by its program or script, and a webhook by its host. The path of a webhook is a secret for
 /// some receivers.
 fn target(row: &DeliveryRow) -> String {
-    let posting: Value = serde_json::from_str(&row.delivery.target).unwrap_or_default();
+    let posting: Value = serde_json::from_str(&row.delivery.target).unwrap_or(Value::Null);
     let to = posting.get("to");
     let at = |pointer: &str| to.and_then(|to| to.pointer(pointer)).and_then(Value::as_str);
     if let Some(url) = at("/webhook/url") {

@@ -165,7 +165,7 @@ fn text_damage(
     expected: Digest,
 ) -> Option<String> {
     match envoi_flow::load_as(language, name, text, parts) {
-        Err(report) => Some(report.to_string().lines().next().unwrap_or_default().to_owned()),
+        Err(report) => Some(report.to_string().lines().next().unwrap_or("").to_owned()),
         Ok(loaded) if loaded.flow.digest != expected => {
             Some(format!("its digest is {}, and not {expected}", loaded.flow.digest))
         }
