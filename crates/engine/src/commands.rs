@@ -1,4 +1,4 @@
-//! What commands and clients request of the engine, one module a request.
+//! The requests of commands and clients to the engine, one module a request.
 
 mod adopt;
 mod answer;

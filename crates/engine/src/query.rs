@@ -1,4 +1,4 @@
-//! What is read from the journal: runs, and what is done for them now. Changes nothing.
+//! Queries of the journal: runs, and what is done for them now. Changes nothing.
 
 pub(crate) mod activity;
 pub(crate) mod flow_cache;

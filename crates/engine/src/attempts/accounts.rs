@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct AgentAccount {
     /// The program that it is for, as flows name it.
     pub preset: String,
-    /// What is started in place of it: a name that is looked for in `PATH`, or an absolute path.
+    /// The program to start in its place: a name to find in `PATH`, or an absolute path.
     pub program: Option<String>,
     /// Its model where the step names none.
     pub model: Option<String>,
@@ -64,7 +64,7 @@ pub enum AccountError {
         name: String,
         /// The most.
         most: May,
-        /// What the step says.
+        /// The `may` of the step.
         may: May,
     },
     /// An argument of the account would take the questions of the step away.
@@ -77,7 +77,7 @@ pub enum AccountError {
         /// The argument.
         argument: String,
     },
-    /// One of its secrets cannot be had.
+    /// A secret of the account is not available.
     #[error("account `{name}`: secret `{secret}`: {source}")]
     Secret {
         /// The account.

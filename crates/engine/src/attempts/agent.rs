@@ -81,11 +81,11 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call, known: &Know
     }
 }
 
-/// Where the visit's talk with its agent is remembered. A talk that an older build has begun goes on where it is.
+/// The record of the visit's session with its agent. A session that an older build began continues in its old place.
 fn record(shared: &Shared, job: &Job, task: u32) -> PathBuf {
     let visit = &job.started.attempt.visit;
     let old = shared.layout.old_agent_record(&job.run, visit, task);
-    // What lies there in a run of a flow of that name may be an artifact of the flow.
+    // In a run of a flow with that name, a file there may be an artifact of the flow.
     let is_a_flow = [&job.flow, &job.pinned].iter().any(|flow| flow.id.as_str() == "a2a");
     if !is_a_flow && old.is_file() { old } else { shared.layout.agent_record(&job.run, visit, task) }
 }
@@ -139,7 +139,7 @@ pub(super) fn hide_tokens(variables: &mut Vec<(String, String)>) {
     variables.retain(|(name, _)| !name.starts_with(AGENT_TOKEN_PREFIX));
 }
 
-/// Where what the agent hands over goes: a folder of the step's in the workspace, if its `artifacts` name that.
+/// The folder in the workspace for the artifacts of the agent, if the `artifacts` of the step name one.
 fn folder(job: &Job, step: &Step) -> Option<PathBuf> {
     let own = format!("a2a/{}/", step.id);
     if !step.artifacts.iter().any(|pattern| pattern.starts_with(&own)) {

@@ -1,7 +1,7 @@
 //! A step with `cache`: what its command gets, and the engine's part of the key.
 //!
-//! What is no part of the key is not given to the command, as far as the engine gives it: secrets, the last hand-off, answers, feedback, the
-//! envelope, the variables of models. What files and programs add to the key is the supervisor's.
+//! The engine gives the command only what is part of the key: no secrets, no last hand-off, answers, feedback, envelope or variables of
+//! models. The supervisor adds files and programs to the key.
 
 use super::{shared::Shared, variables::is_allowed};
 use crate::{model::runner::Job, observe::step_cache::newest};
@@ -100,7 +100,7 @@ pub(super) fn order(
     })
 }
 
-/// What the engine knows of what a command depends on.
+/// The inputs of a command that the engine knows.
 #[derive(Clone, Copy)]
 struct Known<'k> {
     tenant: &'k str,
@@ -134,7 +134,7 @@ fn values(known: &Known<'_>) -> Vec<(String, String)> {
     own.into_iter().chain(variables).collect()
 }
 
-/// What this program was made for. A store is on one machine; a home folder may be on several.
+/// The platform that this program was built for. A store is on one machine; a home folder may be on several.
 fn system() -> String {
     let systems = [("linux", cfg!(target_os = "linux")), ("macos", cfg!(target_os = "macos"))];
     let machines = [("x86_64", cfg!(target_arch = "x86_64")), ("aarch64", cfg!(target_arch = "aarch64"))];
@@ -173,7 +173,7 @@ pub(super) fn used(cache: envoi_step::CacheUse) -> CacheUse {
     }
 }
 
-/// What was written late, in the kernel's words.
+/// The late writes, in the kernel's types.
 pub(super) fn late(found: &[envoi_step::LateFile]) -> Vec<LateFile> {
     let of = |late: &envoi_step::LateFile| LateFile {
         path: late.path.clone(),

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, path::Path};
 /// The most files: each comes as an attachment of the answer.
 const MOST_FILES: usize = envoi_contract::user_envelope::MAX_ATTACHMENTS;
 
-/// What one item has changed, and the files of it that are in conflict.
+/// The changes of one item, and its files that are in conflict.
 pub(super) struct Changes<'t> {
     pub(super) item: u64,
     pub(super) base: &'t Tree,
@@ -66,10 +66,10 @@ fn is_above(above: &[u8], path: &[u8]) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-/// What these files become in every list of the merge, by path.
+/// The new entry of these files in every list of the merge, by path.
 pub(super) type Edited<'f> = Vec<(&'f str, Option<Entry>)>;
 
-/// What becomes of the files that a person has edited. One is left out if the run's tree has something else there than the person saw.
+/// The new entries of the files that a person has edited. A file is left out if the run's tree differs there from what the person saw.
 ///
 /// # Errors
 /// A content cannot be read.

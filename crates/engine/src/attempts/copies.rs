@@ -31,7 +31,7 @@ pub(crate) fn bring_readable(from: &Path, to: &Path, path: &Path) -> io::Result<
     Ok(closed)
 }
 
-/// What may not be read is given to `on_closed`, which says whether the rest is copied. No folder is made for one that cannot be listed.
+/// `on_closed` gets each entry that may not be read, and says whether the rest is copied. A folder that cannot be listed is not made.
 fn bring_with(
     from: &Path,
     to: &Path,
@@ -90,7 +90,7 @@ fn bring_with(
     Ok(())
 }
 
-/// What is neither a link nor `opened` as a file is passed over.
+/// Anything but a link or a file that was `opened` is skipped.
 fn copy(source: &Path, opened: Option<fs::File>, target: &Path, found: &fs::Metadata) -> io::Result<()> {
     if found.is_symlink() {
         std::os::unix::fs::symlink(fs::read_link(source)?, target)?;

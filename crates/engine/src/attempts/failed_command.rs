@@ -1,8 +1,8 @@
 //! Which command of a script of bash failed.
 //!
 //! The script gets a trap that writes the line, the command and the exit codes of its pipeline into the attempt's folder; what the script
-//! prints, and its exit code, are what they are without it. Only bash has such a trap: of a script of `sh` it is not known, nor of a
-//! command within a function. Of a condition in the last line that is false no shell says anything; that is read off the script.
+//! prints, and its exit code, are what they are without it. Only bash has such a trap: a script of `sh` gives nothing, nor does a command
+//! within a function. No shell reports a false condition in the last line; that is derived from the script.
 
 use envoi_kernel::{
     event::{Command, Outcome},
@@ -51,7 +51,7 @@ fn is_plain(path: &str) -> bool {
     path.chars().all(|c| c.is_alphanumeric() || "/._-+@ ".contains(c))
 }
 
-/// What is known of the place at which the script failed, in a sentence.
+/// The place at which the script failed, as far as it is known, in a sentence.
 pub(super) fn sentence(dir: &AttemptDir, command: &Command, result: &AttemptResult) -> Option<String> {
     let script = script_of(command);
     noted(dir, script).or_else(|| {
@@ -73,7 +73,7 @@ fn script_of(command: &Command) -> Option<&str> {
     }
 }
 
-/// What the trap has written.
+/// The contents that the trap has written.
 fn noted(dir: &AttemptDir, script: Option<&str>) -> Option<String> {
     let bytes = plain::read(&place(dir), MOST_BYTES).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -10,7 +10,7 @@ use std::{
 /// How much of the critic's stderr is handed on.
 const STDERR_BYTES: u64 = 64 * 1024;
 
-/// Where the feedback stands.
+/// The path of the feedback.
 pub(super) fn place_of_feedback(dir: &AttemptDir) -> PathBuf {
     dir.path().join("feedback.txt")
 }

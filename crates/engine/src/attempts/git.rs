@@ -1,4 +1,4 @@
-//! What a run's own tree needs of git: whether a folder is in a repository, a worktree with a branch, and its end.
+//! The git operations for a run's own tree: whether a folder is in a repository, a worktree with a branch, and its end.
 //!
 //! Git is used by its command line, without hooks and without the variables that would lead it elsewhere. The index, `HEAD` and the stash of
 //! the user's own checkout are not written.
@@ -33,7 +33,7 @@ const TRIES: u32 = 20;
 /// Between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
-/// What was half made is taken away in so much time, or stays.
+/// Time limit for the removal of a half-made tree; after it, the tree stays.
 const LONGEST_REMOVAL: Duration = Duration::from_secs(20);
 
 /// As [`LONGEST_REMOVAL`], when the engine ends.
@@ -48,7 +48,7 @@ pub(crate) struct Repository {
     pub(crate) head: Option<String>,
 }
 
-/// What git still has of a worktree that is gone.
+/// The part of a removed worktree that git still has.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     /// For a person.
@@ -167,7 +167,7 @@ impl<'s> Git<'s> {
                 // An agent has committed on this branch: its commits must not be lost.
                 return Err(error);
             }
-            // What it had made already: a branch without commits, and the folder.
+            // Git may already have made a branch without commits, and the folder.
             self.forget_half_made(&repository.top, place);
             self.run(&repository.top, ["branch", "--quiet", "-D", branch]).ok();
             fs::DirBuilder::new().recursive(true).mode(0o700).create(place).map_err(GitError::Place)?;
@@ -207,10 +207,10 @@ impl<'s> Git<'s> {
         !is_elsewhere && self.run(folder, ["merge-base", "--is-ancestor", &name, "HEAD"]).is_err()
     }
 
-    /// Tells git that the files of the worktree were written, so that its next look need not read them all.
+    /// Informs git that the files of the worktree were written, so that its next look need not read them all.
     ///
-    /// No filter of the user's configuration runs for that. Where one changes the content of a file, git takes the file for changed until its next
-    /// look.
+    /// No filter of the user's configuration runs for that. If a filter changes the content of a file, git takes the file for changed until
+    /// its next look.
     pub(crate) fn refresh(self, place: &Path) {
         let Ok(mut words) = self.without_filters(place) else { return };
         words.extend(["update-index", "-q", "--refresh"].map(str::to_owned));
@@ -328,8 +328,8 @@ impl<'s> Git<'s> {
         }
     }
 
-    /// Whether a commit since this time says all of these lines in its message, and is on a branch, a tag or a branch of a remote. What is on
-    /// none goes with a collection of git.
+    /// Whether a commit since this time has all of these lines in its message, and is on a branch, a tag or a branch of a remote. Git's
+    /// collection removes any other commit.
     ///
     /// # Errors
     /// Git does not answer.
@@ -393,7 +393,7 @@ impl<'s> Git<'s> {
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
-    /// What git prints, without the end of the line.
+    /// The output of git, without the end of the line.
     fn run<A: AsRef<OsStr>>(
         self,
         folder: &Path,
@@ -403,7 +403,7 @@ impl<'s> Git<'s> {
         Ok(String::from_utf8_lossy(&printed).trim_end_matches('\n').to_owned())
     }
 
-    /// What git prints. Tried again where another git was in the way.
+    /// The output of git. It is tried again if another git was in the way.
     fn printed<A: AsRef<OsStr>>(
         self,
         folder: &Path,
@@ -453,7 +453,7 @@ impl<'s> Git<'s> {
     }
 }
 
-/// What git says to a question to which "no" is an answer. Where it did not answer at all, nothing is known.
+/// The output of a git command that may answer "no" (`None`). If git did not answer at all, the result is unknown: an error.
 fn answer(said: Result<String, GitError>) -> Result<Option<String>, GitError> {
     match said {
         Ok(said) => Ok(Some(said)),
@@ -499,7 +499,7 @@ mod tests {
         assert!(matches!(answer(Ok("yes".to_owned())), Ok(Some(_))));
     }
 
-    /// What git does for a person.
+    /// Runs git as a person would.
     fn by_hand(folder: &Path, words: &[&str]) {
         let who = ["-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "protocol.file.allow=always"];
         let done = std::process::Command::new("git")

@@ -17,7 +17,7 @@ pub(crate) const STORE_FILE: &str = "envoi.db";
 /// How the database of a store begins.
 const STORE_BEGINS: &[u8] = b"SQLite format 3\0";
 
-/// Whether the database of a store is at `path`: another file may have its name. What cannot be read counts as one.
+/// Whether the database of a store is at `path`: another file may have its name. A file that cannot be read counts as one.
 pub(crate) fn is_store_file(path: &Path) -> bool {
     let mut head = Vec::new();
     match envoi_step::plain::open(path) {
@@ -32,8 +32,8 @@ pub(crate) fn is_store_file(path: &Path) -> bool {
 /// Why a tree stays in which another store has work.
 const OCCUPIED: &str = "a run of another store works there";
 
-/// Who works in the folder or below it, or what is mounted there, in a sentence: it must not go, whatever is in it. `store`: the folder of the
-/// store whose own runs are known not to be there.
+/// The processes that work in the folder or below it, or the mounts there, in a sentence: the folder must not go, whatever is in it.
+/// `store`: the folder of the store whose own runs are known not to be there.
 pub(crate) fn in_the_way(folder: &Path, store: &Path) -> Option<String> {
     occupied(folder, store).or_else(|| mounted(folder))
 }
@@ -47,7 +47,7 @@ fn occupied(folder: &Path, store: &Path) -> Option<String> {
     }
 }
 
-/// What is mounted there would be emptied.
+/// A removal would empty a mount in the folder.
 pub(crate) fn mounted(folder: &Path) -> Option<String> {
     match envoi_durable::mount_below(folder) {
         Ok(None) => None,
@@ -57,7 +57,7 @@ pub(crate) fn mounted(folder: &Path) -> Option<String> {
     }
 }
 
-/// What of git and of stores would be lost with the folder, in a sentence. `is_worktree`: it was made as a worktree of git.
+/// The data of git and of stores that would be lost with the folder, in a sentence. `is_worktree`: it was made as a worktree of git.
 pub(crate) fn history_lost_with(folder: &Path, is_worktree: bool) -> Option<String> {
     // A worktree has a file `.git` at its root.
     let own = folder.join(".git");
@@ -85,7 +85,7 @@ pub(crate) fn history_lost_with(folder: &Path, is_worktree: bool) -> Option<Stri
     }
 }
 
-/// What no snapshot has, and where.
+/// Contents that no snapshot has, and their place.
 enum Found {
     /// The database of a store.
     Store(PathBuf),

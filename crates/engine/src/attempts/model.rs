@@ -54,7 +54,7 @@ pub(super) fn unanswered(job: &Job, dir: &AttemptDir, exit: &Exit) -> Option<Str
     reason(&dir.path().join(UNANSWERED_FILE))
 }
 
-/// What stands there. `None`: nothing does, so that no call is without an answer.
+/// The text of this file. `None`: the file is missing, so every call has an answer.
 fn reason(place: &Path) -> Option<String> {
     match plain::read(place, MAX_REASON_BYTES) {
         Ok(reason) => Some(String::from_utf8_lossy(&reason).into_owned()),
@@ -91,7 +91,7 @@ fn is_absent(path: &Path) -> bool {
 fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &ModelCall, known: &Known) -> Order {
     let started = &job.started;
     let step = job.flow.step(&started.attempt.visit.step);
-    // What its own failed try wrote is not known to the model; the error is in `failure`.
+    // The model does not know the output of its own failed try; the error is in `failure`.
     let own = started.feedback.as_ref().is_some_and(|attempt| attempt.visit == started.attempt.visit);
     let has_feedback = started.sent_back_by.is_some() || (started.feedback.is_some() && !own);
     let (access, problem) = match shared.models.get(&call.model) {

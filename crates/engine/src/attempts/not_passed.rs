@@ -121,7 +121,7 @@ fn names(text: &str, name: &str) -> bool {
     })
 }
 
-/// What the command is made of: its words, or its script.
+/// The texts of the command: its words, or its script.
 fn texts(command: &Command) -> Vec<&str> {
     match command {
         Command::Exec(argv) => argv.iter().map(String::as_str).collect(),
@@ -148,12 +148,12 @@ fn programs<'t>(texts: &[&'t str]) -> BTreeSet<&'t str> {
     words.filter_map(|word| word.rsplit('/').next()).collect()
 }
 
-/// What was named in each run, so that it is named once.
+/// The names already listed in each run, so that each is listed once.
 #[derive(Debug, Default)]
 pub(super) struct AlreadyNamed(Mutex<BTreeMap<RunId, BTreeSet<String>>>);
 
 impl AlreadyNamed {
-    /// Those of `names` that were not named yet; `earlier` reads the names in the run's events, at the first call.
+    /// The `names` that were not listed yet; `earlier` reads the names in the run's events, at the first call.
     pub(super) fn anew(
         &self,
         run: &RunId,

@@ -1,4 +1,4 @@
-//! What a run has changed in its tree outside of the folder that it works in.
+//! The changes of a run in its tree outside of its working folder.
 //!
 //! If the workspace is a folder of a git repository, the tree has all of the repository, and only the workspace is compared and brought back.
 //! Owns which other files of the tree are not as the commit has them and not as they are in the checkout of the user. Writes nothing.
@@ -108,7 +108,7 @@ enum NotCompared {
     Stopped,
 }
 
-/// Those of the paths at which not the same stands in both folders.
+/// The paths whose contents differ between the two folders.
 fn differing(
     paths: Vec<PathBuf>,
     place: &Path,
@@ -128,7 +128,7 @@ fn differing(
     Ok(differing)
 }
 
-/// Whether the same stands at both places. What cannot be read is not known to be the same.
+/// Whether both places have the same content. A place that cannot be read counts as different.
 fn are_same(one: &Path, other: &Path, left: &mut u64, bounds: &Bounds<'_>) -> Result<bool, NotCompared> {
     match [one, other].map(fs::symlink_metadata) {
         [Ok(first), Ok(second)] => match have_same_content((one, &first), (other, &second), left, bounds) {
@@ -147,7 +147,7 @@ enum Unequal {
     Bound(NotCompared),
 }
 
-/// What cannot be read counts as changed, whatever the cause.
+/// A file that cannot be read counts as changed, whatever the cause.
 impl From<io::Error> for Unequal {
     fn from(_: io::Error) -> Self {
         Self::Unread

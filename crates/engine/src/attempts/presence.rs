@@ -1,4 +1,4 @@
-//! Where the runs of this engine are at work, for the engines of other stores.
+//! The folders in which the runs of this engine work, for the engines of other stores.
 //!
 //! Owns which run holds the lock of its workspace, and since when. Whether two runs of one store may work in one folder is decided elsewhere
 //! ([`crate::model::claim`]).

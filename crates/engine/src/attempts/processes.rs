@@ -251,7 +251,7 @@ fn never_starts(dir: &AttemptDir) -> String {
     format!("its supervisor ended {MAX_SPAWNS} times before it could start anything: {}", log.trim())
 }
 
-/// What the journal says of the announcement of an attempt.
+/// The journal's data on the announcement of an attempt.
 struct Announced {
     /// Its id. It differs from that of the same attempt in a journal that was replaced by a backup.
     start: String,
@@ -282,8 +282,8 @@ impl Shared {
     /// Looks, starts if nothing was ever started, waits, and looks again until the attempt is settled or lost.
     ///
     /// # Errors
-    /// The machine failed, or what stands in the run's folder keeps the attempt from being started. What a command has left in
-    /// its files is no error: see [`Settlement`].
+    /// The machine failed, or the contents of the run's folder keep the attempt from being started. The files that a command
+    /// has left are no error: see [`Settlement`].
     fn settle(&self, job: &Job) -> Result<Settlement, trouble::Trouble> {
         let dir = self.dir(&job.run, &job.started.attempt);
         let starts = Starts::of(&self.layout.run(&job.run));
@@ -321,7 +321,7 @@ impl Shared {
                     Err(Unsettled::Machine(reason)) => return Err(of_machine(reason)),
                 },
                 Probe::Lost(doubt) => return self.in_doubt(job, &dir, doubt),
-                // Nothing ran here. Where the store was copied from, it may have.
+                // Nothing ran here. The attempt may have run where the store was copied from.
                 Probe::NotStarted(_) if is_of_original => {
                     return self.in_doubt(job, &dir, Doubt::SupervisorGone);
                 }

@@ -93,7 +93,7 @@ pub(super) fn command(
 }
 
 /// What the program of an attempt in doubt had reported of its use: of the process alone, because the sums of its session are charged with the
-/// next attempt. None where the bridge has counted, or where the program tells of no calls.
+/// next attempt. `None` if the bridge has counted, or if the program reports no calls.
 pub(super) fn used(job: &Job, dir: &AttemptDir) -> Option<Value> {
     let Command::Agent(call) = &job.started.command else { return None };
     let text = plain::read(&dir.path().join(USED_FILE), MAX_USED_BYTES).ok().filter(|_| !call.by_bridge)?;
@@ -137,7 +137,7 @@ fn value<'v>(variables: &'v [(String, String)], name: &str) -> Option<&'v str> {
     value.filter(|value| !value.is_empty())
 }
 
-/// Where the program keeps its sessions, if files there say something.
+/// The folder in which the program keeps its sessions, if its files can be evaluated.
 fn home(preset: Preset, variables: &[(String, String)]) -> Option<PathBuf> {
     let (variable, folder) = preset.limits_in()?;
     let own = value(variables, variable).map(PathBuf::from);
@@ -147,7 +147,7 @@ fn home(preset: Preset, variables: &[(String, String)]) -> Option<PathBuf> {
 fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Order {
     let started = &job.started;
     let step = job.flow.step(&started.attempt.visit.step);
-    // What its own failed try wrote is in its session; the error is in `failure`.
+    // The session has the output of its own failed try; the error is in `failure`.
     let own = started.feedback.as_ref().is_some_and(|attempt| attempt.visit == started.attempt.visit);
     let has_feedback = started.sent_back_by.is_some() || (started.feedback.is_some() && !own);
     Order {

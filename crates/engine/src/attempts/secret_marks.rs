@@ -1,4 +1,4 @@
-//! What tells later that a secret has another value than when an attempt began.
+//! Marks that show later whether a secret has another value than when an attempt began.
 //!
 //! A supervisor masks with the values that it was given. If it is killed, the next engine masks with the values that are there then,
 //! which finds nothing of a value that was replaced. So the record of the start holds a mark of each value, a digest with a key of
@@ -17,7 +17,7 @@ use std::{
 /// The file of the key, in the folder of the store.
 const FILE: &str = "secrets.key";
 const KEY_BYTES: usize = 32;
-/// What is larger is no key.
+/// A larger file is not a key.
 const MOST_BYTES: u64 = 1024;
 
 /// How much of the digest is kept, in hexadecimal digits.
@@ -29,8 +29,8 @@ pub(super) struct SecretMarks {
 }
 
 impl SecretMarks {
-    /// The marks of the store in this folder. The key is made once. Where it was removed, or is no key, another one is made, and
-    /// every value counts as another one.
+    /// The marks of the store in this folder. The key is made once. If it was removed, or is not a key, a new one is made, and
+    /// every value counts as changed.
     ///
     /// # Errors
     /// The file cannot be read or made.

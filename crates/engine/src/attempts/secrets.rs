@@ -13,7 +13,7 @@ use envoi_kernel::{
 use envoi_step::{AttemptDir, MIN_SECRET_BYTES, SecretMark, Secrets};
 use std::{fs, sync::Arc};
 
-/// What commands of this run may see: the secrets are those that its flow names.
+/// The values that commands of this run may see: the secrets are those that its flow names.
 pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
     let value = |variable: &str| {
         wire.secrets.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone())
@@ -44,16 +44,16 @@ pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(Strin
 #[derive(Debug, thiserror::Error)]
 #[error("{secret}: {source}")]
 pub(crate) struct SecretError {
-    /// What it is called in messages.
+    /// Its name in messages.
     secret: String,
     source: SourceError,
 }
 
-/// What a command may have been given that is to be masked.
+/// The values that a command may have got and that must be masked.
 pub(super) struct Known {
     pub(super) values: Vec<String>,
-    /// Of each secret of which the command's own value is not at hand, why, in a sentence: what the command wrote itself cannot be
-    /// masked then.
+    /// The reason, in a sentence, for each secret whose own value for the command is not at hand: the command's own output cannot
+    /// be masked then.
     pub(super) missing: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ impl Known {
     }
 }
 
-/// What the secrets were when the attempt began; none if its record was removed or cannot be read. Empty where no command was
+/// The marks of the secrets when the attempt began; none if its record was removed or cannot be read. Empty if no command was
 /// started.
 fn marks_of_start(dir: &AttemptDir) -> Option<Vec<SecretMark>> {
     match envoi_step::started(dir) {
@@ -121,7 +121,7 @@ fn marks_of_start(dir: &AttemptDir) -> Option<Vec<SecretMark>> {
     }
 }
 
-/// What an attempt is given that is to be masked, besides the secrets of the flow.
+/// The values to mask that an attempt gets besides the secrets of the flow.
 pub(super) fn of_attempt(shared: &Shared, job: &Job) -> impl Iterator<Item = String> {
     let of_commands = shared.per_attempt.secrets(&job.run, &job.started.attempt);
     let command = &job.started.command;
@@ -148,7 +148,7 @@ pub(super) fn common_secrets(job: &Job) -> impl Iterator<Item = String> {
     })
 }
 
-/// Those secrets that can be had, by the name that commands see.
+/// The secrets that are available, by the name that commands see.
 pub(crate) fn at_hand(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = (String, String)> {
     declared.iter().filter_map(|secret| Some((secret.name.clone(), value(secret, caller).ok()?)))
 }
@@ -168,7 +168,7 @@ fn value(secret: &Secret, caller: &Caller) -> Result<String, SecretError> {
         .map_err(|source| SecretError { secret: named(secret), source })
 }
 
-/// Where a value comes from, in messages.
+/// The source of a value, in messages.
 fn source(secret: &Secret) -> String {
     match &secret.source {
         SecretSource::Env(variable) => format!("the variable `{variable}`"),
@@ -176,7 +176,7 @@ fn source(secret: &Secret) -> String {
     }
 }
 
-/// What a secret is called in messages.
+/// The name of a secret in messages.
 fn named(secret: &Secret) -> String {
     match secret.name.strip_prefix(AGENT_TOKEN_PREFIX).and_then(|rest| rest.split_once('.')) {
         Some((flow, step)) => format!("the token of step `{step}` in flow `{flow}`"),

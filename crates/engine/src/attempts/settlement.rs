@@ -38,7 +38,7 @@ pub(super) enum NotEnded {
     /// A process of it still lives.
     #[error("what is left of attempt `{attempt}` cannot be ended: {source}")]
     Leftovers { attempt: String, source: io::Error },
-    /// What it wrote may hold a secret, and stays as it is.
+    /// Its output may hold a secret, and stays as it is.
     #[error("attempt `{attempt}` cannot be masked: {source}")]
     Unmasked { attempt: String, source: io::Error },
 }
@@ -106,7 +106,7 @@ fn snapshot(taken: &envoi_step::Snapshot) -> Option<Snapshot> {
     Some(Snapshot { digest: Digest::parse(&taken.digest)?, moving: taken.moving })
 }
 
-/// What files of a result of the cache have displaced, where no result came and no command has ended.
+/// The files that a result of the cache displaced, when no result came and no command has ended.
 fn displaced(displaced: Displaced) -> Option<Box<CacheUse>> {
     (!displaced.is_nothing()).then(|| Box::new(cached::used(displaced.into())))
 }
@@ -271,8 +271,8 @@ fn not_started(
     Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
 }
 
-/// An attempt whose end is unknown. What still lived of it has been ended when this returns; unless it `is_of_original`,
-/// announced before the files of the store were copied: then what runs of it is the original's.
+/// An attempt whose end is unknown. Its processes that still lived have been ended when this returns; unless it
+/// `is_of_original`, announced before the files of the store were copied: then they are the original's.
 ///
 /// # Errors
 /// See [`NotEnded`].
@@ -373,7 +373,8 @@ pub(super) fn in_doubt(
     Ok(Settlement::InDoubt { evidence })
 }
 
-/// Why what the command wrote is no text, where its data is read from it. What is larger than a text has been cut, and is no data anyway.
+/// The reason why the command's output is not a text, if its data is read from it. Output that is larger than a text has been cut, and is
+/// not data anyway.
 fn no_text(dir: &AttemptDir, job: &Job) -> Option<String> {
     let step = job.flow.step(&job.started.attempt.visit.step);
     step.filter(|step| step.data_is_text)?;
@@ -399,8 +400,8 @@ fn session(dir: &AttemptDir, job: &Job) -> Option<String> {
 /// The longest id of a session.
 const MAX_SESSION_BYTES: u64 = 1_024;
 
-/// What was removed because a secret of another value could stand in it. Other names than those that the engine assigns could
-/// hold it, too.
+/// The files that were removed because a secret with another value could be in them. Names that the engine does not assign
+/// could hold the secret, too.
 fn unmasked(removed: &[String], missing: &[String]) -> Option<String> {
     let (assigned, others): (Vec<_>, Vec<_>) =
         removed.iter().map(String::as_str).partition(|name| ASSIGNED.contains(name));

@@ -1,4 +1,4 @@
-//! What all attempts of an engine use.
+//! State that all attempts of an engine use.
 
 use super::{
     accounts::AgentAccounts, callable_models::CallableModels, not_passed::AlreadyNamed, presence::Presences,
@@ -50,7 +50,7 @@ pub(super) struct Shared {
     pub(super) named_aside: AlreadyNamed,
 }
 
-/// What many files of one attempt need.
+/// Services for an attempt with many files.
 pub(super) struct LargeSets {
     /// Small contents are stored before the commit that names them.
     pub(super) writer: Arc<Writer>,

@@ -1,10 +1,10 @@
-//! What the composition root gives to the commands of one attempt alone, beside what the engine gives to all.
+//! Variables that the composition root gives to the commands of one attempt alone, beside the engine's for all.
 
 use core::fmt;
 use envoi_kernel::ids::{AttemptId, RunId};
 use std::sync::Arc;
 
-/// One variable of a command's environment.
+/// A variable of a command's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
     /// Its name.

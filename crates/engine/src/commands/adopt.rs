@@ -20,7 +20,7 @@ use std::sync::Arc;
 const MOST_IN_VAIN: u32 = 3;
 
 impl Commands {
-    /// The run as the journal has it. One that cannot be read is set aside.
+    /// The run as the journal has it. A run that cannot be read is set aside.
     pub(super) fn load(&self, id: &RunId) -> Result<Run, Refused> {
         let reader = self.store.reader()?;
         self.load_with_weight(&reader, id).map(|(run, _)| run)
@@ -34,7 +34,7 @@ impl Commands {
         })
     }
 
-    /// Has the run set aside, durably. One that the loop holds goes on: what is there in memory is whole.
+    /// Has the run set aside, durably. A run that the loop holds goes on: its state in memory is whole.
     fn unloadable(&self, id: &RunId, trouble: Trouble) -> Refused {
         let code = trouble.kind.code();
         let message = trouble.reason.clone();
@@ -96,9 +96,9 @@ impl Commands {
         }
     }
 
-    /// Has the loop go on with a run, and returns it as it was loaded. Its files are made good first. What is `wanted` of it
-    /// is decided before anything of it is started, and is durable when this returns. A run that went on while it was loaded
-    /// is loaded again.
+    /// Has the loop go on with a run, and returns it as it was loaded. Its files are made good first. The `wanted` inputs
+    /// are decided before anything of it is started, and are durable when this returns. A run that went on while it was
+    /// loaded is loaded again.
     pub(super) fn adopt(
         &self,
         id: &RunId,
@@ -148,7 +148,7 @@ impl Commands {
             };
             match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
                 Ok(()) => return Ok(run),
-                // What makes it stale is in the journal: the next look sees more, unless the journal contradicts itself.
+                // The journal has the newer events: the next look sees more, unless the journal contradicts itself.
                 Err(EngineError::Stale { .. }) => {
                     let next = run.next_seq();
                     in_vain =

@@ -1,10 +1,10 @@
-//! A person answers: what needs more than the run itself is checked, the answer is taken, and the run goes on.
+//! A person answers: the answer is checked against more than the run itself, it is taken, and the run goes on.
 //!
 //! Owns two checks. A form is completed with the schema's defaults, and has to fit the schema of its question: here, so that every
-//! way in is treated alike. And what was shown has to be what is there: where an
-//! artifact lies otherwise in the workspace than it was handed over, the yes is not about what would be used; the
-//! question is put again, about what is there now. What a live attempt may be changing at the moment is left out: it lies
-//! otherwise all the time, and is handed over when the attempt is over.
+//! way in is treated alike. And the files that were shown have to be the files that are there: if an artifact in the workspace
+//! differs from the one that was handed over, the yes is not about the file that would be used; the question is put again, about
+//! the file of now. Files that a live attempt may be changing are left out: they differ all the time, and are handed over when the
+//! attempt is over.
 
 use super::{
     adopt::Adoption,
@@ -68,8 +68,8 @@ impl Commands {
         {
             return Err(refused);
         }
-        // The client follows from the commit of the answer on. What follows from a refusal, such as an expiry that is
-        // applied now, is no answer to this request.
+        // The client follows from the commit of the answer on. Events that follow from a refusal, such as an expiry
+        // that is applied now, are no answer to this request.
         let (follower, responses) = mpsc::channel();
         if follow {
             self.followers.add(&id, follower);
@@ -158,7 +158,7 @@ impl Commands {
         }
         let started = run.started().filter(|_| !found.is_empty())?;
         for file in &found {
-            // So that it can be shown. Of a file that cannot be stored only the path is shown.
+            // The content is stored so that it can be shown. A file that cannot be stored is shown by its path only.
             let path = Path::new(&started.workspace).join(&file.path);
             let size =
                 path.metadata().map(|metadata| metadata.len()).ok().filter(|size| *size <= MAX_SHOWN_BYTES);
@@ -229,7 +229,7 @@ fn hint_to_new_question(inbox: Result<Vec<InboxRow>, ReadError>, visit: &VisitId
     }
 }
 
-/// What has become of a question that does not wait any more.
+/// The refusal for a question that does not wait any more.
 pub(super) fn closed(store: &Store, run: &RunId, interrupt: &InterruptId) -> Refused {
     let row = match store.reader().and_then(|reader| reader.question(run, interrupt)) {
         Ok(row) => row,
@@ -325,7 +325,7 @@ fn changed(
     let differing = now.filter(|(now, path, shown)| now != shown && !is_being_made(run, path));
     let mut all: Vec<FoundFile> = differing.map(|(digest, path, _)| FoundFile { path, digest }).collect();
     if !all.is_empty() {
-        // What had been found before is still to be compared with, the next time.
+        // The files found before are compared again next time.
         let again = |file: &&FoundFile| !all.iter().any(|found| found.path == file.path);
         let before: Vec<FoundFile> = raised.found.iter().filter(again).cloned().collect();
         all.extend(before);

@@ -1,7 +1,7 @@
-//! What a run has changed in its own tree is brought into the folder that the tree was made from, and taken back.
+//! The changes of a run in its own tree are brought into the folder that the tree was made from, and taken back.
 //!
-//! Three states are brought together: what the run began with, what its tree is like now, what the folder is like now. All of it comes or
-//! nothing. The order of what is durable is that of a restore. Only files that the run has changed are touched.
+//! Three states are merged: the base of the run, its tree as it is now, and the folder as it is now. All of it comes or nothing. The
+//! order of what is durable is that of a restore. Only files that the run has changed are touched.
 
 use super::{
     adopt::{Adoption, check_places},
@@ -113,7 +113,7 @@ impl Commands {
         let stood = envoi_tree::stand_to_change(&folder, &order, &merged.tree);
         let stood = stood.map_err(|error| refused(&error, &names))?;
         let changes = differences(&now.tree, &merged.tree);
-        // What an earlier engine had begun to bring is part of this: one `--undo` takes back all of it.
+        // A change that an earlier engine began is part of this one: one `--undo` takes back all of it.
         let undoes = request.what == Applied::Undone;
         let begun =
             ended.as_ref().filter(|ended| ended.wanted.reach.folder().is_some() && !ended.wanted.undoes);
@@ -186,7 +186,7 @@ impl Commands {
         Ok(())
     }
 
-    /// What the run has come to: its tree as it is, or the last state that is kept if the tree is gone ([`is_there`]). And the files of `base`
+    /// The result of the run: its tree as it is, or the last state that is kept if the tree is gone ([`is_there`]). And the files of `base`
     /// that the run has not deleted but has begun to ignore: they are as in `base`.
     fn result(
         &self,
@@ -320,7 +320,7 @@ pub fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
     last
 }
 
-/// What becomes of a file of the folder.
+/// The word for the change of a file of the folder.
 fn word(change: &Difference<'_>) -> &'static str {
     match (change.before, change.after) {
         (None, _) => "new",

@@ -1,7 +1,7 @@
-//! Of two requests that begin one run, the second waits for the first, and then finds the run.
+//! If two requests begin one run, the second waits for the first, and then finds the run.
 //!
-//! A client that has lost its connection asks again, while its first request may still be done. What a request makes for a new run, such as a copy of
-//! the workspace, is made anew where an engine left it; of a request that is still being done it must not be touched.
+//! A client that has lost its connection sends its request again, while the first one may still be in progress. Files that an engine left
+//! half made for a new run, such as a copy of the workspace, are made anew; the files of a request in progress must not be touched.
 
 use envoi_kernel::ids::RunId;
 use std::{
@@ -17,7 +17,7 @@ pub(crate) struct Beginnings {
 }
 
 impl Beginnings {
-    /// Waits until no other request begins this run. What is returned ends when it is dropped.
+    /// Waits until no other request begins this run. The claim ends when the returned value is dropped.
     #[must_use]
     pub(super) fn enter(&self, run: &RunId) -> Beginning<'_> {
         let mut runs = self.lock();

@@ -1,8 +1,8 @@
 //! Deletes what a store does not need: copies that attempts have left, runs that a rule names, contents that nothing names.
 //!
 //! Owns the order. A run is first gone from the database, in one commit that leaves a tombstone; then its folder is renamed, and then
-//! removed. A folder whose run has a tombstone is what a collection that was killed has left: the next one removes it. What no rule deletes is
-//! looked at again right before the commit, and once more within it.
+//! removed. A folder whose run has a tombstone was left by a collection that was killed: the next one removes it. The reasons that keep a
+//! run are checked again right before the commit, and once more within it.
 
 mod look;
 mod sweep;
@@ -37,7 +37,8 @@ const IS_OVER: &str = "it is over, and the store has these files by digest";
 /// Why a run stays that should have been archived.
 const NOT_ARCHIVED: &str = "it is not archived";
 
-/// What [`Commands::collect`] would do, as the store is now, when the trees of `treeless` are gone.
+/// The result that [`Commands::collect`] would have, as the store is now, when the trees of `treeless` are
+/// gone.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -163,7 +164,7 @@ impl Commands {
         }
         let left = self.end_removals(&reader)?;
         let mut contents = Swept::default();
-        // What is laid aside and need not stay there goes at once.
+        // Contents that are laid aside and need not stay there go at once.
         for _ in 0..if request.trash_ms == 0 { 2 } else { 1 } {
             let sweep = Sweep {
                 layout: &self.layout,
@@ -240,7 +241,7 @@ impl Commands {
             if fs::symlink_metadata(&folder).is_err() || reader.has_run(&removed.run)? {
                 continue;
             }
-            // What a link leads to is not the store's.
+            // The target of a link does not belong to the store.
             if !is_own(&self.layout.runs())? {
                 return Ok(left);
             }

@@ -1,7 +1,7 @@
-//! Runs that another engine decides: what a server of a cluster uses of the commands of this crate.
+//! Runs that another engine decides: the commands of this crate that a server of a cluster uses.
 //!
-//! Owns the checks that are the same there: of a start, of an answer, of results. It commits nothing and starts nothing. Whoever
-//! implements [`RemoteCommands`] sends what was checked to where the run is decided.
+//! Owns the checks that are the same there: of a start, of an answer, of results. It commits nothing and starts nothing. An
+//! implementation of [`RemoteCommands`] sends the checked request to the engine that decides the run.
 
 use super::{
     answer,
@@ -87,7 +87,7 @@ pub fn completed<'r>(
     Ok((raised, answer::with_form(run, raised, answer)?))
 }
 
-/// What has become of a question that does not wait any more.
+/// The refusal for a question that does not wait any more.
 #[must_use]
 pub fn closed(store: &Store, run: &RunId, interrupt: &InterruptId) -> Refused {
     answer::closed(store, run, interrupt)
@@ -118,7 +118,7 @@ pub fn checked_result(run: &Run, result: AttemptResult) -> AttemptResult {
     AttemptResult { misfit, ..result }
 }
 
-/// What commands of a run may see: of the secrets, those that its flow names.
+/// The values that commands of a run may see: of the secrets, those that its flow names.
 #[must_use]
 pub fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
     secrets::caller_of(flow, wire)

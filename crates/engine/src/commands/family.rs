@@ -16,14 +16,14 @@ impl Commands {
         self.families.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What others of the run's family have used and been given beyond what it knows of.
+    /// The amounts that others of the run's family have used and got, beyond those that it knows.
     pub(super) fn elsewhere(&self, run: &Run) -> Result<Share, Refused> {
         let reader = self.store.reader()?;
         let own = run.started().map(|started| &started.run);
         Ok(self.family_of(&reader, run, own)?.beyond(&run.known_share()))
     }
 
-    /// What all runs of the family have used and been given. Refused while one of them is not over, unless it is `but`.
+    /// The amounts that all runs of the family have used and got. Refused while one of them is not over, unless it is `but`.
     pub(super) fn family_of(
         &self,
         reader: &Reader,

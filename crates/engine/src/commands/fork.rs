@@ -136,7 +136,7 @@ impl Commands {
 }
 
 impl Commands {
-    /// Where the new run works, and the tree that it has to itself: a new one, or that of the source if it works there.
+    /// The folder in which the new run works, and the tree that it has to itself: a new one, or that of the source if it works there.
     fn place_for(
         &self,
         request: &ForkRequest,
@@ -164,7 +164,7 @@ impl Commands {
             send(client, Response::Noted { text });
         }
         match (of_source, then) {
-            // What the source has changed in its tree comes back with what the fork does.
+            // The changes of the source in its tree come back with those of the fork.
             (Some(of_source), _) => {
                 isolated.of.clone_from(&of_source.of);
                 isolated.base = of_source.base;
@@ -195,7 +195,7 @@ fn check_tree_is_here(reader: &Reader, source: &Run, request: &ForkRequest) -> R
     Err(Refused::new(Code::WorkspaceMissing, message, Some(hint)))
 }
 
-/// What the snapshots of a fork have, as its first event says it.
+/// The scope of the snapshots of a fork, as its first event has it.
 fn fork_scope(source: &Run, is_isolated: bool) -> Scope {
     let own = source.started().map(|started| started.snapshots_of_fork(is_isolated));
     snapshots::scope_of(&own.unwrap_or_default())

@@ -37,7 +37,7 @@ pub struct Commands {
     pub(crate) mailbox: Sender<Message>,
     pub(crate) followers: Followers,
     pub(crate) callers: Callers,
-    /// Where the runs of this engine are at work.
+    /// The folders in which the runs of this engine work.
     pub(crate) presences: Arc<Presences>,
     /// See [`Commands::families`].
     pub(crate) families: Arc<Mutex<()>>,
@@ -99,7 +99,8 @@ impl Commands {
         }
     }
 
-    /// Of a project that was moved under its engine: the requests reach this engine from the new place too, because its lock has moved along.
+    /// The refusal after a project was moved under its engine: the requests reach this engine from the new place too, because its lock has
+    /// moved along.
     fn where_the_store_is(&self, refused: Refused) -> Refused {
         let db = self.layout.db();
         let is_gone =

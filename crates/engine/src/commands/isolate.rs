@@ -32,7 +32,7 @@ use std::{
 /// A brought file with more is not searched for secrets.
 const MOST_SEARCHED_BYTES: u64 = 1024 * 1024;
 
-/// What a tree is made from.
+/// The source of a tree.
 struct Source<'s> {
     /// The workspace that is left alone.
     workspace: &'s Path,
@@ -48,7 +48,7 @@ impl Source<'_> {
 
 /// A tree that was made.
 pub(super) struct MadeTree {
-    /// Where commands work in it.
+    /// The working folder of commands in it.
     pub(super) inside: PathBuf,
     /// With what a person should know of it.
     pub(super) isolated: Isolated,
@@ -242,7 +242,7 @@ fn does_not_come_back(lost: &[PathBuf], names: &Names) -> Option<String> {
     ))
 }
 
-/// What a person should know of the files that were to be brought into a tree: which are not in it, and which hold a secret.
+/// Remarks for a person on the files that were to be brought into a tree: which are not in it, and which hold a secret.
 pub(super) fn brought(
     flow: &Flow,
     caller: &Caller,
@@ -277,7 +277,7 @@ pub(super) fn brought(
     missing.chain(others).chain(named().filter_map(holds)).collect()
 }
 
-/// What cannot be removed does no harm: its name has the id of the run.
+/// A folder that cannot be removed does no harm: its name has the id of the run.
 fn remove(git: Git<'_>, repository: &Path, place: &Path, branch: Option<&str>) {
     if let Some(branch) = branch {
         git.remove_worktree(repository, place, branch).ok();
@@ -360,7 +360,7 @@ fn failed(path: &Path, error: &io::Error) -> Refused {
     Refused::new(Code::TreeNotMade, message, Some("nothing was started, and the workspace is as it was"))
 }
 
-/// What the tree needs cannot be read: as where a single file of it cannot be.
+/// A file that the tree needs cannot be read.
 fn not_read(error: &NotKept, names: &Names) -> Refused {
     match error {
         NotKept::Io { path, source } => names.refusal(failed(path, source)),

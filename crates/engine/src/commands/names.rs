@@ -9,7 +9,7 @@ use crate::{
 use envoi_kernel::Flow;
 use envoi_step::Secrets;
 
-/// What an event says where a secret of the flow is not at hand.
+/// The name in an event if a secret of the flow is not at hand.
 const NOT_MASKED: &str = "(a name that cannot be masked: a secret of the flow is not at hand)";
 
 /// The same where a reason could name files.

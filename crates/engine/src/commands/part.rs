@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 /// The most bytes that are taken over. They stand in the first event of the run, which is read again as a document of at most 16 MiB.
 const MAX_TAKEN_BYTES: usize = 8 * 1024 * 1024;
 
-/// What an earlier run has handed over, by its steps, or why it cannot be taken.
+/// The hand-offs of an earlier run, by step, or the reason why one cannot be taken.
 type HandOffs = BTreeMap<StepId, Result<TakenHandOff, HasOtherFiles>>;
 
 /// Why a hand-off of an earlier run does not stand for a step.
@@ -120,7 +120,7 @@ fn refused(refusal: Refusal) -> Refused {
     Refused::from(EngineError::Refused(refusal)).with_hint(Some(hint.to_owned()))
 }
 
-/// What the steps of this run have handed over.
+/// The hand-offs of the steps of this run.
 fn handed_over(reader: &Reader, run: &RunId, flow: &Flow, by: &Principal) -> Result<HandOffs, Refused> {
     let row = reader.run(run)?;
     if row.tenant != by.tenant {
@@ -138,7 +138,7 @@ fn handed_over(reader: &Reader, run: &RunId, flow: &Flow, by: &Principal) -> Res
     hand_offs(versions, &reader.records(run, 0, None)?).map_err(|error| unreadable(error.to_string()))
 }
 
-/// What the run has handed over for this step, if that is what the step hands over now.
+/// The run's hand-off of this step, if the step's hand-off is still the same.
 fn fitting(reader: &Reader, run: &RunId, step: &Step, given: &HandOffs) -> Result<TakenHandOff, NotFitting> {
     let none = || NotFitting::None { run: run.clone(), step: step.id.clone() };
     let found = given.get(&step.id).cloned().ok_or_else(none)?;

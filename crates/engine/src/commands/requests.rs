@@ -12,7 +12,7 @@ use std::{
 pub(crate) struct Requests(Mutex<(u64, BTreeMap<u64, Timestamp>)>);
 
 impl Requests {
-    /// One begins; it ends when this is dropped.
+    /// Begins a request; it ends when the returned value is dropped.
     pub(super) fn begin(&self) -> InProgress<'_> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.0 = known.0.saturating_add(1);

@@ -159,8 +159,8 @@ impl Commands {
         self.set_back(run, wanted, &request.caller, client).map(drop)
     }
 
-    /// What a fork begins with, if its files are to be those of the snapshot `then`. In a copy or a tree of its own they are that at once.
-    /// Elsewhere what is returned stands in the first commit of the fork, and [`Self::end_open_restore`] does it.
+    /// The first files of a fork whose files are to be those of the snapshot `then`. In a copy or a tree of its own they are that at once.
+    /// Elsewhere the returned change goes into the first commit of the fork, and [`Self::end_open_restore`] does it.
     pub(super) fn files_for_fork(
         &self,
         request: &ForkRequest,
@@ -255,7 +255,7 @@ impl Commands {
 /// A restore that an earlier engine had begun, and that is done now.
 pub(super) struct Ended {
     pub(super) wanted: FilesRestoring,
-    /// What a person should know.
+    /// Remarks for a person.
     pub(super) remarks: Vec<String>,
 }
 
@@ -273,7 +273,7 @@ pub(super) fn at_rest(run: &Run) -> Result<&RunStarted, Refused> {
     }
 }
 
-/// What a restore is to do, and for whom.
+/// A restore to be done, and its requester.
 struct FilesWanted {
     to: Digest,
     part: Option<RestorePart>,
@@ -287,7 +287,7 @@ struct FilesWanted {
 enum Change {
     /// All of it gets these files.
     Whole(Tree),
-    /// What differs, and nothing else.
+    /// The differences, and nothing else.
     Part { from: Tree, to: Tree },
 }
 
@@ -340,7 +340,7 @@ fn begun(
     Ok(Some((wanted, change)))
 }
 
-/// What an event says of a part.
+/// The part as an event names it.
 fn reach(part: &RestorePart, names: &Names) -> Reach {
     let paths = match part {
         RestorePart::Paths(paths) => paths.as_slice(),
@@ -430,7 +430,7 @@ pub(super) fn note(client: &Sender<Response>, texts: Vec<String>) {
     texts.into_iter().for_each(|text| send(client, Response::Noted { text }));
 }
 
-/// What a person should know.
+/// Remarks for a person.
 pub(super) fn remarks(restored: &envoi_tree::Restored, names: &Names) -> Vec<String> {
     let left = restored
         .left

@@ -14,7 +14,7 @@ use std::{
 
 /// Why a part cannot be set back. Nothing was touched.
 pub(super) enum PartError {
-    /// Nothing is at this path, neither in the snapshot nor now. One that is misspelt is not taken for one at which nothing is to be done.
+    /// Nothing is at this path, neither in the snapshot nor now. A misspelt path must not count as a path with nothing to do.
     Nothing(PathBuf),
     /// This path is ignored and in the way, or is being changed now.
     InTheWay(String),
@@ -28,17 +28,17 @@ impl From<NotRestored> for PartError {
     }
 }
 
-/// What is to be done.
+/// A change to be done.
 pub(super) struct PartChange {
-    /// What stands there.
+    /// The files that are there now.
     pub(super) from: Merged,
-    /// What is to stand there: all that was not named is as it stands.
+    /// The files that are to be there: those that were not named stay as they are.
     pub(super) to: Merged,
-    /// What was looked at for it.
+    /// The files that were looked at for it.
     pub(super) stood: Stood,
 }
 
-/// What of a list is meant.
+/// The part of a list that is named.
 enum Named<'p> {
     Paths(&'p [PathBuf]),
     These(BTreeSet<Vec<u8>>),
@@ -97,7 +97,7 @@ pub(super) fn change(
     let shelf = order.contents.shelf();
     let shelf =
         shelf.map_err(|source| NotRestored::NotStaged { path: order.contents.packs.clone(), source })?;
-    // What that state ignored may have been there.
+    // Files that were ignored in that state may have been there.
     let (target, _) =
         envoi_tree::with_ignored(&shelf, &now.tree, target, Later::Snapshot).map_err(NotRestored::from)?;
     let (comes, stands) = (named.coming_from(&target)?, named.of(&now.tree)?);
@@ -127,7 +127,7 @@ fn refuse_nothing(paths: &[PathBuf], states: [&Tree; 2]) -> Result<(), PartError
     }
 }
 
-/// Of a folder that cannot be listed nothing is known, so nothing in it can be set back.
+/// The contents of a folder that cannot be listed are not known, so nothing in it can be set back.
 fn refuse_unlisted(comes: &Tree, stands: &Tree, now: &Tree) -> Result<(), NotRestored> {
     let closed = comes.entries().iter().filter(|entry| entry.is_unlisted() || now.hides(&entry.path));
     let closed = closed.chain(stands.entries().iter().filter(|entry| entry.is_unlisted()));
@@ -154,7 +154,7 @@ pub(super) fn not_still(now: &Tree, stands: &Tree, changes: &[Difference<'_>]) -
     Some(String::from_utf8_lossy(path).into_owned())
 }
 
-/// What [`not_still`] has found.
+/// The finding of [`not_still`].
 pub(super) fn in_the_way(path: &str) -> String {
     format!("`{path}` is ignored and in the way, or is being changed now")
 }

@@ -102,7 +102,7 @@ impl Commands {
             ..Adoption::from(Purpose::GoOn)
         };
         let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {
-            // What was decided first made the rest needless.
+            // The first decision made the rest needless.
             Err(refused)
                 if matches!(refused.code, Code::QuestionClosed | Code::RunOver)
                     && self.was_done(&request.run, request.request.as_deref())? =>
@@ -113,7 +113,7 @@ impl Commands {
         };
         drop(alone);
         send(client, Response::Accepted { run: request.run.clone() });
-        // One whose time is over is closed by the loop; the run rests, if it does, after that.
+        // The loop closes a lapsed question; the run rests, if it does, after that.
         let now = now().max(run.last_at());
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= now);
         match (has_inputs, lapsed, Standing::of(&run.status())) {
@@ -182,7 +182,7 @@ pub(super) fn parse(wanted: &CorrectedFlow) -> Result<Corrected, Refused> {
     Ok(Corrected { flow: parsed.flow, pinned })
 }
 
-/// What the run is to decide on first, checked against how the run stands.
+/// The inputs that the run is to decide first, checked against its state.
 fn inputs(
     run: &Run,
     request: &ResumeRequest,
@@ -224,7 +224,7 @@ fn inputs(
         let (why, request) = (request.why.clone(), request.request.clone());
         return Ok(vec![Input::TryNow { by: by.clone(), why, request, elsewhere: elsewhere()? }]);
     }
-    // One that has succeeded may have come to its end just as its engine was killed: that end is then the response.
+    // A run that has succeeded may have ended just as its engine was killed: that end is then the response.
     if stopped && request.choice.is_none() && request.reopen {
         let (why, request) = (request.why.clone(), request.request.clone());
         return Ok(vec![Input::Reopen { by: by.clone(), why, request, elsewhere: elsewhere()? }]);
@@ -272,8 +272,8 @@ fn several_in_doubt(run: &RunId, open: &[&InterruptRaised]) -> Refused {
     )
 }
 
-/// The questions that a choice is about: those in doubt, or those that wait for a review. What a step asks, and what a bound
-/// holds up, is answered by its own commands.
+/// The questions that a choice is about: those in doubt, or those that wait for a review. A step's own question, and one
+/// about a limit, have commands of their own.
 fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &InterruptRaised> {
     let in_doubt = matches!(choice, Some(Choice::Rerun | Choice::Fail));
     run.interrupts().filter(move |raised| match raised.about {

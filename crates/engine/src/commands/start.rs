@@ -133,7 +133,7 @@ impl Commands {
 
     /// A run that was refused after all leaves no folder and no tree; a copy of its workspace stays, as far as there is one.
     pub(super) fn not_begun(&self, run: &RunId, error: EngineError, tree: Option<&Isolated>) -> Refused {
-        // One that was begun already keeps what it has.
+        // A run that had begun already keeps its folder and tree.
         let is_begun = matches!(error, EngineError::Refused(Refusal::AlreadyStarted));
         if !is_begun {
             self.presences.leave(run);
@@ -161,7 +161,7 @@ impl Commands {
         reader.has_run(run).map_err(|error| Refused::from(&error))
     }
 
-    /// Where the commands of a new run go to work.
+    /// The working folder for the commands of a new run.
     pub(super) fn workspace(
         &self,
         named: &Path,
@@ -267,7 +267,7 @@ impl Commands {
     }
 }
 
-/// What a run begins with, as far as its flow and the request say it.
+/// The flow and the inputs of a new run, as far as its flow and the request give them.
 pub(super) struct Checked {
     pub(super) parsed: ParsedFlow,
     pub(super) inputs: Object,
@@ -286,14 +286,14 @@ pub(super) fn checked(request: &StartRequest) -> Result<Checked, Refused> {
     Ok(Checked { parsed, inputs })
 }
 
-/// Where a run works, and where its own files are.
+/// The working folder of a run, and its folder for its own files.
 pub(super) struct Where<'w> {
     pub(super) workspace: &'w Path,
     pub(super) run_base: &'w Path,
     pub(super) isolated: Option<Box<Isolated>>,
 }
 
-/// What an expression reads of the environment is stored, and a token is stored nowhere.
+/// The environment that an expression reads is stored, and a token must never be stored.
 pub(super) fn check_tokens(callers: &Callers, flow: &Flow) -> Result<(), Refused> {
     let Some(name) = callers.token_read_by(flow) else { return Ok(()) };
     let message = format!(
@@ -362,7 +362,7 @@ fn missing(named: &Path, error: &io::Error) -> Refused {
     Refused::new(Code::WorkspaceMissing, message, Some("`workspace` is relative to the flow file"))
 }
 
-/// Where the run works, for the person who started it.
+/// A note on the run's working folder, for the person who started it.
 pub(super) fn note_tree(isolated: &Isolated, client: &Sender<Response>) {
     let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch `{branch}`"));
     let text = format!("the run works in a tree of its own: {}{branch}", isolated.place);

@@ -37,15 +37,15 @@ use std::{
 pub struct TakingUp<'c> {
     commands: &'c Commands,
     reader: Reader,
-    /// What commands may see, by the flow and its folder.
+    /// The values that commands may see, by the flow and its folder.
     callers: RefCell<BTreeMap<(usize, PathBuf), Given>>,
-    /// Where runs had a live attempt when the first run was taken up that does not share its workspace.
+    /// The folders with a live attempt at the moment when the first run that does not share its workspace was taken up.
     live: OnceCell<Vec<Claim>>,
-    /// What attempts whose supervisors are gone have left.
+    /// Processes that attempts left whose supervisors are gone.
     left: ProcessesLeft,
 }
 
-/// What the commands of a flow may see.
+/// The values that the commands of a flow may see.
 #[derive(Clone)]
 struct Given {
     /// As long as it is kept, no other flow has its address.
@@ -103,7 +103,7 @@ impl TakingUp<'_> {
         caller: impl FnOnce(&Run) -> CallerWire,
         done: impl FnOnce(bool) + Send + 'static,
     ) {
-        // What the run needs may lie in a file system that does not respond. An engine that is to end does not wait for that.
+        // Files that the run needs may be in a file system that does not respond. An engine that is to end does not wait for that.
         let Ok(loaded) = self.load(run, caller) else { return done(false) };
         let Some(taken) = self.commands.under_way.take() else { return done(false) };
         let _in_progress = self.commands.requests.begin();
@@ -155,7 +155,7 @@ impl TakingUp<'_> {
         })
     }
 
-    /// What the commands of the run may see. Its secrets can be had.
+    /// The values that the commands of the run may see. Its secrets are available.
     fn given(&self, run: &Run, caller: impl FnOnce(&Run) -> CallerWire) -> Result<Given, NeedsRequest> {
         let flow = run.flow();
         let key = (Arc::as_ptr(flow).addr(), flow_folder(run).to_owned());
@@ -360,7 +360,7 @@ mod tests {
             take_up(run);
             assert_eq!((replies.try_recv(), place.adopts().len()), (Ok(false), 0), "{run}");
         }
-        // What the loop refuses, and an engine that ends before it replies.
+        // The loop refuses a run, and an engine ends before it replies.
         take_up(&open);
         let adopt = place.adopts().pop().unwrap();
         (adopt.reply)(Err(EngineError::Stale { run: open.clone() }));

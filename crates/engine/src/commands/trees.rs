@@ -33,7 +33,7 @@ use std::{
 /// The end of the name of a tree that is being removed.
 const REMOVED: &str = ".removed";
 
-/// Of what a snapshot is taken, to see whether all of a tree is kept.
+/// The scope of a snapshot that shows whether all of a tree is kept.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// Folders of which there is none.
@@ -63,7 +63,7 @@ pub struct OldTree {
     is_begun: bool,
 }
 
-/// Looks at the trees of all runs. Those that a removal has begun with are among them.
+/// Looks at the trees of all runs, also at those whose removal has begun.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -104,7 +104,7 @@ pub fn count(reader: &Reader) -> Result<(u64, u64), Refused> {
     }))
 }
 
-/// Whether anything is where the tree of a run is made, or what a removal has left of it. What cannot be looked at may be there.
+/// Whether anything is at the place of the tree of a run, or a part that a removal has left. If it cannot be looked at: true.
 pub(super) fn may_be_there(isolated: &Isolated) -> bool {
     let place = PathBuf::from(&isolated.place);
     [begun(&place), place].iter().any(|place| may_be(place))
@@ -127,7 +127,7 @@ struct There {
 }
 
 fn there(reader: &Reader, run: &RunId) -> Option<There> {
-    // Where a run was lived that came with a bundle, there may be anything.
+    // A run that came with a bundle was lived elsewhere: any other folder may be at this path.
     if reader.imported(run).map_or(true, |origin| origin.is_some()) {
         return None;
     }
@@ -147,7 +147,7 @@ fn there(reader: &Reader, run: &RunId) -> Option<There> {
 /// Why a tree is still there.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRemoved {
-    /// What would be lost with it now, in a sentence.
+    /// The loss that its removal would cause now, in a sentence.
     #[error("{0}")]
     Needed(String),
     /// It cannot be renamed.
@@ -156,7 +156,7 @@ pub enum NotRemoved {
     /// A part of it is left.
     #[error("`{}`: {source}", aside.display())]
     Left {
-        /// Where.
+        /// The folder.
         aside: PathBuf,
         /// The machine's reason.
         source: io::Error,
@@ -221,7 +221,7 @@ fn empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Who needs the tree of a run, whatever is in it.
+/// The processes or runs that need the tree of a run, whatever is in it.
 fn at_work(
     reader: &Reader,
     layout: &Layout,
@@ -285,7 +285,7 @@ fn item_left(place: &Path) -> Option<String> {
     left.first().map(|item| format!("the tree of an item is left: `{}`", item.display()))
 }
 
-/// What would be lost with this folder, in a sentence.
+/// The loss that the removal of this folder would cause, in a sentence.
 fn lost_with(
     reader: &Reader,
     layout: &Layout,
@@ -335,7 +335,7 @@ fn begun(place: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What a tree weighs, with those of the items beside it.
+/// The size of a tree, with those of the items beside it.
 fn weight_of(place: &Path, is_begun: bool) -> (u64, u64) {
     let (files, bytes) = weight(if is_begun { begun(place) } else { place.to_owned() }, on_disk);
     let (more_files, more_bytes) = weight(item_trees::folder(place), on_disk);

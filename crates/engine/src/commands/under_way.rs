@@ -1,8 +1,8 @@
-//! The requests that an engine works on, so that one which is to close finishes what it has taken.
+//! The requests that an engine works on, so that an engine that is to close finishes those that it has taken.
 //!
-//! A request is taken or it is not: one that is taken is done to its end, and one that comes after the last look is answered that the engine
-//! stops before anything of it was done. While an engine that is to close waits for those that are under way, others wait with it: as long as
-//! new ones came, it would not end. What follows from a request (the steps of a run, say) is the loop's.
+//! A request is taken or it is not: a taken request is done to its end, and a later one gets the answer that the engine stops, before
+//! anything of it was done. While an engine that is to close waits for those that are under way, others wait with it: as long as new ones
+//! came, it would not end. The loop owns the consequences of a request (the steps of a run, say).
 
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError,

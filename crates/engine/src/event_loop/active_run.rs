@@ -43,7 +43,7 @@ pub(crate) struct Active {
     pub(crate) in_flight: Option<InFlight>,
     /// Attempts that the runner has.
     pub(crate) live: BTreeSet<AttemptId>,
-    /// Those of them that are being cancelled.
+    /// The live attempts that are being cancelled.
     pub(crate) cancelled: BTreeSet<AttemptId>,
     /// Whether the last decision may have ended at the kernel's limit of moves, so that more may follow
     /// without a slot. Begins as true, because it is not known for decisions of an earlier engine.

@@ -49,9 +49,9 @@ use std::{
 pub struct World {
     /// The time.
     pub clock: Box<dyn Clock>,
-    /// Where commits go.
+    /// The target of commits.
     pub log: Box<dyn Log>,
-    /// Where attempts run.
+    /// Runs the attempts.
     pub runner: Box<dyn Runner>,
     /// Learns of commits.
     pub observer: Box<dyn Observer>,
@@ -223,7 +223,7 @@ impl Engine {
         self.turn(id);
     }
 
-    /// One turn of a run: handles the next request; if there is none, closes the gap between the required and
+    /// A turn of a run: handles the next request; if there is none, closes the gap between the required and
     /// the real state.
     fn turn(&mut self, id: &RunId) {
         while self.stopped.is_none() {

@@ -63,7 +63,7 @@ impl Snapshots {
         let spawned = thread::Builder::new()
             .name("envoi-snapshots".to_owned())
             .spawn(move || jobs.into_iter().for_each(Job::write));
-        // Without a thread there is no snapshot now. Those who wait for it get an error.
+        // Without a thread there is no snapshot now. The waiting callers get an error.
         if spawned.is_ok() {
             thread.send(job).ok();
             self.thread = Some(thread);

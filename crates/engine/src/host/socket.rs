@@ -106,7 +106,7 @@ impl Listener {
             let _ = tell.send(());
         }) {
             let _ = inbox.recv_timeout(last_words);
-            // Those that came meanwhile learn that this engine takes nothing more.
+            // Clients that came meanwhile learn that this engine takes no more requests.
             self.clients.end();
         }
         self.closing.store(true, Ordering::SeqCst);
@@ -200,7 +200,7 @@ pub enum ClientError {
     /// No engine answers at the socket.
     #[error("no engine answers at `{socket}`")]
     NoAnswer {
-        /// Where.
+        /// The socket.
         socket: PathBuf,
         /// The error of the system.
         source: io::Error,

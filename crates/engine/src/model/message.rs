@@ -62,7 +62,7 @@ pub enum Message {
         /// The outcome.
         settlement: Settlement,
     },
-    /// What was noted of a run is durable, or is not.
+    /// A note about a run is durable, or is not.
     Noted {
         /// The note.
         note: Note,
@@ -245,10 +245,10 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
-    /// The store is not where this engine opened it. What was acknowledged stands, and the next engine goes on where it is now.
+    /// The store is not where this engine opened it. Acknowledged commits stand, and the next engine goes on where the store is now.
     #[error("{reason}; the next engine goes on where the project is now")]
     Moved {
-        /// What is missing.
+        /// The reason.
         reason: String,
     },
     /// Another engine has taken the store over; whatever failed after that is only a sign of it.

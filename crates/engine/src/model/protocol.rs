@@ -47,7 +47,7 @@ pub enum Request {
     Cancel {
         /// The run.
         run: RunId,
-        /// Who cancels it.
+        /// The requester.
         by: Principal,
         /// For the case that an attempt has to be waited for.
         caller: Box<CallerWire>,
@@ -146,7 +146,7 @@ pub struct StartRequest {
     /// The part of the flow to execute; `None`: the whole flow.
     #[serde(default)]
     pub part: Option<PartRequest>,
-    /// Who starts it.
+    /// The requester.
     pub by: Principal,
     /// Variables and secrets of the client.
     pub caller: CallerWire,
@@ -187,7 +187,7 @@ pub struct ForkRequest {
     /// The new run gets a tree of its own, and keeps its files.
     #[serde(default)]
     pub isolate: Option<Isolate>,
-    /// Who forks it.
+    /// The requester.
     pub by: Principal,
     /// Variables and secrets of the client.
     pub caller: CallerWire,
@@ -243,7 +243,7 @@ pub struct ResumeRequest {
     pub choice: Option<Choice>,
     /// Whether a run that is over is to be reopened.
     pub reopen: bool,
-    /// What is added to its bounds, before it goes on.
+    /// Amounts to add to its limits before it goes on.
     #[serde(default)]
     pub raise: Option<Ledger>,
     /// The corrected flow under which it goes on; one that is over is reopened.
@@ -263,7 +263,7 @@ pub struct ResumeRequest {
     pub request: Option<String>,
     /// The reason, if one is given.
     pub why: Option<String>,
-    /// Who resumes it.
+    /// The requester.
     pub by: Principal,
     /// Variables and secrets of the client.
     pub caller: CallerWire,
@@ -323,7 +323,7 @@ pub struct ApplyRequest {
     pub too_wide: Vec<PathBuf>,
     /// The reason, if one is given.
     pub why: Option<String>,
-    /// Who requests it.
+    /// The requester.
     pub by: Principal,
     /// Variables and secrets of the client.
     pub caller: CallerWire,
@@ -339,7 +339,7 @@ pub enum Applied {
     PreferFolder,
     /// All of it. Lines that both sides changed become those of the run.
     PreferRun,
-    /// All of it. Where both sides changed the same lines, both stand in the file, between markers.
+    /// All of it. If both sides changed the same lines, both versions are in the file, between markers.
     Marked,
     /// Takes the last application back.
     Undone,
@@ -353,7 +353,7 @@ pub struct RestoreRequest {
     pub run: RunId,
     /// The snapshot.
     pub to: Digest,
-    /// What of the workspace gets the state of the snapshot; all else stays as it is. `None`: all of it.
+    /// The part of the workspace that gets the state of the snapshot; all else stays as it is. `None`: all of it.
     #[serde(default)]
     pub part: Option<RestorePart>,
     /// The list of the folders that come back with it, if it takes back a restore that took them away.
@@ -363,7 +363,7 @@ pub struct RestoreRequest {
     pub too_wide: Vec<PathBuf>,
     /// The reason, if one is given.
     pub why: Option<String>,
-    /// Who requests it.
+    /// The requester.
     pub by: Principal,
     /// For the case that an attempt has to be waited for.
     pub caller: CallerWire,
@@ -375,7 +375,7 @@ pub struct RestoreRequest {
 pub enum RestorePart {
     /// These files, and what is below these folders, relative to the workspace.
     Paths(Vec<PathBuf>),
-    /// What differs between the snapshot and this one: to take back what was set back in part.
+    /// The differences between the snapshot and this one: to take back a restore of a part.
     ChangedFrom(Digest),
 }
 

@@ -57,7 +57,7 @@ pub const RUN_TRAILER: &str = "Envoi-Run";
 /// The line that names the last snapshot of the run, if the commit has all of what the run has changed.
 pub const FILES_TRAILER: &str = "Envoi-Files";
 
-/// Where the result of a run is that worked in a folder of its own.
+/// The place of the result of a run that worked in a folder of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ResultAt {
     /// It has none: it worked in a folder of the user, or has changed nothing.
@@ -198,7 +198,7 @@ pub fn judge<E>(
     }
     let Some(most) = rules.max_bytes else { return Ok(verdicts) };
     let why = format!("the store has more than {} MiB", most >> 20);
-    // By when they came to their end. One that stays makes no room: it is not named, or each that works would be.
+    // Oldest end first. A family that stays makes no room: it is not named, or each working one would be.
     others.sort_by_key(|family| family.iter().map(|member| member.until).max());
     let mut more: Vec<_> = others.into_iter().map(|family| verdict(family, why.clone())).collect();
     more.retain(|verdict| verdict.stays.is_none());

@@ -34,7 +34,7 @@ pub struct Job {
     pub shares: bool,
     /// Whether snapshots of its workspace are taken.
     pub keeps_files: bool,
-    /// What they have.
+    /// The scope of the snapshots.
     pub snapshots: SnapshotScope,
     /// Whether no result comes from the cache of steps.
     pub no_cache: bool,

@@ -1,8 +1,8 @@
-//! Under which ids a run is observed: its trace, the spans in it, and the `traceparent` that others are given.
+//! The ids under which a run is observed: its trace, the spans in it, and the `traceparent` that others get.
 //!
 //! Every id is derived from the run and from what it is about, or was sent by the client that started the run (it is in
-//! `run_started`). So it is the same when it is computed again, after a crash or elsewhere. What the spans are is
-//! [`spans`]' to say; who takes them is the composition root's.
+//! `run_started`). So it is the same when it is computed again, after a crash or elsewhere. [`spans`] defines the
+//! spans; the composition root takes them.
 
 pub mod spans;
 

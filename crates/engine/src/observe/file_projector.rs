@@ -18,7 +18,7 @@ pub struct FileProjector {
     epoch: Epoch,
     followers: Followers,
     reached: fn(Point),
-    /// Where large sets are placed; without it, here.
+    /// Puts large sets in their places; without it, they are put there directly.
     placing: Option<Placing>,
 }
 
@@ -81,7 +81,7 @@ impl Observer for FileProjector {
         };
         let id = &started.run;
         match &self.placing {
-            // What comes later is shown later: followers get it in the order of the journal.
+            // Later records are shown later: followers get them in the order of the journal.
             Some(placing) if placing.is_behind(id) || records.iter().any(files::are_many) => {
                 let records = records.to_vec();
                 placing.push(id, Box::new(move |reader| shown.show(reader, &records, files::project)))

@@ -37,7 +37,7 @@ struct Follower {
     asking: Option<Asking>,
 }
 
-/// What is kept back from a follower whose request takes several commits.
+/// A follower's rest that is kept back, because its request takes several commits.
 struct Asking {
     id: u64,
     /// How the run stood after its last commit, if it was at rest.

@@ -1,10 +1,9 @@
 //! Large sets of artifacts are put in their places beside the loop.
 //!
-//! Moving 100,000 files takes seconds, and the loop serves all runs. So the files of such a set, and whatever the same run
-//! commits until they lie there, are shown by a thread of that run, in the order of the commits. What has to wait does:
-//! an attempt of the run does not begin before [`Placing::wait`] has returned, and its followers get a commit only when
-//! its files are there. Other runs notice nothing. A crash in between loses nothing: the next engine that loads the run restores its
-//! files from the journal.
+//! Moving 100,000 files takes seconds, and the loop serves all runs. So a thread of that run puts the files of such a set in place,
+//! and shows all later commits of the run until then, in the order of the commits. The run waits where it must: an attempt of the
+//! run does not begin before [`Placing::wait`] has returned, and its followers get a commit only when its files are there. Other
+//! runs notice nothing. A crash in between loses nothing: the next engine that loads the run restores its files from the journal.
 //!
 //! A failure sets the run aside: the loop is sent a message, because the run may have no attempt that waits for its files,
 //! and may have ended. Until the run is taken up again, everything that asks for its files gets the same error.
@@ -42,7 +41,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Runs {
-    /// What a run has left to be shown; an entry is there while its thread lives.
+    /// The tasks of a run that are still to be shown; an entry is there while its thread lives.
     left: BTreeMap<RunId, VecDeque<Task>>,
     /// Why the last thread of a run gave up, until the run is taken up again.
     failed: BTreeMap<RunId, ShowError>,
@@ -176,7 +175,7 @@ mod tests {
         (root, Placing::new(store, epoch, mailbox), inbox)
     }
 
-    /// What the loop is sent.
+    /// The troubles that the loop gets.
     fn troubles(inbox: &Receiver<Message>) -> Vec<(RunId, Trouble)> {
         let trouble = |message| match message {
             Message::Troubled { run, trouble } => Some((run, trouble)),

@@ -46,10 +46,11 @@ pub(super) fn make_known(layout: &Layout, tenant: &str, run: &RunId, flow: &Flow
     }
 }
 
-/// Removes entries whose contents no run names any more, those that are no entries or too old, and the oldest of too many.
+/// Removes entries whose contents no run names any more, files that are no entries, entries that are too old, and the
+/// oldest of too many.
 ///
 /// # Errors
-/// A folder cannot be read. What could not be removed stays, and is a miss.
+/// A folder cannot be read. An entry that could not be removed stays, and is a miss.
 pub(crate) fn collect(layout: &Layout, named: &BTreeSet<Digest>, now_ms: u64) -> io::Result<()> {
     for tenant in entries(&layout.step_caches())? {
         let mut kept: Vec<(u64, PathBuf)> = Vec::new();
@@ -125,7 +126,7 @@ pub fn cached_results(layout: &Layout, contents: &Contents) -> io::Result<Vec<Ca
 /// Removes results: the next lookup of them is a miss. Their contents stay with their runs.
 ///
 /// # Errors
-/// An entry cannot be removed. Those before it are gone.
+/// An entry cannot be removed. The entries before it are gone.
 pub fn remove_cached(results: &[CachedResult]) -> io::Result<()> {
     for place in results.iter().flat_map(|result| &result.places) {
         match fs::remove_file(place) {

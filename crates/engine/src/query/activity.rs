@@ -12,12 +12,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is known of the store's engine at one moment; read once for many runs.
+/// The state of the store's engine at one moment; read once for many runs.
 #[derive(Debug, Clone, Copy)]
 struct Present {
     /// Whether an engine is there, and since when the lock stands so.
     seen: Seen,
-    /// Of the newest engine.
+    /// The epoch of the newest engine.
     epoch: Epoch,
 }
 
@@ -34,7 +34,7 @@ impl Present {
         row.files_half_set_back = reader.has_files_half_set_back(row).unwrap_or(false);
     }
 
-    /// What is done for a run; `None` for one that is over, and not aside.
+    /// The current activity for a run; `None` if it is over and not set aside.
     fn doing(&self, layout: &Layout, reader: &Reader, row: &RunRow) -> Option<Doing> {
         if let Some(aside) = &row.aside {
             return Some(Doing { activity: Activity::SetAside, since: aside.since, step_works: false });

@@ -21,7 +21,7 @@ pub(crate) enum LoadError {
 }
 
 impl LoadError {
-    /// What is wrong with the run, unless it is the store that cannot be read now, or there is no such run.
+    /// The run's trouble, unless the store cannot be read now, or there is no such run.
     pub(crate) fn trouble(&self) -> Option<Trouble> {
         let unreadable = |reason| Some(Trouble::new(TroubleKind::Unreadable, reason));
         match self {
@@ -67,7 +67,7 @@ pub fn load_without_envelope(reader: &Reader, id: &RunId) -> Result<Run, Refused
     load(reader, id, Snapshots::WithoutEnvelope).map(|(run, _)| run).map_err(|error| error.refused(id))
 }
 
-/// What is read of a snapshot.
+/// The part of a snapshot that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Snapshots {
     Whole,
@@ -161,7 +161,7 @@ fn load_as_recorded(
         if run.started().is_none() {
             return Err(LoadError::Replay("its events are missing".to_owned()));
         }
-        // One that cannot be read is replaced with the next commit.
+        // A snapshot that cannot be read is replaced with the next commit.
         return Ok((run, if had_one { u64::MAX } else { loaded.tail_bytes }));
     };
     let applied = loaded.records.iter().try_for_each(|record| run.apply(record));
@@ -169,7 +169,7 @@ fn load_as_recorded(
     Ok((run, loaded.tail_bytes))
 }
 
-/// The run of a snapshot. One of another run, or of another place in it, is as good as none.
+/// The run of a snapshot. A snapshot of another run, or of another position in it, counts as none.
 fn restored(versions: &Versions, id: &RunId, snapshot: &Snapshot, snapshots: Snapshots) -> Option<Run> {
     let run = snapshots.restore(versions.clone(), &snapshot.state).ok()?;
     let is_its_own = run.started().is_some_and(|started| started.run == *id);

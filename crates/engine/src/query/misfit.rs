@@ -1,4 +1,4 @@
-//! What the data of an attempt has to be, where its step has `outputs`.
+//! The check of an attempt's data against the `outputs` of its step.
 //!
 //! The kernel knows no JSON Schema: the result of the attempt carries whether the data fits.
 

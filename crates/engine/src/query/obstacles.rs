@@ -1,6 +1,6 @@
-//! What stands in the way of a run that is to go on or to be forked, and what is to be known before.
+//! The obstacles of a run that is to go on or to be forked, and the facts to know before.
 //!
-//! Owns both for who only asks and for who does it: the words are the same before and after. Changes nothing.
+//! A look and the command itself both use it: the words are the same before and after. Changes nothing.
 
 use crate::model::protocol::Refused;
 use envoi_contract::code::Code;

@@ -1,4 +1,4 @@
-//! What a run had done when it put a question: the event, the files that it had changed, its last hand-off.
+//! The work of a run before a question: the event, the files that it had changed, its last hand-off.
 
 use super::load::load_run;
 use crate::model::protocol::Refused;
@@ -27,7 +27,7 @@ pub struct LoadedQuestion {
     last_handoff: Option<HandoffWritten>,
 }
 
-/// One file that a run has changed: what it was before the run, and what it is when the run asks.
+/// A file that a run has changed: its state before the run, and its state when the run asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// Relative to the workspace.
@@ -82,10 +82,10 @@ impl LoadedQuestion {
         self.last_handoff.as_ref()
     }
 
-    /// What the run had changed when the question opened, by path.
+    /// The files that the run had changed when the question opened, by path.
     ///
     /// # Errors
-    /// As [`Reader::files_of`]: who answers must not be shown that nothing changed when that is not known.
+    /// As [`Reader::files_of`]: a person must not see "nothing changed" when that is not known.
     pub fn changed(&self, reader: &Reader) -> Result<Vec<Changed>, ReadError> {
         let mut all = changed_by(reader, &self.settled)?;
         // The question is open again: it is about the files that lay in the workspace then.
@@ -98,7 +98,7 @@ impl LoadedQuestion {
     }
 }
 
-/// What a run has changed so far, by path.
+/// The files that a run has changed so far, by path.
 ///
 /// # Errors
 /// As [`load_run`].
@@ -109,7 +109,8 @@ pub fn changed_files(reader: &Reader, run: &RunId) -> Result<Vec<Changed>, Refus
     Ok(differing(changed_by(reader, &settled)?))
 }
 
-/// What one visit and its parts have changed, by path: what each file was before it, and what it was after it.
+/// The files that one visit and its parts have changed, by path: the state of each file before it and after
+/// it.
 ///
 /// # Errors
 /// As [`load_run`].
@@ -131,7 +132,7 @@ fn settlement(record: Record) -> Option<AttemptSettled> {
     }
 }
 
-/// What these attempts have changed, in order: what each file was before the first, and after the last.
+/// The files that these attempts have changed: the state of each before the first attempt, and after the last.
 fn changed_by(reader: &Reader, settled: &[AttemptSettled]) -> Result<BTreeMap<String, Changed>, ReadError> {
     let mut all: BTreeMap<String, Changed> = BTreeMap::new();
     for settled in settled {
@@ -150,7 +151,7 @@ fn changed_by(reader: &Reader, settled: &[AttemptSettled]) -> Result<BTreeMap<St
     Ok(all)
 }
 
-/// Those that are not as they were.
+/// The files that differ from their state before.
 fn differing(all: BTreeMap<String, Changed>) -> Vec<Changed> {
     let real = |file: &Changed| match (&file.before, &file.after) {
         (Some(before), Some(after)) => before.digest != after.digest,

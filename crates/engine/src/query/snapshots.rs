@@ -10,13 +10,13 @@ use envoi_kernel::{
 use envoi_tree::{Bounds, Contents, Order, Scope, Stop};
 use std::{collections::BTreeSet, path::PathBuf};
 
-/// Where the contents of the snapshots of a store lie.
+/// The folder with the contents of the snapshots of a store.
 #[must_use]
 pub fn contents(layout: &Layout) -> Contents {
     Contents { files: layout.artifacts(), temporary: layout.temporary(), packs: layout.packs() }
 }
 
-/// What the snapshots of a run have. None is taken of a run that has not started.
+/// The scope of the snapshots of a run. None is taken of a run that has not started.
 #[must_use]
 pub fn scope(started: Option<&RunStarted>) -> Scope {
     started.map(|started| scope_of(&started.snapshots)).unwrap_or_default()
@@ -29,7 +29,7 @@ pub fn scope_of(snapshots: &SnapshotScope) -> Scope {
     Scope { submodules: *submodules, also: also.clone() }
 }
 
-/// What the snapshots of the run of these records have.
+/// The scope of the snapshots of the run of these records.
 #[must_use]
 pub fn scope_in<'r>(records: impl IntoIterator<Item = &'r Record>) -> Scope {
     let started = records.into_iter().find_map(|record| match &record.event {
@@ -66,7 +66,7 @@ pub struct Taken {
     pub after: Option<Snapshot>,
     /// Whether they are of the tree of an item, and not of the workspace of the run.
     pub apart: bool,
-    /// What a person has had set back in the workspace of the run between this attempt and the next one: from what, to what.
+    /// The restores that a person requested in the workspace of the run between this attempt and the next one: from, to.
     pub restored: Vec<(Digest, Digest)>,
 }
 

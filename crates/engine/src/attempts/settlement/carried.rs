@@ -1,7 +1,7 @@
 //! The contents that an attempt has left: from its folder into the store, verified against the record of its supervisor.
 //!
-//! Owns what is stored before the commit and what travels with it, and how many files can be handed over. What the attempt came to is
-//! [`super`]'s.
+//! Owns what is stored before the commit and what travels with it, and how many files can be handed over. [`super`] owns the outcome
+//! of the attempt.
 
 use envoi_contract::digest::Digest;
 use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, ReadError, Writer, manifest, with_causes};
@@ -199,7 +199,7 @@ fn open(dir: &AttemptDir, file: &FileRef) -> Result<File, Unsettled> {
     plain::open_below(dir.path(), file.path.as_ref()).map_err(|error| unreadable(dir, file, &error))
 }
 
-/// The whole of it; no more is read than the record's length. What is empty needs no file: a stream into which nothing came has none.
+/// The whole of it; no more is read than the record's length. An empty stream needs no file.
 pub(super) fn read(dir: &AttemptDir, file: &FileRef) -> Result<Vec<u8>, Unsettled> {
     if file.bytes == 0 {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! What is known of runs that a rule may name, and which of them go. Reads the store and changes nothing.
+//! The facts about runs that a rule may name, and which of them go. Reads the store and changes nothing.
 
 use super::{sweep::Sweep, trim::trims};
 use crate::{
@@ -98,7 +98,7 @@ impl Look<'_> {
         }
     }
 
-    /// What is known of a run; `all`: the rows of all runs. What cannot be looked at keeps it.
+    /// The facts about a run; `all`: the rows of all runs. A fact that cannot be read keeps the run.
     pub(super) fn facts(&self, row: &RunRow, all: &[RunRow]) -> Facts {
         let mut facts = Facts {
             is_over: row.ended.is_some() && row.live_attempts == 0,
@@ -106,7 +106,7 @@ impl Look<'_> {
             open_questions: row.open_interrupts,
             ..Facts::default()
         };
-        // What takes long is not looked at in vain.
+        // Expensive facts are read only if they can matter.
         if !facts.is_over || facts.is_aside || facts.open_questions > 0 {
             return Facts { is_readable: true, ..facts };
         }
@@ -235,13 +235,13 @@ impl Look<'_> {
     }
 }
 
-/// What takes room in a store.
+/// The space that is used in a store.
 struct Room {
     /// All but what is about to go.
     bytes: u64,
-    /// Of each run: what goes with it, but for contents.
+    /// By run: the bytes that go with it, except contents.
     runs: BTreeMap<RunId, u64>,
-    /// Of each run: copies that go while it stays.
+    /// By run: copies that go while it stays.
     copies: BTreeMap<RunId, u64>,
 }
 
@@ -250,7 +250,7 @@ fn root(row: &RunRow) -> RunId {
     row.root.clone().unwrap_or_else(|| row.run.clone())
 }
 
-/// Whether a commit has the result of a run, as `envoi apply --branch` makes them. Where git does not answer, none has.
+/// Whether a commit has the result of a run, as `envoi apply --branch` makes them. If git does not answer: false.
 fn is_in_git(run: &RunId, isolated: &Isolated, last: &Digest, records: &[Record]) -> bool {
     let Some(began) = records.first().map(|record| record.at).filter(|_| isolated.head.is_some()) else {
         return false;

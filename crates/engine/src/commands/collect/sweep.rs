@@ -39,7 +39,7 @@ pub(super) struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    /// What is done, or would be.
+    /// The contents that are removed, or would be.
     pub(super) fn sweep(&self) -> Result<Swept, Refused> {
         self.sweep_all().map(|(swept, _)| swept)
     }
@@ -172,10 +172,10 @@ impl Sweep<'_> {
         Ok(named)
     }
 
-    /// The content, if it may name others, else nothing. One that is not there, or is damaged, names nothing that could be used.
+    /// The content, if it may name others, else nothing. A content that is missing or damaged names nothing that could be used.
     ///
     /// # Errors
-    /// It cannot be read now: what it names is not known, and nothing goes.
+    /// It cannot be read now: its names are not known, and nothing goes.
     fn naming(&self, shelf: &Shelf, digest: &Digest) -> Result<Vec<u8>, Refused> {
         let failed =
             |why: &dyn std::fmt::Display| Err(Refused::failure(format!("content `{digest}`: {why}")));

@@ -40,7 +40,7 @@ pub(super) fn trims(
 fn trim(layout: &Layout, reader: &Reader, run: &RunId, does: bool) -> (u64, u64) {
     let mut all = (0_u64, 0_u64);
     let folder = layout.run(run).join("attempts");
-    // What a link leads to is not the store's.
+    // The target of a link does not belong to the store.
     if !layout.is_own_folder(&folder).unwrap_or(false) {
         return all;
     }
@@ -56,20 +56,20 @@ fn trim(layout: &Layout, reader: &Reader, run: &RunId, does: bool) -> (u64, u64)
         }
         let empty = [dir.lock(), dir.stdout(), dir.stderr(), dir.supervisor_log()];
         for path in empty.iter().filter(|path| is_settled && is_empty_file(path)) {
-            // What cannot be removed does no harm, and the next collection names it again.
+            // A file that cannot be removed does no harm, and the next collection names it again.
             if !does || fs::remove_file(path).is_ok() {
                 all.0 = all.0.saturating_add(1);
             }
         }
         for copies in [dir.files(), dir.before_files()].iter().filter(|copies| trees::may_be(copies)) {
-            // What the run does not name could be lost with the run that does. Nothing goes if that is not known.
+            // A content that this run does not name could be lost with the run that names it. Nothing goes if the names are not known.
             let named = named.get_or_insert_with(|| reader.digests_of(run).unwrap_or_default());
             let is_kept = |path: &Path| {
                 digest_of(path).is_some_and(|digest| {
                     named.contains(&digest) && reader.write_blob(&digest, &mut io::sink()).is_ok()
                 })
             };
-            // What cannot be read or removed stays where it is.
+            // A file that cannot be read or removed stays.
             let _ = below(&is_kept, copies, does, &mut all);
         }
     }
@@ -108,7 +108,7 @@ fn below(
     }
     folders.iter().try_for_each(|folder| below(is_kept, folder, does, all))?;
     if does {
-        // One that has something left stays.
+        // A folder that is not empty stays.
         let _ = fs::remove_dir(folder);
     }
     Ok(())

@@ -161,7 +161,7 @@ impl Place {
         receiver.recv().unwrap().unwrap();
     }
 
-    /// What the loop does with a request that has nothing to decide.
+    /// Does as the loop: a request that needs no decision.
     fn notes_done(&self, adopt: Adopt) {
         let (run, at) = (self.id.clone(), crate::model::clock::now());
         let request = adopt.request.unwrap();
@@ -185,7 +185,7 @@ impl Place {
         assert!(matches!(run.status(), Status::Ended(_)));
     }
 
-    /// What the loop does with a run that it is given; then the engine goes away before it replies.
+    /// Does as the loop with an adopted run; then the engine goes away before it replies.
     fn does(&self, adopt: Adopt) {
         let mut run = self.commands.load(&self.id).unwrap();
         let pinned = adopt.corrected.map(|corrected| {
@@ -198,7 +198,7 @@ impl Place {
         (adopt.reply)(Err(EngineError::Stopping { reason: "killed".to_owned() }));
     }
 
-    /// What the loop is given; `None`: the request is done without it.
+    /// The adoption that the loop gets; `None`: the request is done without it.
     fn adopted_or_done(&self, served: &JoinHandle<()>) -> Option<Adopt> {
         loop {
             match self.told.recv_timeout(Duration::from_millis(20)) {
@@ -268,7 +268,7 @@ fn a_correction_that_is_sent_again_because_no_reply_came_is_not_made_again() {
     (second.reply)(Ok(()));
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
-    // Who asks for it anew means it.
+    // A client with a new request id wants it done anew.
     let anew = ResumeRequest { request: Some("req_2".to_owned()), ..wanted };
     let (_heard, served) = place.serves(Request::Resume(Box::new(anew)));
     let third = place.adopted();
@@ -359,7 +359,7 @@ fn a_request_that_finds_nothing_to_do_does_nothing_when_it_comes_again() {
         assert!(second.is_none(), "{what}: {:?}", second.map(|second| second.inputs));
         served.join().unwrap();
         assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })), "{what}");
-        // Who asks anew means it.
+        // A client with a new request id wants it done anew.
         let (_heard, served) = place.serves(Request::Resume(Box::new(resume(&place, "req_2", now))));
         let third = place.adopted();
         assert_eq!(third.inputs.len(), 1, "{what}");

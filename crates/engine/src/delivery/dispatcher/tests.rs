@@ -49,7 +49,7 @@ impl Stage {
         start_with(reader, Arc::clone(&self.writer), notices(), Callers::default(), clock).unwrap()
     }
 
-    /// A run that is over, and these commands to be told of it.
+    /// A run that is over, and these commands to be notified of it.
     fn over(&self, name: &str, scripts: &[&str]) {
         self.over_of("local", name, scripts);
     }
@@ -295,7 +295,7 @@ fn a_courier_that_is_closed_at_once_ends_its_commands_which_have_been_tried() {
 #[test]
 fn a_webhook_that_is_cut_short_has_been_tried() {
     let stage = Stage::new();
-    // Connections are taken by the machine, and nobody ever answers them.
+    // The machine accepts connections, but no process answers them.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let webhook =
         Webhook { url: format!("http://{}/", silent.local_addr().unwrap()), token: None, timeout_ms: 60_000 };

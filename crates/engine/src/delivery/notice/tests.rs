@@ -93,7 +93,7 @@ fn the_notice_of_an_expired_question_has_its_text() {
 fn an_end_says_how_and_why_and_by_what_its_events_are_known() {
     let (mut told, lines) = told_with_lines(question());
     let notice = told.remove(2).unwrap();
-    // One event follows the end.
+    // The end is followed by one event.
     let mut chain = Chain::of(&run("1").unwrap());
     lines.iter().take(4).for_each(|line| chain.add(line.as_bytes()));
     let head = chain.head().to_string();

@@ -41,12 +41,12 @@ struct Doings {
     snapshots: Rc<RefCell<Vec<(Seq, Snapshot)>>>,
     /// Runs that cannot be shown.
     unshown: Rc<RefCell<Vec<RunId>>>,
-    /// What has to be shown of these runs is more than the observer can bear.
+    /// Runs on which the observer panics.
     unbearable: Rc<RefCell<Vec<RunId>>>,
     clocks: Clocks,
 }
 
-/// What the wall clock and the monotonic clock show.
+/// The times of the wall clock and of the monotonic clock.
 type Clocks = Rc<Cell<(Timestamp, u64)>>;
 
 impl Doings {
@@ -206,7 +206,7 @@ fn durable(name: &str) -> Message {
     Message::Committed { run: id(name), result: Ok(Receipt { events_bytes: 1 }) }
 }
 
-/// Somebody follows this run.
+/// Adopts this run, with a follower.
 fn adopt(run: Run) -> Message {
     let purpose = crate::model::message::Purpose::GoOn;
     let caller = Arc::new(Caller::default());

@@ -99,7 +99,7 @@ struct Call {
 }
 
 impl Trail {
-    /// Of a run that was started like this, and of which nothing is known so far.
+    /// The trail of a run with this start, of which nothing else is known so far.
     #[must_use]
     pub fn of(started: &RunStarted) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl Trail {
     pub fn take(&mut self, records: &[Record]) -> Vec<Span> {
         let mut spans = Vec::new();
         for record in records {
-            // What follows in the same commit may set the run going again.
+            // A later event of the same commit may set the run going again.
             if record.at > self.last_at {
                 spans.extend(self.rested());
             }
@@ -169,7 +169,7 @@ impl Trail {
         }
         match &record.event {
             Event::RunForked(forked) => {
-                // What stands before it belongs to another run, which has sent it.
+                // Earlier events belong to another run, which has sent them.
                 spans.clear();
                 self.begin_anew(record);
                 self.forked_from = Some(forked.from.clone());

@@ -476,7 +476,7 @@ fn a_loop_that_panics_leaves_nobody_waiting() {
 /// The message for the loop, made from the present run.
 type Cause = fn(&Run) -> Message;
 
-/// The only slot is that of run `a`, and run `b` waits for it. What is done because of `message` panics: what the loop does.
+/// The only slot is that of run `a`, and run `b` waits for it. The handling of `message` panics: returns what the loop does.
 fn with_a_defect(what: &str, message: Cause) -> Vec<String> {
     let (mut engine, doings) = running("a");
     let known = engine.run(&id("a")).unwrap().clone();

@@ -56,7 +56,7 @@ struct Night {
     /// Attempts that work, until when, and what they come to.
     working: Vec<(u64, RunId, AttemptResult)>,
     clocks: Clocks,
-    /// Of the monotonic clock: when the engine came up.
+    /// The monotonic clock when the engine came up.
     up: u64,
 }
 
