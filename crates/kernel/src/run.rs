@@ -1,4 +1,4 @@
-//! One run of one flow: its state, the events that change it, and what it wants to be true.
+//! A run of a flow: its state, the events that change it, and what it wants to be true.
 
 mod ahead;
 mod hand_offs;
@@ -55,13 +55,13 @@ pub struct Run {
     envelope: Envelope,
     /// About the bytes of the envelope's outputs together.
     outputs_bytes: usize,
-    /// What each step has used; no decision reads it.
+    /// The use of each step; no decision reads it.
     by_step: BTreeMap<String, Ledger>,
     view: View,
     ahead: Ahead,
 }
 
-/// What of that which only shows the run follows the events.
+/// The parts of the view, which only shows the run, that follow the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum View {
     /// The envelope and `by_step`.
@@ -76,9 +76,9 @@ enum View {
 pub struct Progress {
     /// The values there are.
     pub items: usize,
-    /// Those that are done or have failed, also what a visit that takes up another one keeps of it.
+    /// Items that are done or have failed, also those that a visit keeps of the visit that it takes up.
     pub over: usize,
-    /// Those of them that have failed.
+    /// Items that have failed.
     pub failed: usize,
 }
 
@@ -129,7 +129,7 @@ struct SnapshotWithoutEnvelope {
     by_step: BTreeMap<String, Ledger>,
 }
 
-/// What decides, alone: a snapshot without what only shows the run, of the same version.
+/// The deciding state alone: a snapshot without the view, of the same version.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ControlSnapshot {
@@ -209,8 +209,8 @@ impl Run {
         Ok(Self { by_step, view: View::ByStep, ..run })
     }
 
-    /// What decides, as bytes: all that [`Run::decide`] and [`Run::wants`] read. It grows with what is open and with the steps of
-    /// the flow, where the envelope in [`Run::snapshot`] grows with each visit.
+    /// The deciding state, as bytes: all that [`Run::decide`] and [`Run::wants`] read. It grows with the open visits and with the
+    /// steps of the flow, while the envelope in [`Run::snapshot`] grows with each visit.
     ///
     /// # Errors
     /// [`ReplayError::Snapshot`]: the state cannot be written.
@@ -262,7 +262,7 @@ impl Run {
         self.versions.add(flow);
     }
 
-    /// What it means for the run that its flow is corrected, now; changes nothing. `from`: the step from which on finished steps
+    /// The effect of a correction of its flow on the run, now; changes nothing. `from`: the step from which on finished steps
     /// run again.
     #[must_use]
     pub fn correction(&self, to: &Flow, from: Option<&StepId>) -> Outlook {
@@ -301,14 +301,14 @@ impl Run {
         Ok(records)
     }
 
-    /// Whether the last [`Run::decide_next`] ended although more follows, so that other runs have their turn before. What is left waits for
-    /// the next [`Input::SlotFree`], with a slot or without.
+    /// Whether the last [`Run::decide_next`] ended although more follows, so that other runs have their turn before. The rest waits for the
+    /// next [`Input::SlotFree`], with a slot or without.
     #[must_use]
     pub fn is_cut_short(&self) -> bool {
         self.ahead.is_cut_short()
     }
 
-    /// What was decided last is not committed.
+    /// The last decision is not committed.
     pub fn withdraw(&mut self) {
         self.ahead.forget();
     }
@@ -407,7 +407,7 @@ impl Run {
         Ok(())
     }
 
-    /// What is to be true now; empty only when the run is over or has not begun.
+    /// The things that are to be true now; empty only when the run is over or has not begun.
     #[must_use]
     pub fn wants(&self) -> Wants {
         if self.control.phase.ended().is_some() {
@@ -482,14 +482,14 @@ impl Run {
         self.control.phase.started().map(Arc::as_ref)
     }
 
-    /// What an attempt was started with that is live, or was given up and is being ended.
+    /// The start of an attempt that is live, or was given up and is being ended.
     #[must_use]
     pub fn attempt(&self, id: &AttemptId) -> Option<&Arc<AttemptStarted>> {
         let open = self.control.open.get(&id.visit).and_then(|visit| visit.plan.as_ref());
         open.filter(|plan| plan.attempt == *id).or_else(|| self.control.ending.get(id))
     }
 
-    /// What the last attempt of an open visit was started with, live or not.
+    /// The start of the last attempt of an open visit, live or not.
     #[must_use]
     pub fn last_attempt(&self, visit: &VisitId) -> Option<&Arc<AttemptStarted>> {
         self.control.open.get(visit)?.plan.as_ref()
@@ -506,7 +506,7 @@ impl Run {
         })
     }
 
-    /// What visits wait for a closed account, and until when.
+    /// The visits that wait for a closed account, and until when.
     pub fn account_waits(&self) -> impl Iterator<Item = (&VisitId, &AccountWait, Timestamp)> {
         self.control.timers.values().filter_map(|(due, visit)| {
             let wait = self.control.open.get(visit)?.waited.wait.as_ref()?;
@@ -537,7 +537,7 @@ impl Run {
         self.interrupts().filter_map(|raised| Some((raised.interrupt.clone(), raised.expires_at?)))
     }
 
-    /// What an open question takes, the most usual first; another round may still be refused past a bound.
+    /// The choices of an open question, the most usual first; another round may still be refused past a limit.
     #[must_use]
     pub fn accepts(&self, raised: &InterruptRaised) -> Vec<Choice> {
         self.step(&raised.visit).map(|step| answer::accepts(step, raised)).unwrap_or_default()
@@ -549,7 +549,7 @@ impl Run {
     }
 
     /// The newest version of every artifact that events list, by its path in the workspace; `None` when it was deleted.
-    /// Those of [`Run::manifests`] are not among them.
+    /// The files of [`Run::manifests`] are not among them.
     #[must_use]
     pub fn files(&self) -> &BTreeMap<String, Option<Digest>> {
         &self.control.files
@@ -592,8 +592,8 @@ impl Run {
         Some(goals.max_rounds.saturating_add(self.control.raised.rounds))
     }
 
-    /// What the run has used, and what others of its family had when it last began or went on: what its bounds are
-    /// tested with.
+    /// The amounts that the run has used, and those of others of its family when it last began or went on: its
+    /// limits are tested with them.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.control.ledger
@@ -605,25 +605,25 @@ impl Run {
         self.control.waiting.up_to(now)
     }
 
-    /// What calls of models have used that were metered for this attempt, until it is over.
+    /// The amounts of model calls that were metered for this attempt, until it is over.
     #[must_use]
     pub fn metered(&self, attempt: &AttemptId) -> Ledger {
         self.control.accounts.of(attempt).1
     }
 
-    /// What people have added to the bounds.
+    /// The amounts that people have added to the limits.
     #[must_use]
     pub fn raised(&self) -> &Ledger {
         &self.control.raised
     }
 
-    /// What it has used and been given itself: for all but forks that is everything it knows of.
+    /// Its own used and added amounts: for all but forks these are all that it knows.
     #[must_use]
     pub fn own_share(&self) -> Share {
         self.known_share().beyond(&self.control.inherited)
     }
 
-    /// What it knows to have been used by its family, and added to its bounds.
+    /// The amounts that it knows to have been used by its family, and added to its limits.
     #[must_use]
     pub fn known_share(&self) -> Share {
         Share { used: self.control.ledger.clone(), raised: self.control.raised.clone() }
@@ -642,7 +642,7 @@ impl Run {
         self.forked().map(|forked| &forked.root).or(own)
     }
 
-    /// What live attempts have set aside of it: their budgets.
+    /// The amounts that live attempts have reserved: their budgets.
     #[must_use]
     pub fn reserved(&self) -> Ledger {
         self.control.accounts.reserved()
@@ -660,8 +660,8 @@ impl Run {
         self.control.accounts.calls()
     }
 
-    /// What each step has used, by its id; one of a flow within a flow is called by both, `build.compile`. The sum of all
-    /// is what it has used itself ([`Run::own_share`]), but for model calls that no attempt made.
+    /// The use of each step, by its id; a step of an inner flow is named by both ids, `build.compile`. The sum of all is
+    /// the run's own use ([`Run::own_share`]), but for model calls that no attempt made.
     #[must_use]
     pub fn ledger_by_step(&self) -> &BTreeMap<String, Ledger> {
         &self.by_step

@@ -1,5 +1,5 @@
-//! What a graph does without: the losers of a join, the branches that were not taken, and what a loop repeats while it is
-//! still under way.
+//! Steps that a graph gives up: the losers of a join, the branches that were not taken, and steps that are still under way
+//! when a loop repeats them.
 //!
 //! Attempts are ended by the engine ([`crate::model::input::Wants::ending`]); what they still report is recorded and ignored.
 
@@ -24,7 +24,7 @@ use envoi_contract::{
 };
 use std::collections::BTreeSet;
 
-/// What stands for the reason why in the audit of a visit that was given up.
+/// The audit of a visit that was given up.
 pub(crate) const AUDIT: &str = "given up";
 
 /// Does without these steps of the flow that `at` stands in.

@@ -1,4 +1,4 @@
-//! What follows without a new input: visits are skipped or started, or the run ends.
+//! The consequences that need no new input: visits are skipped or started, or the run ends.
 //!
 //! Every decision ends here. Goes on until nothing more follows: a false condition is a skipped visit and the next one is
 //! looked at; a visit that may start takes the free slot; a bound that is used up ends the run. After [`MAX_MOVES`], or as much work of
@@ -73,7 +73,7 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
                 ending::finish(&mut draft, end)?;
             }
             Phase::GoingOn { .. } if takeover::is_due(&draft) => takeover::take_over_now(&mut draft)?,
-            // What is live settles under the flow that it began under, and nothing begins beside it.
+            // A live visit settles under the flow that it began under, and no other begins meanwhile.
             Phase::GoingOn { .. } if draft.control.correction.is_some() => {
                 if !ask_before_going_back(&mut draft)? {
                     break;
@@ -307,7 +307,7 @@ fn entered<'a>(draft: &Draft<'_>, at: &At<'_>) -> Option<Entry<'a>> {
     if no_goals && rounds::is_of_a_round(draft.flow, at) {
         return Some(Entry::Skip("There are no goals"));
     }
-    // Such a step runs after a failure too. One that joins `any` or a quorum has enough with what succeeded.
+    // Such a step runs after a failure too. A step that joins `any` or a quorum needs only the steps that succeeded.
     let content = step.regardless || step.join != Join::All;
     let after_failure = if step.condition.is_none() && content {
         false

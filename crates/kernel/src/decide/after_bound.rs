@@ -1,7 +1,7 @@
-//! A decision that a bound held up, made anew by the bounds that hold now.
+//! A decision that a limit held up, made anew by the limits of now.
 //!
-//! Owns what becomes of a loop, or of a round, that a bound kept from going back, after the flow was corrected or the bound was raised.
-//! Whether there is room is [`crate::state::way_back`]'s to say. What is used stays used, and the visit that decided is not done again.
+//! Owns a loop, or a round, that a limit kept from going back, after the flow was corrected or the limit was raised.
+//! [`crate::state::way_back`] decides whether there is room. Used amounts stay used, and the visit that decided is not done again.
 
 use crate::{
     decide::{

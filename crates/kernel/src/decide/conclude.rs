@@ -1,7 +1,7 @@
-//! The end of a visit: its hand-off, and where it leads.
+//! The end of a visit: its hand-off, and the way on.
 //!
-//! Owns the order of the events that close a visit: `routed`, `handoff_written`, then what the course asks for
-//! (`interrupt_raised` or `run_ended`). Where a text leads is [`crate::decide::route`]'s business.
+//! Owns the order of the events that close a visit: `routed`, `handoff_written`, then the event of the course
+//! (`interrupt_raised` or `run_ended`). [`crate::decide::route`] decides where a text leads.
 
 use crate::model::files;
 use crate::state::limits::Bound;
@@ -52,7 +52,7 @@ pub(crate) enum Conclusion {
     Succeeded(String),
 }
 
-/// What a hand-off tells of a visit.
+/// The result of a visit for its hand-off.
 pub(crate) struct VisitResult {
     pub(crate) status: Status,
     pub(crate) text: String,
@@ -68,7 +68,7 @@ impl VisitResult {
                 Self { status: Status::Skipped, text: String::new(), is_summary: false, error: None }
             }
             Conclusion::Failed(error) | Conclusion::Ended(error, _) => Self::failed(String::new(), error),
-            // What a failed step has done is not lost to whatever comes next: the error stands beside the text.
+            // The text of a failed step is kept for the next steps: the error is beside it.
             Conclusion::FailedAfter(error, text) | Conclusion::CutShort(error, text) => {
                 Self::failed(text.clone(), error)
             }
@@ -142,7 +142,7 @@ pub(crate) fn leave(
     close(draft, visit, decided, Some(Written { handoff, text: Some(text).filter(|_| is_kept) }))
 }
 
-/// What a visit leaves.
+/// The output of a visit.
 pub(crate) struct Written {
     handoff: Handoff,
     /// The whole text, if the summary is a part of it and it is kept.
@@ -205,7 +205,7 @@ pub(crate) fn close_anew(draft: &mut Draft<'_>, visit: &VisitId, decided: Decide
     }
 }
 
-/// What a decision comes to as things stand: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
+/// The decision with regard to the run: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
 pub(crate) fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
     let decided = on_deny::end_of(draft, at, within_cancel(draft, decided));
     let decided = left_out::end_of(draft, at, rounds::end_of(draft, at, ending::placed(draft, at, decided)));
@@ -318,7 +318,7 @@ fn sentence(error: &SkillError) -> String {
     format!("{code}: {message}")
 }
 
-/// Where the files of an answer stand, relative to the run's folder.
+/// The paths of the files of an answer, relative to the run's folder.
 fn answered_files(draft: &Draft<'_>, visit: &VisitId) -> Members<String> {
     let Some(VisitState::Answered(answered)) = draft.control.open.get(visit).map(|open| &open.state) else {
         return Members::new();
@@ -387,8 +387,8 @@ pub(crate) fn write_handoff(
         .map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
 }
 
-/// All of them by name, a later one for an earlier one of the same name. Where items have left more than a hand-off lists, or one
-/// of them has a manifest, so has their step: it is made when it is placed.
+/// All of them by name; a later one replaces an earlier one of the same name. If items have more artifacts than a hand-off lists,
+/// or one of them has a manifest, the step gets a manifest: it is made when it is placed.
 fn gathered(all: impl Iterator<Item = (String, String)>, flow_key: &str, visit: &VisitId) -> Members<String> {
     let mut by_name = BTreeMap::new();
     let mut bytes = 0_usize;

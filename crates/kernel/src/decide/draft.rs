@@ -15,7 +15,7 @@ use crate::{
 };
 use envoi_contract::time::Timestamp;
 
-/// Where a visit stands: its step, in its flow.
+/// The position of a visit: its step, in its flow.
 #[derive(Clone)]
 pub(crate) struct At<'a> {
     pub(crate) flow: &'a Flow,
@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
         (self.records, self.control, self.is_cut_short)
     }
 
-    /// Where a visit stands.
+    /// The position of a visit.
     pub(crate) fn at(&self, visit: &VisitId) -> Result<At<'a>, Refusal> {
         let scope = visit.flow_scope().to_owned();
         let flow = self.control.flow(self.flow, &scope);

@@ -107,8 +107,8 @@ pub(crate) fn stop(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal> 
     if alone { finish(draft, end) } else { draft.emit(Event::RunStopping(end)) }
 }
 
-/// Ends a run in which nothing is live. A visit between its attempts leaves the hand-off it has come to: failed, for the
-/// reason of its last attempt. One whose items or whose flow were under way has failed because the run ended.
+/// Ends a run in which nothing is live. A visit between its attempts leaves its hand-off: failed, for the reason of its
+/// last attempt. A visit whose items or flow were under way has failed because the run ended.
 pub(crate) fn finish(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal> {
     let open: Vec<_> = draft.control.interrupts.keys().cloned().collect();
     for interrupt in open {

@@ -1,4 +1,4 @@
-//! One file for each input of a run.
+//! A file for each input of a run.
 
 pub(crate) mod answer;
 pub(crate) mod call;

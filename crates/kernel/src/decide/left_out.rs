@@ -1,7 +1,7 @@
 //! Steps that are left out of the part that a run does.
 //!
 //! Such a step is entered where the whole flow would enter it, and is over at once: skipped, or with the hand-off of another run. It
-//! starts nothing and asks nothing. What would go back to it has no way.
+//! starts nothing and asks nothing. No loop can go back to it.
 
 use crate::{
     decide::{
@@ -36,7 +36,7 @@ pub(crate) fn pass(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Resul
     }
 }
 
-/// What stands for the hand-off of the step. After a failure the whole flow would not do it either.
+/// The hand-off that is taken for the step. After a failure the whole flow would not do the step either.
 fn taken(draft: &Draft<'_>, at: &At<'_>) -> Option<(TakenFrom, TakenHandOff)> {
     let part = draft.control.part()?;
     let flow_state = draft.flow_state(at);
@@ -104,8 +104,8 @@ fn take(
     conclude::leave(draft, visit, VisitResult { is_summary, ..VisitResult::succeeded(summary) }, decided)
 }
 
-/// Where a step leads that would go back to one that is left out: its loop has no round left. What the flow says of that holds, but
-/// no question is put: the answer could only be to go past the loop.
+/// The decision of a step that would go back to a step that is left out: its loop has no round left. The flow's rule for that
+/// holds, but no question is raised: the only possible answer would be to go past the loop.
 pub(crate) fn cut(at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
     if at.step.routing.on_exhausted == OnExhausted::Proceed {
         decided.course = route::onward(at);

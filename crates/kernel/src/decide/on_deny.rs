@@ -17,7 +17,7 @@ use crate::{
 };
 use envoi_contract::envelope::TerminalReason;
 
-/// What becomes of a run that has come to the end of such a path; anything else is left as it is.
+/// The decision for a run at the end of such a path; any other decision is unchanged.
 pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
     let last = decided.course == Course::Complete && at.flow.is_last_resort(at.id());
     if let Some(end) = end(&draft.flow_state(at).diverted).filter(|_| last) {
@@ -27,8 +27,9 @@ pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
     decided
 }
 
-/// Whether a denial or an expiry of `step` may lead to `target`. One that may lead back no more ends the run: a question
-/// about the loop, which any person could answer with `proceed`, would be a way round the people who must approve.
+/// Whether a denial or an expiry of `step` may lead to `target`. A denial that may lead back no more ends the run: a
+/// question about the loop, which any person could answer with `proceed`, would be a way round the people who must
+/// approve.
 pub(crate) fn may_lead(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> bool {
     let leads_on = !graph::is_back(at.flow, at.id(), target);
     if !leads_on && draft.control.leaves_out(at.flow, &at.scope, target) {

@@ -107,7 +107,7 @@ pub(crate) fn mark(
     draft.emit(Event::GoalsReached(GoalsReached { visit: visit.clone(), goals: reached, unknown }))
 }
 
-/// What follows at the end of a round: while goals are open, the run does not go on from it.
+/// The decision at the end of a round: while goals are open, the run does not go on from it.
 pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
     let (Some(plan), Some(goals)) = (&draft.flow.goals, &draft.control.goals) else { return decided };
     // An item of the last step ends no round: the step does, when all its items are over.
@@ -201,7 +201,7 @@ pub(crate) fn may_go_again(draft: &Draft<'_>) -> Result<(), Refusal> {
     reached.map_or(Ok(()), |reached| Err(Refusal::PastBound { bound: reached.reason }))
 }
 
-/// Where the next round begins.
+/// The start of the next round.
 pub(crate) fn next(draft: &Draft<'_>) -> Option<Course> {
     Some(Course::Round(draft.flow.goals.as_ref()?.from.clone()))
 }

@@ -24,7 +24,7 @@ use envoi_contract::{
     routing::{self, Decision, Route, Signal},
 };
 
-/// What is to be recorded and done after a visit.
+/// The decision after a visit, to be recorded and done.
 pub(crate) struct Decided {
     pub(crate) signal: Signal,
     pub(crate) course: Course,
@@ -104,8 +104,7 @@ impl Decided {
     }
 }
 
-/// What follows by default: the next step, or the end; in a graph, and after an item, that is seen from what
-/// there is.
+/// The default course: the next step, or the end; a graph, and a step after an item, decide by the state.
 pub(crate) fn onward(at: &At<'_>) -> Course {
     if at.item.is_some() {
         return Course::Gathered;
@@ -131,7 +130,7 @@ pub(crate) fn signal_to(step: &StepId, reason: &str) -> Signal {
     Signal { next_step_id: Some(step.to_string()), route: Some(route), ..signal }
 }
 
-/// Where `text` leads.
+/// The decision that `text` leads to.
 pub(crate) fn decide(
     draft: &Draft<'_>,
     visit: &VisitId,
@@ -258,7 +257,7 @@ fn branch(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
 pub(crate) fn go(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
     if !graph::is_back(at.flow, at.id(), target) {
         if at.flow.graph {
-            // In a graph all dependents would be ready now. Those that the hint did not choose are left out.
+            // In a graph all dependents would be ready now. The dependents that the hint did not choose are left out.
             let others = graph::dependents(at.flow, at.id()).map(|step| &step.id);
             let not_taken = |id: &&StepId| *id != target && at.step.routing.branches.contains(*id);
             decided.instead = others.filter(not_taken).cloned().collect();

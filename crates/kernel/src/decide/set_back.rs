@@ -1,7 +1,7 @@
 //! `files: restore`: a step that is done again begins with the files that it began with the first time.
 //!
-//! Owns which snapshot the next attempt gets, and that only a tree of the run's own is set back. What a visit began with is known to
-//! `state/files_at_entry.rs`; a restore that a person asks for is [`crate::decide::files`]'s.
+//! Owns which snapshot the next attempt gets, and that only a tree of the run's own is set back. `state/files_at_entry.rs` has the
+//! first files of a visit; [`crate::decide::files`] owns a restore that a person requests.
 
 use crate::{
     decide::draft::Draft,

@@ -1,4 +1,4 @@
-//! What a visit of a step does, by its kind, and what becomes of its attempts.
+//! The work of a visit, by the kind of its step, and the results of its attempts.
 
 pub(crate) mod agent;
 pub(crate) mod ask;

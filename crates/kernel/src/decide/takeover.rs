@@ -48,8 +48,8 @@ pub(crate) fn goes_back(draft: &Draft<'_>) -> bool {
     draft.control.correction.as_ref().is_some_and(|correction| correction.from.is_some())
 }
 
-/// Where a visit leads whose attempt a correction has waited for: what comes next by default is what comes next in the corrected
-/// flow. Safe to repeat.
+/// The decision of a visit whose attempt a correction has waited for: its default next step is that of the corrected flow. Safe
+/// to repeat.
 pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
     let by_default = decided.course == route::onward(at) && decided.end.is_none() && decided.hold.is_none();
     let lists = !at.flow.graph && at.item.is_none();
@@ -68,7 +68,7 @@ pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
 }
 
 /// The last step of the run's own flow is done. Whether the run goes on all the same, or has ended already, because of a correction
-/// that has waited for that step. One that the run is too late for is dropped: the run has done all of its flow.
+/// that has waited for that step. If the run is too late for the correction, it is dropped: the run has done all of its flow.
 pub(crate) fn goes_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
     let Some(correction) = draft.control.correction.clone().filter(|_| is_due(draft)) else {
         return Ok(false);
@@ -84,8 +84,8 @@ pub(crate) fn goes_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
     Ok(false)
 }
 
-/// The correction that waits takes effect. One that does not fit any more is dropped, and the run ends: it is not to go on under a
-/// flow that a person has rejected.
+/// The correction that waits takes effect. A correction that does not fit any more is dropped, and the run ends: it must not go on
+/// under a flow that a person has rejected.
 pub(crate) fn take_over_now(draft: &mut Draft<'_>) -> Result<(), Refusal> {
     let Some(correction) = draft.control.correction.clone() else { return Ok(()) };
     let new = version(draft, &correction.after, correction.language)?;
@@ -103,7 +103,7 @@ pub(crate) fn take_over_now(draft: &mut Draft<'_>) -> Result<(), Refusal> {
     if draft.control.phase.ended().is_some() {
         return Ok(());
     }
-    // What it was about to enter may be of the corrected flow alone.
+    // The next step may exist in the corrected flow only.
     let known = |visit: &&VisitId| draft.at(visit).is_ok();
     let stands = draft.control.open.keys().find(known).or(draft.control.last_handoff.as_ref());
     let at = stands.map(|visit| ending::step_at_the_top(draft, visit));
@@ -169,13 +169,13 @@ pub(crate) fn take_over(
     Ok(())
 }
 
-/// Where a graph goes on whose failed step is gone: at its first step that is not over.
+/// The step at which a graph goes on whose failed step is gone: its first step that is not over.
 fn first_to_do(draft: &Draft<'_>, flow: &Flow) -> Option<StepId> {
     let to_do = flow.steps.iter().find(|step| draft.control.top.standing(&step.id).is_none());
     to_do.or(flow.steps.first()).map(|step| step.id.clone())
 }
 
-/// What is open of steps that the new flow lacks is given up.
+/// Open visits of steps that the new flow lacks are given up.
 fn give_up_gone(draft: &mut Draft<'_>, new: &Flow) -> Result<(), Refusal> {
     let scopes: Vec<String> = draft.control.flow_states().map(|(scope, _)| scope.to_owned()).collect();
     for scope in scopes {
@@ -206,8 +206,8 @@ fn out_of_date(draft: &Draft<'_>, old: &Flow, new: &Flow) -> Vec<Arc<InterruptRa
     control.interrupts.values().filter(is_out_of_date).cloned().collect()
 }
 
-/// The other open questions whose yes lets the run go on: it would be about steps that no one has seen. One whose time is over takes
-/// no answer, and its expiry stays due.
+/// The other open questions whose yes lets the run go on: it would be about steps that no one has seen. A lapsed question takes no
+/// answer, and its expiry stays due.
 fn about_the_flow(
     draft: &Draft<'_>,
     old: &Flow,
@@ -230,8 +230,8 @@ fn about_the_flow(
     open.filter(|raised| !is_put_again(raised)).cloned().collect()
 }
 
-/// What a step asks, and a bound that holds up a start, are looked at anew and put by themselves. Where a bound kept a loop or a round
-/// from going back, that is decided by the bounds of the corrected flow. Other questions are put as they were.
+/// A step's own question, and a limit that holds up a start, are checked anew and raised by themselves. If a limit kept a loop or a
+/// round from going back, the limits of the corrected flow decide. Other questions are raised as they were.
 fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> {
     if after_bound::decide(draft, raised)? {
         return Ok(());

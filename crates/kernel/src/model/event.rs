@@ -47,7 +47,7 @@ pub use crate::model::{
 use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One line of a run's journal. `seq` starts at 0 and has no gaps; `at` never decreases.
+/// A line of a run's journal. `seq` starts at 0 and has no gaps; `at` never decreases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Sequence number within the run.
@@ -94,7 +94,7 @@ pub enum Event {
     InterruptRaised(Box<InterruptRaised>),
     /// A person has answered.
     InterruptAnswered(Box<InterruptAnswered>),
-    /// One of several required people has approved; the question stays open.
+    /// A required person has approved, and others still must; the question stays open.
     VoteCast(Box<InterruptAnswered>),
     /// The question expired.
     InterruptExpired(InterruptExpired),

@@ -73,7 +73,7 @@ pub struct Flow {
     pub isolation: Option<Isolation>,
     /// Whether the files of the workspace are kept before and after each attempt.
     pub keep_files: bool,
-    /// What is kept although git ignores it: globs of files and folders, relative to the workspace.
+    /// Files that are kept although git ignores them: globs of files and folders, relative to the workspace.
     pub keep_also: Vec<String>,
     /// Environment for every step.
     pub env: Vec<(String, Template)>,
@@ -175,7 +175,7 @@ pub struct Isolation {
     pub setup: Option<StepId>,
 }
 
-/// One declared input.
+/// A declared input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputDecl {
     /// Its name in `${{ inputs.NAME }}`.
@@ -203,7 +203,7 @@ pub struct Limits {
     pub cost: Option<crate::model::ledger::Cost>,
     /// The amount charged for an attempt or a call with an unknown number of calls or an unknown cost.
     pub unknown: crate::model::ledger::Budget,
-    /// What happens to a run that reaches a bound.
+    /// The consequence for a run that reaches a limit.
     pub on_reached: OnReached,
 }
 
@@ -226,7 +226,7 @@ pub struct Secret {
     pub source: SecretSource,
 }
 
-/// One step.
+/// A step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// Its id, unique within the flow.
@@ -280,7 +280,7 @@ pub struct Step {
     pub cache: Option<Box<CachePlan>>,
     /// Each of its items works in a tree of its own, and what they have changed is merged when all are over.
     pub isolate: bool,
-    /// What decides where several of its items have changed the same lines.
+    /// The policy for items that have changed the same lines.
     pub on_conflict: OnConflict,
 }
 
@@ -489,7 +489,7 @@ impl ScriptValues {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(pub String);
 
-/// One expression (of an `if`, or for a list or a value), without the `${{ }}`, already checked to parse.
+/// An expression (of an `if`, or for a list or a value), without the `${{ }}`, already checked to parse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression(pub String);
 

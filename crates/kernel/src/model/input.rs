@@ -76,7 +76,7 @@ pub enum Input {
     Raise {
         /// The amount added to each bound.
         more: Ledger,
-        /// Who requested it.
+        /// The requester.
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
@@ -91,7 +91,7 @@ pub enum Input {
     /// Tries visits now that wait for a closed account, or whose question is whether to wait. An ended run is
     /// reopened, with all accounts of its flow counted as open.
     TryNow {
-        /// Who requested it.
+        /// The requester.
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
@@ -111,12 +111,12 @@ pub enum Input {
     },
     /// Cancels the run; live attempts are ended first.
     Cancel {
-        /// Who requested it.
+        /// The requester.
         by: Principal,
     },
     /// Continues an ended run.
     Reopen {
-        /// Who requested it.
+        /// The requester.
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
@@ -215,7 +215,7 @@ pub struct Answer {
     /// Digest of the subject that the person saw; the answer is refused if the subject has changed. `None`:
     /// the present subject is accepted.
     pub seen: Option<Digest>,
-    /// Who answers.
+    /// The person who answers.
     pub by: Principal,
     /// The channel, such as `cli`.
     pub channel: String,
@@ -268,7 +268,7 @@ pub struct Start {
     pub run_base: String,
     /// Version of the flow language.
     pub language: u32,
-    /// Who starts it.
+    /// The requester.
     pub by: Principal,
     /// Steps whose questions are approved as soon as they are raised.
     pub yes_to: Vec<StepId>,
@@ -409,7 +409,7 @@ pub struct Correct {
     pub source: String,
     /// The step from which finished steps run again.
     pub from: Option<StepId>,
-    /// Who corrects it.
+    /// The requester.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
@@ -436,7 +436,7 @@ pub struct Fork {
     pub shared: bool,
     /// Steps whose questions are approved at once. The old run's list does not apply.
     pub yes_to: Vec<StepId>,
-    /// Who forks it.
+    /// The requester.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,

@@ -6,7 +6,7 @@
 use crate::model::{command::Command, event::Event, secret::SecretSource};
 use serde::{Deserialize, Serialize};
 
-/// One target of `notify:`.
+/// A target of `notify:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The address.

@@ -199,7 +199,7 @@ pub enum Refusal {
     },
 }
 
-/// One line per missing result.
+/// A line per missing result.
 fn listed(missing: &[Missing]) -> String {
     let line = |Missing { reader, path, line, why, .. }: &Missing| {
         let why = why.as_ref().map_or_else(String::new, |why| format!("; {why}"));

@@ -45,8 +45,8 @@ pub(crate) fn shortened(text: String, max: usize) -> String {
     format!("{kept} … [{} bytes omitted]", omitted.len())
 }
 
-/// Description of a report or of data that exceed the limit of the contracts. Of such a file, the limit plus
-/// one byte is kept.
+/// Description of a report or of data that exceed the limit of the contracts. The limit plus one byte is kept
+/// of such a file.
 pub(crate) const CUT_DOCUMENT: &str = "a file of more than 16 MiB";
 
 /// Whether these bytes are the beginning of such a file.

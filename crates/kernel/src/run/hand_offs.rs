@@ -1,4 +1,4 @@
-//! What a run has handed over, for another run that does only a part of the flow.
+//! The hand-offs of a run, for another run that does only a part of the flow.
 
 use super::{ReplayError, Run};
 use crate::model::{

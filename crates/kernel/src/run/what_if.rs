@@ -1,7 +1,7 @@
-//! What another flow would make of the texts that a run has read. Nothing is done, and nothing is changed.
+//! The decisions that another flow would make from the texts that a run has read. Nothing is done, and nothing is changed.
 //!
-//! Each decision is looked at by itself, as things stood when it was made. What would have followed from another decision is not made up:
-//! the steps have not run that would know.
+//! Each decision is looked at by itself, with the state of its time. The consequences of another decision are not invented: the steps
+//! that would show them have not run.
 
 use super::{ReplayError, Run};
 use crate::{
@@ -27,7 +27,7 @@ pub struct Reconsidered {
     pub seq: Seq,
     /// The visit that left the text.
     pub visit: VisitId,
-    /// What the other flow makes of it.
+    /// The result with the other flow.
     pub what_if: WhatIf,
 }
 
@@ -38,26 +38,26 @@ pub enum WhatIf {
     Same,
     /// It leads elsewhere.
     Differs {
-        /// Where it led.
+        /// The way that was taken.
         then: Box<Lead>,
-        /// Where the other flow leads it.
+        /// The way of the other flow.
         now: Box<Lead>,
     },
     /// The other flow has no such step.
     Gone {
-        /// Where it led.
+        /// The way that was taken.
         then: Box<Lead>,
     },
     /// The text is not there any more, or it does not lead to what was decided then.
     Unknown,
 }
 
-/// Where a text leads.
+/// The way that a text leads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lead {
-    /// What was understood.
+    /// The signal in the text.
     pub signal: Signal,
-    /// What the run does with it.
+    /// The run's reaction to it.
     pub course: Course,
     /// Why: the row that fired and those that did not.
     pub audit: Value,
@@ -166,7 +166,7 @@ fn reconsider(run: &Run, routed: &Routed, other: &Flow, texts: impl Iterator<Ite
     }
 }
 
-/// Where a text leads in this flow. `None`: it has no such step.
+/// The way that a text leads in this flow. `None`: it has no such step.
 fn lead(run: &Run, flow: &Flow, visit: &VisitId, text: &str) -> Option<Lead> {
     let control = &run.control;
     control.counterpart(flow, visit.flow_scope())?;

@@ -102,7 +102,7 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    /// Its attempts in doubt. Those of the flow that it ran are in that flow's state.
+    /// Its attempts in doubt. The doubts of the flow that it ran are in that flow's state.
     pub(crate) fn doubts(&self) -> impl Iterator<Item = &Arc<Doubt>> {
         let (own, items) = match self {
             Self::Doubt(doubt) => (Some(doubt), None),
@@ -113,7 +113,7 @@ impl Kept {
     }
 }
 
-/// One loop of the flow.
+/// A loop of the flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LoopState {

@@ -120,7 +120,7 @@ impl ForEachItems {
             .filter_map(|(name, path)| Some((name.to_string(), path.as_str()?.to_owned())))
     }
 
-    /// One line per item, in order.
+    /// A line per item, in order.
     pub(crate) fn summary(&self) -> String {
         let line = |(item, result): (&usize, &Arc<StepResult>)| {
             let word = if result.status == Status::Succeeded { "" } else { " failed" };

@@ -35,7 +35,7 @@ pub(crate) enum Phase {
     Cancelling {
         /// The first event.
         started: Arc<RunStarted>,
-        /// Who cancels it.
+        /// The requester.
         by: Principal,
     },
     /// The run has ended.
@@ -78,7 +78,7 @@ impl Phase {
         }
     }
 
-    /// Who cancels the run, until it has ended.
+    /// The person who cancels the run, until it has ended.
     pub(crate) fn cancelled_by(&self) -> Option<&Principal> {
         match self {
             Self::Cancelling { by, .. } => Some(by),

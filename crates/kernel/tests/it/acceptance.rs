@@ -32,7 +32,7 @@ enum State {
     Open,
     /// The last millisecond in which it can be answered.
     LastMoment,
-    /// Its time is over, and nobody has applied that yet.
+    /// Its time is over, and no input has applied that yet.
     Lapsed,
     Expired,
     Answered,

@@ -309,7 +309,7 @@ fn the_starter_of_the_run_may_be_excluded() {
         let mut driver = Driver::started(&flow([asks]));
         let refused = driver.say(driver.answer(choice, "ada"));
         assert_eq!(refused, Err(Refusal::NotByStarter { actor: "ada".to_owned() }));
-        // The same name with another tenant is somebody else.
+        // The same name in another tenant is another person.
         let mut answer = driver.answer(choice, "ada");
         answer.by.tenant = "elsewhere".to_owned();
         driver.say(answer).unwrap();
@@ -380,7 +380,7 @@ fn a_yes_given_at_the_start_is_void_for_a_step_that_a_correction_changed() {
         notes
     };
     let note = "the approval of step `q` that was given in advance does not count for what the file says";
-    // Of a run that has failed, and of one under way, where the correction waits.
+    // A run that has failed, and a run under way, where the correction waits.
     for waits in [false, true] {
         let mut driver = begin();
         if waits {

@@ -28,7 +28,7 @@ fn bridged(name: &str) -> Step {
     })
 }
 
-/// What a program comes to that the bridge refused: it knows nothing of budgets.
+/// The result of a program that the bridge refused: it does not know of budgets.
 fn refused(id: &str, code: &str) -> Input {
     let members = format!(
         r#""ok":false,"error":{{"code":"{code}","message":"429"}},"metrics":{{"llm_calls":9,"cost_usd":"7.00"}}"#
@@ -181,7 +181,7 @@ fn the_bridge_knows_when_a_limit_is_over_that_the_program_does_not_tell() {
         let throttled = settled.throttled.clone().unwrap();
         assert_eq!((throttled.account.as_str(), throttled.resets_at), ("model small", Some(until)));
     }
-    // One that was answered after it says that the limit is over.
+    // An answered call after it shows that the limit is over.
     let mut driver = Driver::started(&flow([bridged("a")]));
     feed(&mut driver, "call 1 a.1.1");
     let ended =

@@ -54,7 +54,7 @@ impl Uses {
     }
 
     /// Together with what the live attempts may still use, a new one stays within every bound.
-    /// One that wants nothing of a bound takes nothing, and stands outside it.
+    /// An attempt that uses nothing of a limit takes nothing from it, and is not held by it.
     pub(crate) fn begins(&mut self, flow: &Flow, raised: &Ledger, attempt: &AttemptId, budget: Budget) {
         let (calls, cost) = self.set_aside(None);
         if let Some(max) = flow.limits.llm_calls.map(|max| max + raised.llm_calls) {

@@ -388,7 +388,7 @@ fn a_wish_that_comes_to_nothing() {
     let end = feed(&mut driver, "b.1.1 cancelled");
     assert_eq!(end.rsplit(", ").next(), Some("over: user_cancelled at b = nothing [cancelled 130]"));
     assert_eq!(driver.run.requested_correction(), None);
-    // What an attempt has come to may leave no way on.
+    // The result of an attempt may leave no way on.
     let looping = flow([step("a"), critic("b", "a", 3)]);
     let mut driver = after(&looping, &["a.1.1 exit 0"]);
     assert_eq!(correct(&mut driver, &corrected([step("a"), step("b")])), "correction waits = b.1.1 live");
@@ -400,7 +400,7 @@ fn a_wish_that_comes_to_nothing() {
     driver.restart();
 }
 
-/// What differs, what was lived, the corrected steps, from where finished ones run again, how the attempt ends, what follows.
+/// The difference, the past events, the corrected steps, the step from which finished ones run again, the end of the attempt, the outcome.
 type Awaited<'a> = (&'a str, &'a [&'a str], Vec<Step>, Option<&'a str>, &'a str, &'a str);
 
 #[test]
@@ -849,7 +849,7 @@ fn a_finished_step_that_a_new_join_goes_on_without_is_skipped_and_does_not_run_a
     assert_eq!(stand(&driver.run), "= question [waiting 3]");
     let join = needing(step("j"), &["r", "a"]).with(|step| step.join = Join::Any);
     let with_a_join = version("corrected", &graph([reviewed, step("a"), join]));
-    // The question where `r` leads has no object any more. What `r` has left stands, as its first visit.
+    // The question about the way of `r` has no subject any more. The first visit of `r` keeps its hand-off.
     assert_eq!(
         correct(&mut driver, &with_a_join),
         "question out of date, flow corrected, asks Exhausted of r.1, j entered, j does without r, question void, r entered, \
@@ -1142,7 +1142,7 @@ fn an_agreement_counts_for_what_was_shown_only() {
         driver.run.correction(to, from.map(step_id).as_ref()).digest
     };
     let seen = shown(&driver, &second, None);
-    // Of another flow, of other steps, and of another state of the run.
+    // A comparison of another flow, of other steps, and of another state of the run.
     for (to, from) in [(&third, None), (&second, Some("a"))] {
         assert_eq!(agreed(&mut driver, to, from, seen), Err(Refusal::ComparisonChanged));
     }

@@ -94,7 +94,7 @@ fn what_a_step_under_way_was_given_stays_and_a_correction_of_it_is_refused() {
         let anew = correct(&mut driver, &new, Some("x"));
         assert!(anew.contains("flow corrected from x"), "{anew}");
         assert_eq!(driver.run.flow().digest, new.digest);
-        // What else a corrected step says may differ.
+        // Other contents of a corrected step may differ.
         let mut driver = after(&old, &inputs);
         let other = Flow::clone(&old);
         let mut steps = other.steps.clone();

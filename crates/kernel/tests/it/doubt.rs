@@ -1,4 +1,4 @@
-//! Attempts of which nobody knows how they ended.
+//! Attempts whose end is not known.
 
 use crate::{
     driver::Driver,
@@ -163,7 +163,7 @@ fn an_attempt_that_has_sent_nothing_runs_again_without_a_question() {
     let asking = flow([step("a")]);
     assert_eq!(ends(&asking, &doubts[..2]), "a.1.1 IN_DOUBT, a.1.2 begins = a.1.2 live");
     assert_eq!(ends(&asking, &doubts), "a.1.4 IN_DOUBT, asks InDoubt of a.1 = question [waiting 5]");
-    // Who says that it fails then means that.
+    // An explicit policy to fail is obeyed.
     let failing = flow([step("a").in_doubt(InDoubtPolicy::Fail)]);
     assert!(ends(&failing, &doubts[..2]).ends_with("[failed 1]"));
 }
@@ -221,7 +221,7 @@ fn of_an_attempt_of_the_original_a_person_decides_whatever_the_step_says() {
     }
 }
 
-/// What the copy has begun itself is its own.
+/// An attempt that the copy has begun is its own.
 #[test]
 fn after_the_person_s_answer_the_step_decides_again() {
     let rerun = flow([step("a").in_doubt(InDoubtPolicy::Rerun)]);

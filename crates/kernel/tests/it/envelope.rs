@@ -128,7 +128,7 @@ fn on_whose_behalf_a_run_was_started_stands_in_its_envelope_and_in_expressions()
     assert_eq!(envelope.raw_input, "Publish it.");
     let of = |name: &str| envelope.metadata.get(name).and_then(Value::as_str);
     assert_eq!((of("team"), of("run_id")), (Some("press"), Some("run_0demo")), "beside what Envoi writes");
-    // Who started the run is who had the right to.
+    // The run's starter is the person who had the right to start it.
     assert_eq!(driver.run.started().unwrap().by, person("ada"));
     let attempt = driver.run.attempt(&AttemptId::parse("a.1.1").unwrap()).unwrap();
     assert_eq!(attempt.env, [("WHO".to_owned(), "u-7 s-7 press Publish it.".to_owned())]);

@@ -107,7 +107,7 @@ pub(crate) fn branch(name: &str, targets: &[&str]) -> Step {
     step
 }
 
-/// A step that asks for a confirmation, of anybody, until somebody answers.
+/// A step that asks any person for a confirmation, without a time limit.
 pub(crate) fn ask(name: &str) -> Step {
     let plan = AskPlan {
         kind: InterruptKind::Confirmation,

@@ -473,7 +473,7 @@ fn budgets_of_attempts_that_the_old_run_had_live_are_not_set_aside() {
     assert_eq!(forked.run.ledger().cost, Cost::parse("0.40").unwrap());
 }
 
-/// Lets a run come to its end: whatever is live succeeds, whoever is asked says yes.
+/// Lets a run come to its end: each live attempt succeeds, each question is approved.
 fn drive(driver: &mut Driver) {
     for _ in 0..200 {
         let wants = driver.run.wants();
@@ -562,7 +562,7 @@ fn a_fork_at_any_step_of_any_of_these_comes_to_its_end() {
     assert!(forks > 60, "{forks}");
 }
 
-/// As [`told`], for a fork that goes on under a corrected flow.
+/// The log of a fork that goes on under a corrected flow; see [`told`].
 fn told_under(source: &Driver, from: Option<&str>, to: &Arc<Flow>) -> String {
     let mut source = Driver {
         run: source.run.clone(),

@@ -1,4 +1,4 @@
-//! Results that nobody waits for any more, or never did.
+//! Results that the run does not wait for any more, or never did.
 
 use crate::{
     driver::{Driver, doubtful, reported, settled},

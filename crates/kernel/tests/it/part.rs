@@ -41,7 +41,7 @@ fn selection(words: &str) -> Selection {
     selection
 }
 
-/// What a run of this flow has handed over that stands before something of the part.
+/// The hand-offs of a run of this flow that come before a step of the part.
 fn taking(selection: Selection, flow: &Flow, lived: &Driver) -> Part {
     let given = hand_offs(lived.run.versions().clone(), &lived.records).unwrap();
     let stands = |step: &StepId| !selection.includes(flow, step) && selection.goes_past(flow, step);

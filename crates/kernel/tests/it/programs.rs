@@ -116,7 +116,7 @@ fn what_was_refused_in_a_success_is_a_warning_of_the_attempt() {
         (true, r#""ok":true,"agent":{}"#.to_owned(), 0, vec![]),
         // The error of a failure names them.
         (true, format!("\"ok\":false,{error},{refused}"), 1, vec![]),
-        // What a command says there means nothing.
+        // The same member in the report of a command has no meaning.
         (false, format!("\"ok\":true,{refused}"), 0, vec![]),
     ] {
         let allowing = program("a", Some("a")).with(|step| match &mut step.kind {

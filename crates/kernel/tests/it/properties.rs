@@ -81,7 +81,7 @@ proptest! {
             prop_assert_eq!(&deciding.control_snapshot().unwrap(), &control, "what shows a run decides nothing");
             let restored = Run::restore_control(Arc::clone(&flow), &control).unwrap();
             prop_assert_eq!(&restored, &deciding);
-            // One that was restored earlier without its envelope has followed the events.
+            // A run that was restored earlier without its envelope has followed the events.
             let now = Run::restore_without_envelope(Arc::clone(&flow), &lived.snapshot().unwrap()).unwrap();
             let followed = shown.get_or_insert_with(|| now.clone());
             if followed.next_seq() < lived.next_seq() {
@@ -200,7 +200,7 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
             match driver.say(answer) {
                 Ok(_) => continue,
                 Err(Refusal::Expired { interrupt, .. }) => Input::Expire { interrupt },
-                // Refused for another reason, and nobody can answer any more either.
+                // Refused for another reason, and no person can answer any more either.
                 Err(_) if raised.expires_at.is_some_and(|at| driver.now >= at) => {
                     Input::Expire { interrupt: raised.interrupt.clone() }
                 }

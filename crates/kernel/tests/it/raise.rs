@@ -60,7 +60,7 @@ fn a_loop_that_the_bound_of_all_loops_ended_goes_back_and_its_last_visit_does_no
         ends(&flow, &with("more iterations 1")),
         "limits raised, reopened behind critic.2, critic.2 back to a, a.3.1 begins (round 2) = a.3.1 live"
     );
-    // Whoever resumes it without more room wants another verdict.
+    // A resume without more room is for another verdict.
     assert_eq!(
         ends(&flow, &with("reopen")),
         "reopened at critic, critic.3.1 begins (round 1) = critic.3.1 live"

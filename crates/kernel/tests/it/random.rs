@@ -174,7 +174,7 @@ pub(crate) fn build(place: usize, count: usize, plan: &Plan) -> Step {
     });
     (built.retry.attempts, built.retry.backoff_min_ms, built.retry.backoff_max_ms) = (plan.retry, 1, 5);
     built.on_in_doubt = plan.policy.clone();
-    // What names earlier steps fails in the first ones.
+    // A condition that names earlier steps fails in the first ones.
     built.condition = plan.condition.filter(|_| place > 1).map(|text| Expression(text.to_owned()));
     built.kind = if plan.agent {
         agent("any").with_message(plan.argument).kind
@@ -289,7 +289,7 @@ impl Left {
     }
 }
 
-/// One random input. Ids are taken from the wants of the run, or are invalid.
+/// A random input. Ids are taken from the wants of the run, or are invalid.
 #[derive(Debug, Clone)]
 pub(crate) enum Turn {
     Start,
@@ -314,9 +314,9 @@ pub(crate) enum Turn {
 /// Which attempt is meant.
 #[derive(Debug, Clone)]
 pub(crate) enum Which {
-    /// One that is to be told of: live, or being ended.
+    /// An attempt that can be reported: live, or being ended.
     Live(usize),
-    /// One that began before.
+    /// An attempt that began before.
     Earlier(usize),
     Nonsense(&'static str),
 }
@@ -329,12 +329,12 @@ fn which() -> impl Strategy<Value = Which> {
     ]
 }
 
-/// An answer of somebody.
+/// An answer of a person.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
-    /// Of a question that was put before, or of none; else of an open one.
+    /// The nth question of all that were raised, or a missing one; `None`: an open question.
     which: Option<usize>,
-    /// Of which open one.
+    /// The position among the open questions.
     place: usize,
     /// Made to fit the question as far as it can be.
     fits: bool,

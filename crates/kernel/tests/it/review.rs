@@ -69,7 +69,7 @@ fn a_text_that_is_cut_passes_no_gate_and_takes_no_branch() {
             assert!(driver.settlement(attempt).text_cut);
         }
     }
-    // What the exit code says is not in the text.
+    // The exit code is not in the text.
     let mut driver = Driver::started(&flow([step("a"), critic("critic", "a", 1), step("b")]));
     driver.exit("a.1.1", 0);
     let cut =

@@ -59,7 +59,7 @@ struct Count {
     over: bool,
 }
 
-/// Panics at the first record that breaks a rule. What was used is what all of them together say.
+/// Panics at the first record that breaks a rule. Returns the use that all records together report.
 pub(crate) fn check(flow: &Flow, records: &[Record]) -> Uses {
     let mut count = Count::default();
     let mut last_at = records.first().map(|record| record.at).unwrap_or(Timestamp::from_millis(0));

@@ -53,7 +53,7 @@ fn a_snapshot_of_another_version_is_not_read_and_one_without_a_version_is_of_the
     }
 }
 
-/// What a member is called at each place; the names that are data, such as steps and paths, are among them.
+/// The names of members at each place; names that are data, such as steps and paths, are among them.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(name, member)| {

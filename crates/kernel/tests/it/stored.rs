@@ -147,7 +147,7 @@ fn an_event_that_was_kept_reads_and_writes_as_it_was() {
     }
 }
 
-/// What the types of the events of each step refuse to write.
+/// Each step's events hold a value that their types refuse to write.
 #[test]
 fn an_event_that_no_reader_would_take_is_not_kept() {
     let records = fs::read_to_string(file("records.jsonl")).unwrap();

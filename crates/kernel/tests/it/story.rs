@@ -59,7 +59,7 @@ fn turn(driver: &mut Driver, words: &str) -> Vec<String> {
     lines
 }
 
-/// Questions as `#1`, `#2`, in the order in which they were put: nobody can know their ids beforehand.
+/// Questions as `#1`, `#2`, in the order in which they were raised: their ids cannot be known beforehand.
 fn numbered(driver: &Driver, text: String) -> String {
     let ids = driver.asked();
     (1..).zip(&ids).fold(text, |text, (nth, id)| text.replace(id.as_str(), &format!("#{nth}")))
@@ -139,7 +139,7 @@ fn ledger(pairs: &[(&str, &str)]) -> Ledger {
     }
 }
 
-/// `CHOICE[: words] [by NAME]`, or `raise BOUND N [by NAME]`; bob, unless somebody is named.
+/// `CHOICE[: words] [by NAME]`, or `raise BOUND N [by NAME]`; bob, unless a name is given.
 fn said(words: &str, about: InterruptId) -> Input {
     let (words, by) = words.rsplit_once(" by ").unwrap_or((words, "bob"));
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));

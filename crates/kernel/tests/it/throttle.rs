@@ -81,9 +81,9 @@ fn a_refusal_without_a_time_takes_the_one_that_the_account_is_known_to_be_closed
     for (says, known, expected) in [
         (None, closed("claude", at(5 * HOUR)), at(5 * HOUR + MARGIN_MS)),
         (past, closed("claude", at(5 * HOUR)), at(5 * HOUR + MARGIN_MS)),
-        // What it says itself counts.
+        // The time in the refusal itself counts.
         (Some(at(HOUR)), closed("claude", at(5 * HOUR)), at(HOUR + MARGIN_MS)),
-        // Of another account, or passed: nothing is known.
+        // Another account, or a time that has passed: nothing is known.
         (None, closed("codex", at(5 * HOUR)), at(FIRST_PROBE_MS)),
         (None, closed("claude", at(0)), at(FIRST_PROBE_MS)),
     ] {
@@ -142,7 +142,7 @@ fn a_limit_of_a_login_that_the_flow_brings_closes_no_other_account_and_is_closed
         (changed(|flow| flow.env = variable("KEY", "k")), own),
         // Another program may stand there.
         (changed(|flow| flow.env = variable("PATH", "/evil:/usr/bin")), own),
-        // What such a file holds is read outside of the kernel.
+        // The contents of such a file are read outside of the kernel.
         (changed(|flow| flow.env_files = vec![".env".to_owned()]), own),
         (changed(|flow| flow.steps[0].env = variable("KEY", "k")), "claude of step a in flow demo"),
         // Another run may get another login.
@@ -291,7 +291,7 @@ fn the_run_bounds_what_its_waits_for_accounts_take_together() {
     let start = driver.start();
     driver.feed_with(start, closed("claude", at(2 * HOUR))).unwrap();
     assert!(failure(&driver).contains("the run has waited 0s for accounts, and may wait 1h"));
-    // What the step says holds where it is shorter.
+    // The step's own limit holds if it is shorter.
     let mut driver =
         Driver::started(&waiting(bounded("a", HOUR, AfterWait::Fail), 6 * HOUR, OnReached::Fail));
     driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
@@ -490,7 +490,7 @@ fn a_run_that_failed_at_a_closed_account_is_reopened_and_tries_it_before_its_tim
     let live = driver.run.wants().attempts[0].to_string();
     driver.exit(&live, 0);
     assert_eq!(driver.feed(try_now()), Err(Refusal::Over { status: "succeeded" }));
-    // One whose accounts are open is reopened.
+    // A run whose accounts are open is reopened.
     let mut driver = Driver::started(&flow([program("a", Some("a"))]));
     driver.exit("a.1.1", 1).ok(try_now());
     assert_eq!((tried(&driver).len(), driver.run.wants().attempts.len()), (0, 1));
@@ -636,7 +636,7 @@ fn a_run_that_failed_at_the_limit_of_waiting_goes_on_when_it_is_raised() {
     driver.feed_with(raise(HOUR), closed("claude", at(2 * HOUR))).unwrap();
     assert_eq!((driver.run.status().word(), due(&driver)), ("running", at(2 * HOUR)));
     driver.restart();
-    // One that failed for another reason keeps the limit for when it is reopened.
+    // A run that failed for another reason keeps the limit for when it is reopened.
     let mut driver = Driver::started(&waiting(program("a", Some("a")), HOUR, OnReached::Fail));
     driver.exit("a.1.1", 1);
     driver.ok(raise(HOUR));

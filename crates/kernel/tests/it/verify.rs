@@ -295,7 +295,7 @@ fn a_cancelled_run_asks_nothing_about_doubt() {
     ] {
         assert_eq!(during(last), format!("{event}, a.1 stops, a.1 failed, {over}"), "{last}");
     }
-    // What would go on after a failure does not go on after a doubt that the run has left open.
+    // A step that would go on after a failure does not go on after a doubt that the run has left open.
     let lenient = crate::flows::flow([verified("a").with(|step| step.continue_on_error = true)]);
     for last in ["a.1.2 cancelled", "a.1.2 exit 1", "a.1.2 doubt"] {
         let went = ends(&lenient, &["start", "a.1.1 doubt", "cancel", last]);

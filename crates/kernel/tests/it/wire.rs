@@ -302,7 +302,7 @@ fn a_member_that_is_not_known_is_refused_at_every_depth() {
         for (place, _) in written.text.match_indices('{') {
             let (before, after) = written.text.split_at(place + 1);
             let comma = if after.starts_with('}') { "" } else { "," };
-            // What stands in `inputs`, `env` and other data may have any name, and what is escaped is a text.
+            // A member of `inputs`, `env` and other data may have any name, and escaped text is a text.
             let is_data =
                 ["\"inputs\":{", "\"deep\":{", "\"env\":{", "\"data\":{", "\"accounts\":{", "\"evidence\":{"];
             if is_data.iter().any(|data| before.ends_with(data)) || before.ends_with(['\\', '"']) {

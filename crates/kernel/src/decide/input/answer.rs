@@ -78,7 +78,7 @@ impl Choice {
     }
 }
 
-/// What a question takes, the most usual first. Another round may still be past a bound.
+/// The choices of a question, the most usual first. Another round may still be past a limit.
 pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
     match raised.about {
         About::Throttled if limit_question::bound(&raised.evidence).is_some() => {
@@ -191,7 +191,7 @@ fn either(words: &[&str]) -> String {
     }
 }
 
-/// Who may answer.
+/// Checks that this person may answer.
 fn check_person(draft: &Draft<'_>, plan: Option<&AskPlan>, answer: &Answer) -> Result<(), Refusal> {
     let Some(plan) = plan else { return Ok(()) };
     let started = draft.control.phase.started();
@@ -210,7 +210,7 @@ fn check_person(draft: &Draft<'_>, plan: Option<&AskPlan>, answer: &Answer) -> R
     Ok(())
 }
 
-/// What an answer may have in it.
+/// Checks the contents of an answer.
 fn check_content(
     draft: &Draft<'_>,
     plan: Option<&AskPlan>,

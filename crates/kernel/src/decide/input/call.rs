@@ -1,6 +1,6 @@
 //! A model is called on a run's account: counted before it is called, and charged with what it used when it is over.
 //!
-//! Nothing follows from either but the account. Who calls the model, and how, is not known here.
+//! Both change the account only. The caller of the model is not known here.
 
 use crate::{
     decide::draft::Draft,

@@ -1,7 +1,7 @@
 //! A person ends a run.
 //!
-//! Nothing further starts at once; the run is over when its live attempts have been ended. What was running keeps its
-//! result: an attempt that finished before it could be ended leaves the hand-off it earned.
+//! Nothing further starts at once; the run is over when its live attempts have been ended. A running attempt keeps
+//! its result: an attempt that finished before it could be ended leaves the hand-off it earned.
 
 use crate::{
     decide::{advance::advance, draft::Draft},

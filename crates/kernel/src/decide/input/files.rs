@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Input: the files are to be set back. What stands there is kept.
+/// Input: the files are to be set back. The present files are kept.
 pub(crate) fn restore(mut draft: Draft<'_>, wanted: FilesRestoring) -> Result<Draft<'_>, Refusal> {
     if draft.control.restoring.is_some() {
         return Err(Refusal::Restoring);

@@ -48,7 +48,7 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
                 run_base: run_base.clone(),
                 workspace: workspace.clone(),
                 shared,
-                // What it changes is to be shown and brought back.
+                // The changes of the fork are to be shown and brought back.
                 keep_files: started.keep_files || isolated.is_some(),
                 snapshots: started.snapshots_of_fork(isolated.is_some()),
                 isolated: isolated.clone(),
@@ -59,7 +59,7 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
             };
             **started = own;
         }
-        // What was void of the approvals that the old run had says nothing of those of this one.
+        // The void approvals of the old run do not apply to this one.
         if let Event::FlowCorrected(correction) = &mut record.event {
             correction.yes_void.clear();
         }
@@ -96,7 +96,7 @@ fn begin_corrected(draft: &mut Draft<'_>, correct: Correct) -> Result<(), Refusa
         return Err(Refusal::NotCorrectable { reasons });
     }
     let before = draft.flow.digest;
-    // Who forks says yes in advance to the steps of the corrected flow.
+    // The person who forks approves the steps of the corrected flow in advance.
     let yes_void = Vec::new();
     let correction =
         Correction { before, after: flow, language, source, from: None, by, why, request, yes_void };
@@ -116,7 +116,7 @@ fn put_again(draft: &mut Draft<'_>, questions: &[Arc<InterruptRaised>]) -> Resul
     Ok(())
 }
 
-/// Where a run is cut.
+/// The place at which a run is cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     /// The run.
@@ -130,10 +130,12 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Where the history of the original run is cut: where `from` was entered last, or the step that stopped it.
+    /// The place at which the history of the original run is cut: the last entry of `from`, or the step that stopped
+    /// it.
     ///
     /// # Errors
-    /// [`Refusal::NotForkable`]: it is not over, nothing stopped it, or there is no such step, or it never came to it.
+    /// [`Refusal::NotForkable`]: it is not over, nothing stopped it, or there is no such step, or the run never came
+    /// to it.
     pub fn of(versions: &Versions, lived: &[Record], from: Option<&StepId>) -> Result<Self, Refusal> {
         let refuse = |reason: String| Err(Refusal::NotForkable { reason });
         let Some(Event::RunStarted(started)) = lived.first().map(|record| &record.event) else {
@@ -209,8 +211,8 @@ fn opens<'e>(flow: &'e Flow, event: &'e Event) -> Option<&'e StepId> {
     }
 }
 
-/// What stands in the same commit after a visit was opened and only closes others: the hand-off of the visit that led
-/// there, and what a join or a branch does without.
+/// Whether an event after the opening of a visit, in the same commit, only closes others: the hand-off of the visit
+/// that led there, and the steps that a join or a branch gives up.
 fn closes(event: &Event) -> bool {
     match event {
         Event::HandoffWritten(_) | Event::StepsGivenUp(_) | Event::TimerFired(_) => true,

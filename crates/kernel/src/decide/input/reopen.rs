@@ -12,7 +12,7 @@ use crate::{
     state::{status::Status, way_back},
 };
 
-/// Who has an ended run go on, and what others of its family have used meanwhile.
+/// The requester of a reopening, and the amounts that others of the run's family have used meanwhile.
 pub(crate) struct Reopen {
     pub(crate) by: Principal,
     pub(crate) why: Option<String>,

@@ -37,7 +37,7 @@ fn call(open: &OpenVisit) -> Option<&Call> {
     }
 }
 
-/// What the report of the live attempt of a visit tells of the agent, if it talks to one.
+/// The agent's outcome in the report of the live attempt of a visit, if it has a session with an agent.
 pub(crate) fn outcome(open: &OpenVisit, result: &AttemptResult) -> Option<AgentOutcome> {
     let command = &open.plan.as_ref()?.command;
     let is_program = matches!(command, Command::Agent(_));

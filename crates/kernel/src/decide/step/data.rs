@@ -36,7 +36,7 @@ enum Unreadable {
     /// The supervisor could not read the text.
     #[error("{0}")]
     Text(String),
-    /// What is left of the document may look like another one.
+    /// The rest of the document may look like another document.
     #[error("the text is larger than 1 MiB, or not kept in full; the file at `$ENVOI_DATA` may have 16 MiB")]
     CutText,
 }

@@ -1,8 +1,8 @@
 //! The account whose limits hold for a step with an agent program: that of the store, or one of its own.
 //!
-//! A flow can bring another login than that of the store, by variables of the program, or another program, by `PATH`. What that reports of
-//! a limit says nothing of the store's account, and closes none but its own. Which login it is, is not seen: an account of its own is named
-//! for what brings it, and no value is read. Owns that name.
+//! A flow can bring another login than that of the store, by variables of the program, or another program, by `PATH`. A limit that this
+//! login reports does not concern the store's account, and closes only its own account. The login itself is not known: its account is named
+//! for the variable or program that brings it, and no value is read. Owns that name.
 
 use crate::{
     decide::draft::Draft,
@@ -40,7 +40,7 @@ pub(crate) fn limits_of(
     if brings(&flow.env) {
         return Some(of_flow(flow));
     }
-    // What a file of variables holds is not known here: it may be a login.
+    // The contents of a file of variables are not known here: it may hold a login.
     let is_given = whole.secrets.iter().any(|secret| is_login(&secret.name))
         || (!login_variables.is_empty() && !whole.env_files.is_empty());
     (is_given || brings(&whole.env)).then(|| of_flow(whole))

@@ -33,7 +33,7 @@ use envoi_contract::{
     skill_report::{SkillError, SkillReport, Verdict},
 };
 
-/// What the next attempt of `visit` starts; `instead`: the program that goes on in place of the one that the step names.
+/// The call for the next attempt of `visit`; `instead`: the program that goes on in place of the one that the step names.
 pub(crate) fn call(
     draft: &Draft<'_>,
     values: &Values<'_>,
@@ -48,7 +48,7 @@ pub(crate) fn call(
         AfterWait::Use(other) if instead => Some(other),
         _ => None,
     };
-    // One that is live elsewhere is not waited for a second time: this visit begins afresh.
+    // A session that is live elsewhere is not waited for a second time: this visit begins afresh.
     let key = program_session::key(step, visit, instead)
         .filter(|key| !program_session::is_live(&draft.control.open, visit, key));
     let known = key.as_deref().and_then(|key| draft.control.sessions.known(key));
@@ -104,12 +104,12 @@ pub(crate) fn call(
     Ok(Command::Agent(Box::new(call)))
 }
 
-/// What the bridge has to do with the end of an attempt whose program calls its models there.
+/// Corrects the verdict of an attempt whose program calls its models through the bridge.
 ///
-/// What it metered is all that was used: the program's own figures are not counted beside it. A program that was refused a call, because
-/// the attempt or the run may make no more, says so in words of its own: it takes that for a limit of its account, or for one without
-/// credit, or asks again in silence until `idle` ends it. Then the error says what it is. So it does if the provider had stated a limit
-/// to a program that asked again in silence. Whether it goes on once a bound of the run is higher.
+/// The bridge metered all use: the program's own figures are not counted beside it. A program that was refused a call, because the
+/// attempt or the run may make no more, reports that in its own way: as a limit of its account, or as missing credit, or it retries in
+/// silence until `idle` ends it. Then the error names the true cause. So it does if the provider had stated a limit to a program that
+/// retried in silence. Returns whether it goes on once a limit of the run is higher.
 pub(crate) fn stopped(draft: &Draft<'_>, open: &OpenVisit, verdict: &mut Verdict, metered: &Ledger) -> bool {
     let Some(plan) = open.plan.as_ref() else { return false };
     let Command::Agent(call) = &plan.command else { return false };
@@ -174,8 +174,8 @@ pub(crate) fn reported(open: &OpenVisit, result: &AttemptResult) -> Option<Sessi
     seen(report.unknown.get("agent")?.get("session")?)
 }
 
-/// The session that the program of the live attempt had named before it was ended without a report. What it used is not known: the
-/// sums are those from before.
+/// The session that the program of the live attempt had named before it was ended without a report. Its use is not known: the sums
+/// are those from before.
 pub(crate) fn named(open: &OpenVisit, result: &AttemptResult) -> Option<SessionSeen> {
     let Command::Agent(call) = &open.plan.as_ref()?.command else { return None };
     let id = result.session.as_ref().filter(|id| is_session_id(id))?;
@@ -187,7 +187,7 @@ pub(crate) fn left(open: Option<&OpenVisit>, evidence: &Value) -> Option<Session
     let plan = open?.plan.as_ref()?;
     let Command::Agent(call) = &plan.command else { return None };
     let seen = seen(evidence.get("session")?)?;
-    // What it used is not known: the sums are those from before.
+    // Its use is not known: the sums are those from before.
     Some(SessionSeen { figures: call.before.clone(), ..seen })
 }
 

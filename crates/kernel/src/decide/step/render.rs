@@ -43,7 +43,7 @@ fn members(control: &Control, scope: &str) -> Object {
             Some((id.to_string(), step_value(state.last.as_deref()?, &started.run_base)))
         })
         .collect();
-    // What was given up before it began is as good as skipped.
+    // A step that was given up before it began counts as skipped.
     let passed_by = flow_state.passed_by.iter().map(|id| (id.to_string(), skipped()));
     let steps: Object = steps.into_iter().chain(passed_by).collect();
     let flow = flow_state.flow.as_ref().unwrap_or(&started.flow);
@@ -130,7 +130,7 @@ pub(crate) fn inputs(
     Ok(inputs)
 }
 
-/// What the flow of `scope`, which is complete, is to its caller.
+/// The outputs of the flow of `scope`, which is complete, for its caller.
 pub(crate) fn outputs(
     draft: &Draft<'_>,
     scope: &str,
@@ -247,8 +247,8 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
     if result.is_text_whole() {
         members.insert("text".to_owned(), Value::from(result.known_text()));
     }
-    // Where a manifest has them, the scope says so when an expression asks for them. Data too large to stand in the journal is a
-    // reference: the scope says that, too.
+    // If a manifest has them, the scope reports that when an expression reads them. Data too large for the journal is a
+    // reference: the scope reports that, too.
     members.insert("artifacts".to_owned(), result.artifacts.clone());
     members.insert("data".to_owned(), result.data.clone());
     if let Some(attempt) = &result.report {
@@ -258,7 +258,7 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
     Value::Object(members)
 }
 
-/// What the next attempt of `visit` is started with; `other`: by the agent program that goes on in place of its own.
+/// The start of the next attempt of `visit`; `other`: by the agent program that goes on in place of its own.
 pub(crate) fn attempt(
     draft: &Draft<'_>,
     visit: &VisitId,
@@ -428,7 +428,7 @@ fn value(values: &Values<'_>, template: &Template) -> Result<String, SkillError>
     Ok(text)
 }
 
-/// The folder of a step. What an expression makes of it holds to the same rule as what is written in the flow file.
+/// The folder of a step. The result of an expression obeys the same rule as a folder in the flow file.
 fn folder(values: &Values<'_>, template: &Template) -> Result<String, SkillError> {
     let text = value(values, template)?;
     match path::outside(&text) {

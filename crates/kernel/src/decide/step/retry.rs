@@ -60,7 +60,7 @@ impl Retry {
     }
 }
 
-/// One part in this many of a wait is the most that jitter adds.
+/// Jitter adds at most a wait divided by this.
 const JITTER_PART: u64 = 10;
 
 /// How long to wait after the `failures`th failure (from 1) of a visit; the last attempt decides where in the range.

@@ -128,8 +128,8 @@ fn caller(draft: &Draft<'_>, scope: &str) -> Result<(VisitId, bool), Refusal> {
     caller.ok_or_else(|| Refusal::Inconsistent { reason: format!("nothing runs scope `{scope}`") })
 }
 
-/// What the last step of the flow says stands for the flow: its whole text if that is kept, else its summary. Says whether a longer text
-/// stands behind the summary.
+/// The text of the last step is the text of the flow: the whole text if that is kept, else its summary. The flag says whether the
+/// summary is of a longer text.
 fn last_text(draft: &Draft<'_>, scope: &str) -> (String, bool) {
     let last = draft.control.flow_state(scope).last_result();
     last.map(|result| (result.known_text().to_owned(), !result.is_text_whole())).unwrap_or_default()

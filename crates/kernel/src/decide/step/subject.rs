@@ -1,7 +1,7 @@
-//! What a question shows, as one digest.
+//! The contents that a question shows, as one digest.
 //!
-//! The flow, the last hand-off that was not skipped, and the newest version of every artifact. An answer counts for what
-//! was shown: if that has changed, the question is put again.
+//! The flow, the last hand-off that was not skipped, and the newest version of every artifact. An answer counts for the
+//! contents that were shown: if they have changed, the question is raised again.
 
 use crate::{
     decide::draft::Draft,

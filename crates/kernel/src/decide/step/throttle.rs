@@ -30,7 +30,7 @@ use envoi_contract::{
     time::{Timestamp, duration},
 };
 
-/// What a visit does whose account is closed.
+/// The next action of a visit whose account is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next<'p> {
     /// It waits until then.
@@ -47,7 +47,7 @@ enum Next<'p> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RunLimit {
     most_ms: u64,
-    /// What it has waited already.
+    /// The time that it has waited already.
     used_ms: u64,
     /// A person decides when it is reached.
     asks: bool,
@@ -80,7 +80,7 @@ fn not_waited(error: SkillError, reached: Option<RunLimit>) -> SkillError {
     SkillError { message: format!("{}; {limit}", error.message), ..error }
 }
 
-/// What follows for a visit that has waited so long, if its account opens at `until`.
+/// The next action of a visit that has waited so long, if its account opens at `until`.
 fn next<'p>(
     policy: &'p OnThrottled,
     limit: Option<RunLimit>,
@@ -121,7 +121,7 @@ fn next<'p>(
     }
 }
 
-/// What a step says about its account; `None` for a step that uses none.
+/// The step's policy for its account; `None` for a step that uses none.
 fn policy(step: &Step) -> Option<&OnThrottled> {
     match &step.kind {
         StepKind::Agent(plan) => Some(&plan.on_throttled),
@@ -162,7 +162,7 @@ fn other<'p>(policy: &'p OnThrottled, open: Option<&OpenVisit>) -> Option<&'p Fa
     }
 }
 
-/// What the report of the live attempt of a visit tells of a limit, and what follows from it as far as the event says it.
+/// The limit in the report of the live attempt of a visit, and its consequence as far as the event has it.
 pub(crate) fn refused(
     draft: &Draft<'_>,
     step: &Step,
@@ -215,7 +215,7 @@ pub(crate) fn passed(draft: &mut Draft<'_>, account: &str) {
     }
 }
 
-/// What follows after an attempt that was refused.
+/// The next action after an attempt that was refused.
 pub(crate) fn follow(
     draft: &mut Draft<'_>,
     step: &Step,
@@ -249,8 +249,8 @@ pub(crate) fn follow(
     }
 }
 
-/// What keeps the next attempt of a ready visit from starting, if its account is closed: then that is done. `None`: it may start,
-/// and `true` if with the other program.
+/// Acts if a closed account keeps the next attempt of a ready visit from starting. `None`: it acted; else it may start, and
+/// `true` if with the other program.
 pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<Option<bool>, Refusal> {
     let step = at.step;
     let Some(policy) = policy(step) else { return Ok(Some(false)) };
@@ -276,7 +276,7 @@ pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Re
         }
         match next {
             Next::Use(other) if !is_tried => {
-                // What the first one was waited for does not count; what came after that does.
+                // The wait for the first program does not count; the wait after it does.
                 let since = waited.since.map(|at| at.saturating_add_ms(policy.wait_ms));
                 waited = Waited { other: true, since, patient: waited.patient, ..Waited::default() };
                 used = Some(other);

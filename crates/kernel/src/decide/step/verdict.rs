@@ -1,4 +1,4 @@
-//! What follows from an answer to a step that asks: yes, no, words, or another round.
+//! The consequences of an answer to a step that asks: yes, no, words, or another round.
 
 use crate::{
     decide::{
@@ -61,7 +61,7 @@ pub(crate) fn denied(draft: &Draft<'_>, at: &At<'_>, text: String) -> (VisitResu
     (VisitResult::failed(text, &error), decided)
 }
 
-/// Who decided what, and how.
+/// The person who decided, the decision, and its channel.
 pub(crate) fn audit(answered: &InterruptAnswered) -> Value {
     let members = [
         ("answer", answered.choice.word()),

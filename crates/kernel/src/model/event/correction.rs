@@ -19,7 +19,7 @@ pub struct Correction {
     /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<StepId>,
-    /// Who corrected it.
+    /// The requester.
     pub by: Principal,
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

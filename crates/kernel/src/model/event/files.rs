@@ -17,7 +17,7 @@ pub struct FilesRestoring {
     /// Whether it takes back what was brought into that folder before.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub undoes: bool,
-    /// Who requested it.
+    /// The requester.
     pub by: Principal,
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,12 +41,12 @@ pub enum Reach {
     /// All of the workspace gets the files of the snapshot.
     #[default]
     Workspace,
-    /// What differs between the two snapshots is changed in this folder, which is not the workspace, and nothing else. Absolute.
+    /// The differences between the two snapshots are made in this folder, which is not the workspace, and nothing else. Absolute.
     Folder(String),
-    /// What differs between the two snapshots is changed in the workspace, and nothing else. It is written as an object: a build that
-    /// knows nothing of it takes that for no folder and refuses the event, and does not set back all of the workspace.
+    /// The differences between the two snapshots are made in the workspace, and nothing else. It is written as an object: a build
+    /// that does not know it expects a folder and refuses the event, and does not set back all of the workspace.
     Paths {
-        /// What was asked for, to be shown. Not all of many.
+        /// The requested paths, to be shown. Not all of many.
         paths: Vec<String>,
     },
 }
@@ -125,7 +125,7 @@ pub struct LateFile {
 mod tests {
     use super::*;
 
-    /// What a build reads that has no restore of single files.
+    /// The fields that a build without restores of single files reads.
     #[derive(Debug, Deserialize)]
     struct Older {
         #[serde(default)]

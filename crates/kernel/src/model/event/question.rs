@@ -126,7 +126,7 @@ pub struct InterruptAnswered {
     pub interrupt: InterruptId,
     /// The choice.
     pub choice: Choice,
-    /// Who answered.
+    /// The person who answered.
     pub by: Principal,
     /// The channel, such as `cli`, `terminal` or `yes_to`.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -37,8 +37,8 @@ pub struct RunStarted {
     /// Whether the files of the workspace are kept before and after each attempt.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub keep_files: bool,
-    /// What its snapshots have, to its end. A run that an earlier build has started keeps the way of that build: a snapshot that lacks
-    /// what the next one has would say, when it is restored, that all of that is to be deleted.
+    /// The scope of its snapshots, to its end. A run that an earlier build has started keeps the scope of that build: files that a
+    /// snapshot lacks and the next one has would be deleted when the first is restored.
     #[serde(default, skip_serializing_if = "SnapshotScope::is_first")]
     pub snapshots: SnapshotScope,
     /// Whether the cache of steps is not used.
@@ -49,7 +49,7 @@ pub struct RunStarted {
     pub isolated: Option<Box<Isolated>>,
     /// Absolute path of the run's own folder (RUN_BASE).
     pub run_base: String,
-    /// Who started it.
+    /// The requester.
     pub by: Principal,
     /// Steps whose questions are approved at once, as the start request demands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,13 +69,14 @@ pub struct RunStarted {
     pub part: Option<Box<Part>>,
 }
 
-/// What the snapshots of a run have beside the files that no rule ignores.
+/// The contents of the snapshots of a run, beside the files that no rule ignores.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotScope {
     /// The files of submodules that stand there without their repository, as in a tree of its own.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub submodules: bool,
-    /// What is kept although git ignores it: globs of files and folders, relative to the workspace. As the flow had them when the run began.
+    /// Files that are kept although git ignores them: globs of files and folders, relative to the workspace. As the flow had them when the
+    /// run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
@@ -118,7 +119,7 @@ pub struct Isolated {
 }
 
 impl RunStarted {
-    /// What the snapshots of a fork of this run have. Those of what it has lived are its own too, so they stay as they are. `is_isolated`: the
+    /// The scope of the snapshots of a fork of this run. Earlier snapshots are its own too, so they stay as they are. `is_isolated`: the
     /// fork gets a tree of its own, and so has snapshots in any case.
     #[must_use]
     pub fn snapshots_of_fork(&self, is_isolated: bool) -> SnapshotScope {
@@ -151,7 +152,7 @@ impl RunStarted {
 /// See [`Event::LimitsRaised`](super::Event::LimitsRaised).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitsRaised {
-    /// Who raised them.
+    /// The requester.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
@@ -165,14 +166,14 @@ pub struct LimitsRaised {
 /// See [`Event::CancelRequested`](super::Event::CancelRequested).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CancelRequested {
-    /// Who cancelled it.
+    /// The requester.
     pub by: Principal,
 }
 
 /// See [`Event::RunReopened`](super::Event::RunReopened).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReopened {
-    /// Who reopened it.
+    /// The requester.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
@@ -202,7 +203,7 @@ pub struct RunForked {
     pub step: StepId,
     /// The last event that was copied from `from`.
     pub at: Seq,
-    /// Who forked it.
+    /// The requester.
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,

@@ -26,7 +26,7 @@ pub struct TimerSet {
 pub struct AccountsTried {
     /// The names of the accounts.
     pub accounts: Vec<String>,
-    /// Who requested it.
+    /// The requester.
     pub by: Principal,
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,11 +1,8 @@
 //! Compiles an expression so that operators that can make large values are checked first.
 //!
-//! ` and `[a:b]` are calls: the expression language has them as instructions, works them out while it
-//! compiles where both sides are written out, and knows no bound but its own. What a comparison, an `in` or
-//! an `[n]` looks through is paid by a call around that side.~` and `[a:b]` are calls: the expression
-//! language has them as instructions, works them out while it compiles where both sides are written out, and
-//! knows no bound but its own. What a comparison, an `in` or an `[n]` looks through is paid by a call around
-//! that side.
+//! `+`, `*`, `~` and `[a:b]` become calls: the expression language has them as instructions, evaluates them
+//! while it compiles if both sides are literals, and has no limit but its own. A call around the searched side
+//! of a comparison, an `in` or an `[n]` charges for the search.
 
 use super::number::is_too_large;
 use minijinja::{
@@ -112,8 +109,7 @@ fn parts<'e, 's>(expression: &'e Expr<'s>) -> Vec<&'e Expr<'s>> {
     }
 }
 
-// One function per kind, to keep stack frames small: `---1` nests at every byte, and the stack of a thread is
-// 2 MiB.
+// A function per kind keeps stack frames small: `---1` nests at every byte, and the stack of a thread is 2 MiB.
 
 fn guarded<'s>(expression: &Expr<'s>) -> Expr<'s> {
     match expression {

@@ -16,7 +16,7 @@ pub struct Found {
     pub range: Range<usize>,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A variable, and the members that are read of it.

@@ -58,7 +58,7 @@ pub(crate) fn change_within(
     Pair { old, new }.change(Pair { old: old_inner, new: new_inner }, step, &mut BTreeSet::new())
 }
 
-/// One flow before and after a correction.
+/// A flow before and after a correction.
 #[derive(Clone, Copy)]
 struct Pair<'f> {
     old: &'f Flow,

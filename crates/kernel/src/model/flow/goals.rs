@@ -2,8 +2,8 @@
 
 use crate::model::{flow::Expression, ids::StepId};
 
-/// The goals of a run, and the steps that are repeated until all are reached. One pass through these steps is
-/// a round.
+/// The goals of a run, and the steps that are repeated until all are reached. A pass through these steps is a
+/// round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoalsPlan {
     /// A list of texts, evaluated when the first round begins.

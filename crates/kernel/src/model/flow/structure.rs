@@ -89,7 +89,7 @@ impl Span {
         }
     }
 
-    /// Number of steps. Of several loops around a step, the innermost one has the fewest.
+    /// Number of steps. The innermost of several loops around a step has the fewest.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {

@@ -40,7 +40,7 @@ impl PartialEq for InputCheck {
     }
 }
 
-/// One input of an inner flow.
+/// An input of an inner flow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InnerInput {
     /// A literal value.

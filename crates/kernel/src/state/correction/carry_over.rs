@@ -74,7 +74,7 @@ pub(crate) fn yes_void(control: &Control, old: &Flow, new: &Flow) -> Vec<StepId>
     given.iter().filter(|step| change(old, new, step) != Change::Kept).cloned().collect()
 }
 
-/// One flow of the run, before and after the correction.
+/// A flow of the run, before and after the correction.
 struct FlowVersions<'a> {
     control: &'a Control,
     scope: &'a str,

@@ -36,7 +36,7 @@ pub struct Outlook {
     pub digest: Digest,
 }
 
-/// One step in the outlook.
+/// A step in the outlook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepOutlook {
     /// The step.

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 #[serde(transparent)]
 pub(crate) struct ProgramSessions(BTreeMap<String, ProgramSession>);
 
-/// One session.
+/// A session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProgramSession {
