@@ -1,7 +1,7 @@
 //! The promises of [`Journal`], as a suite that any store's author can run.
 //!
 //! Owns one function a promise, and the smallest runs that show it. Knows no store: not how one is opened, nor whether it
-//! has a disk. What only a disk can break (torn writes, no room) is tested beside the real store.
+//! has a disk. Failures of a disk (torn writes, no room) are tested beside the real store.
 
 mod checks;
 mod sample;
@@ -35,7 +35,7 @@ pub trait Depot {
 pub struct Failure {
     /// The promise, as a function's name in `conformance/checks.rs`.
     pub promise: &'static str,
-    /// What happened instead.
+    /// The actual result.
     pub found: String,
 }
 

@@ -1,4 +1,4 @@
-//! What lasts: the event log, artifacts by digest, projections.
+//! The durable data: the event log, artifacts by digest, projections.
 //!
 //! Events are the truth. They are committed by one writer thread that owns its connection ([`Writer`]); rows that people
 //! ask for ([`RunRow`], [`HandoffRow`], [`InboxRow`]) and files that steps read ([`files`]) are folded from them and can be

@@ -22,7 +22,7 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// What [`repair`] found. Everything in the first half stands as reported; everything in the second has been mended.
+/// The findings of [`repair`]. Everything in the first half stays as reported; everything in the second has been mended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepairReport {
     /// Runs that were looked at.
@@ -31,13 +31,13 @@ pub struct RepairReport {
     pub events: u64,
     /// Contents that were looked at.
     pub contents: u64,
-    /// What SQLite itself finds wrong with the database.
+    /// Faults of the database that SQLite itself finds.
     pub database: Vec<String>,
     /// Places that no event has, as `run#seq`, or `run#first to last (n events)`.
     pub gaps: Vec<String>,
     /// Events that cannot be understood, as `run#seq: reason`.
     pub unreadable: Vec<String>,
-    /// Runs that cannot be loaded, one line each: their entry in the journal cannot be made again, or their flow is gone. What is left of
+    /// Runs that cannot be loaded, one line each: their entry in the journal cannot be made again, or their flow is gone. The rest of
     /// them is kept.
     pub lost_runs: Vec<String>,
     /// Content that is missing or is not what its digest says, one line each.
@@ -114,7 +114,7 @@ impl RepairError {
     }
 }
 
-/// What [`repair`] is to do beyond what it always does.
+/// Optional work of [`repair`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RepairOptions {
     /// Drop the snapshots of all runs whose events are whole, so that they are loaded from their events: for when a
@@ -145,8 +145,8 @@ pub fn repair(store: &Store, epoch: Epoch, options: RepairOptions) -> Result<Rep
     Ok(report)
 }
 
-/// What is wrong with the contents of a store, as [`repair`] finds it: those that events name, those in the database, and those in files.
-/// Reads each of them.
+/// The damaged contents of a store, as [`repair`] finds them: those that events name, those in the database, and those in files. Reads
+/// each of them.
 ///
 /// # Errors
 /// The store could not be read.

@@ -236,7 +236,7 @@ pub(crate) fn denied(name: &str, by: &str) -> Event {
     })
 }
 
-/// One approval of several.
+/// An approval of one of several people.
 pub(crate) fn vote(name: &str, by: &str) -> Event {
     let Event::InterruptAnswered(mut event) = answered(name) else { unreachable!() };
     (event.choice, event.by.actor) = (Choice::Approve, by.to_owned());

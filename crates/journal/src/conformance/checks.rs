@@ -1,4 +1,4 @@
-//! One function a promise.
+//! A function for each promise.
 
 use super::{
     Broken, Depot, commit, commit_now, ended, holds, interrupted, run, same, started, submit, timer_fired,

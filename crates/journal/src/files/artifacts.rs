@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where an attempt's folder has the copies of what it hands over.
+/// The folder of an attempt with the copies of its artifacts.
 const COPIES: &str = "files";
 
 impl RunFiles<'_> {

@@ -1,8 +1,7 @@
-//! What a fork, or a part of a flow, takes over of attempts that another run has made: the reports and texts that its steps may be
-//! given.
+//! The files that a fork, or a part of a flow, takes over from attempts of another run: reports and texts for its steps.
 //!
-//! Reports and texts come from the store by their digests. What else an attempt wrote (its streams, which only people and a
-//! critic's feedback read) is linked from the other run's folder, where that is still there.
+//! Reports and texts come from the store by their digests. The other files of an attempt (its streams, which only people and a
+//! critic's feedback read) are linked from the other run's folder, if that still exists.
 
 use super::run_files::RunFiles;
 use crate::{folder::beneath::PathBeneath, model::error::FileError};
@@ -35,7 +34,7 @@ pub(super) fn restore(files: &RunFiles<'_>, written: &mut Vec<PathBuf>) -> Resul
     Ok(())
 }
 
-/// What stands before the event that made the fork, and that event.
+/// The records before the event that made the fork, and that event.
 fn lived(records: &[Record]) -> Option<(&[Record], &RunForked)> {
     let forks = records.iter().enumerate().rev().find_map(|(place, record)| match &record.event {
         Event::RunForked(forked) => Some((place, forked.as_ref())),

@@ -17,7 +17,7 @@ use std::{
     path::PathBuf,
 };
 
-/// What is known of the visits after the one whose hand-off is written.
+/// The knowledge of visits after the one whose hand-off is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// None of its step has been written.
@@ -31,7 +31,7 @@ pub(super) enum Order {
 pub(super) enum ListCheck {
     /// It is compared with what the journal says.
     Compared,
-    /// One that would have to be gathered from all attempts of its step only has to be there.
+    /// A list that would have to be gathered from all attempts of its step only has to exist.
     Present,
 }
 
@@ -58,7 +58,7 @@ impl RunFiles<'_> {
         Ok(())
     }
 
-    /// Where the list of the files of a hand-off lies.
+    /// The path of the list of the files of a hand-off.
     pub(super) fn list_path(&self, flow: &FlowId, written: &HandoffWritten) -> PathBuf {
         let VisitId { scope, step, .. } = &written.visit;
         self.layout.files_list(self.run, flow, scope, step)

@@ -104,9 +104,9 @@ pub fn is_placed(layout: &Layout, reader: &Reader, run: &RunId, relative: &str, 
     !matches!(reader.blob_size_bytes(digest), Err(BlobError::Missing { .. }))
 }
 
-/// As [`restore_run`], but only what one visit left: for when its hand-off is about to be given to a step. Of a large set only
-/// the hand-off and the list: each attempt that reads the hand-off comes here, and would look at every file of the set. Those
-/// were placed after the commit, or were made good when the run was loaded.
+/// Like [`restore_run`], but only for one visit, before a step gets its hand-off. For a large set only the hand-off and the
+/// list: each attempt that reads the hand-off comes here, and would look at every file of the set. These files were placed
+/// after the commit, or were restored when the run was loaded.
 ///
 /// # Errors
 /// As [`restore_run`].

@@ -1,4 +1,4 @@
-//! What the files of one run are made from, and how one of them is replaced or compared.
+//! The source of the files of one run, and how one of them is replaced or compared.
 
 use crate::{
     folder::{
@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the files of one run are made from, and where they go.
+/// The source and the target of the files of one run.
 pub(super) struct RunFiles<'a> {
     pub(super) layout: &'a Layout,
     pub(super) reader: &'a Reader,
@@ -90,7 +90,7 @@ impl From<crate::model::error::BlobError> for Fill {
     }
 }
 
-/// What a restoration came to.
+/// The result of a restoration.
 #[derive(Default)]
 pub(crate) struct Restored {
     /// RunFiles that were missing or differed.
@@ -105,8 +105,8 @@ pub(crate) fn digest_below(layout: &Layout, target: &Path) -> Option<Digest> {
     blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
 }
 
-/// What keeps a file of the store from being written at `target`, if anything does: something else than a folder, where one
-/// belongs, or a folder in the place of the file. What is missing can be made.
+/// The obstacle for a file of the store at `target`, if there is one: something else in the place of a folder, or a folder
+/// in the place of the file. A missing folder is no obstacle.
 pub(crate) fn in_the_way(layout: &Layout, target: &Path) -> Option<PathBuf> {
     let below = target.strip_prefix(layout.root()).ok()?;
     let mut place = layout.root().to_owned();

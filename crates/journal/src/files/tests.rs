@@ -228,7 +228,7 @@ fn a_step_is_given_what_the_visit_before_it_left() {
     assert_eq!(restore(2), newest);
 }
 
-/// What a step with a large set hands over; without a digest, one that has no attempt of its own.
+/// The hand-off of a step with a large set; without a digest, of a step that has no attempt of its own.
 fn large_handoff(name: &str, list: Option<Digest>) -> Event {
     let Event::HandoffWritten(mut written) = handoff(name, 1, "many") else { unreachable!() };
     let path = envoi_kernel::files::manifest_path("fix", &visit(name, 1));
@@ -274,7 +274,7 @@ fn a_step_is_given_the_hand_off_and_the_list_of_a_large_set_and_its_files_are_no
         assert_eq!(restored(step), [own, newest, listed.clone()]);
         assert_eq!(fs::read(&listed).unwrap(), list);
         assert_eq!(restored(step), Vec::<PathBuf>::new());
-        // One that the journal has the digest of is compared; the other one is, when the run is loaded.
+        // A list whose digest the journal has is compared; the other list is compared when the run is loaded.
         fs::remove_file(&listed).unwrap();
         fs::write(&listed, "tampered").unwrap();
         let expected = if step == "make" { vec![listed.clone()] } else { Vec::new() };

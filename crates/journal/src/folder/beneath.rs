@@ -21,7 +21,7 @@ use std::{
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 
-/// What is in the place of a folder is none.
+/// Something else is in the place of a folder.
 #[derive(Debug, thiserror::Error)]
 #[error("a folder belongs there, and what is there is a link or a file")]
 struct NotAFolder;
@@ -45,7 +45,7 @@ impl From<Blocked> for BlobError {
     }
 }
 
-/// Where a file lies or will lie: its folder, which is open, and its name.
+/// The place of a file that exists or will be made: its folder, which is open, and its name.
 pub(crate) struct PathBeneath<'a> {
     folder: File,
     name: &'a OsStr,

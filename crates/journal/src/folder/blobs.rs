@@ -212,7 +212,7 @@ impl Blobs {
         self.settle(temporary, &file, digest)
     }
 
-    /// Whether the content need not be written. One that was laid aside is about to go, and is written again.
+    /// Whether the content need not be written. A content that was laid aside is about to go, and is written again.
     fn is_in_place(&self, digest: &Digest) -> bool {
         let there = self.open_at(digest, self.layout.blob(digest));
         there.is_ok_and(|file| self.verify(digest, &file).is_ok())
@@ -229,7 +229,8 @@ impl Blobs {
         renamed.map_err(|error| failed(&place, error))
     }
 
-    /// Where content lies or will lie. The first call in a process makes its folder, if it is missing, and makes that durable.
+    /// The place of a content that exists or will be made. The first call in a process makes its folder, if it is missing, and makes that
+    /// durable.
     fn spot<'p>(&self, place: &'p Path) -> Result<PathBeneath<'p>, BlobError> {
         let folder = envoi_durable::parent(place);
         let known = || self.durable.lock().unwrap_or_else(PoisonError::into_inner);
@@ -434,7 +435,7 @@ mod tests {
         }
     }
 
-    /// What stands in the place of a folder of the store is named with its cause; nothing is read or written behind it.
+    /// An error names anything in the place of a folder of the store, with its cause; nothing is read or written behind it.
     #[test]
     fn content_is_neither_read_nor_stored_through_a_link() {
         let (place, layout, blobs) = blobs();

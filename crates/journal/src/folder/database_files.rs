@@ -1,7 +1,7 @@
-//! What stands in the places of the database and of the files that SQLite keeps beside it.
+//! Checks of the paths of the database and of the files that SQLite keeps beside it.
 //!
-//! SQLite waits without end for a writer of a pipe there, and does not name a folder that it cannot open. So the places are looked at before it
-//! opens them. What the files contain is not looked at.
+//! SQLite waits without end for a writer of a pipe there, and does not name a folder that it cannot open. So the paths are checked before
+//! it opens them. The contents of the files are not checked.
 
 use std::{
     ffi::OsString,
@@ -9,10 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What SQLite appends to the name of the database.
+/// The suffixes that SQLite appends to the name of the database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// What stands in the place of a file of the database and is no file.
+/// Something at the path of a file of the database that is not a file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is {kind}, and no file", path.display())]
 pub(crate) struct NotAFile {
@@ -21,7 +21,7 @@ pub(crate) struct NotAFile {
     pub(crate) kind: &'static str,
 }
 
-/// The first of them. What is missing, or may not be looked at, is none.
+/// The first of them. A path that is missing, or may not be looked at, does not count.
 pub(crate) fn not_a_file(db: &Path) -> Option<NotAFile> {
     let found = |path: PathBuf, found: std::io::Result<fs::Metadata>| {
         let kind = found.ok().filter(|found| !found.is_file())?.file_type();

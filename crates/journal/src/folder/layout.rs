@@ -1,4 +1,4 @@
-//! Where everything lies below `.envoi`.
+//! The paths below `.envoi`.
 //!
 //! Owns the names of files and folders, and the making of the folder itself. Does not look for it: which folder is used
 //! is the caller's choice.
@@ -39,8 +39,8 @@ impl Layout {
     }
 
     fn create_with(&self, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
-        // Written when all the folders are durable. Where it is missing, an earlier try may have made some of them and been killed before
-        // it synced their names.
+        // Written when all the folders are durable. If it is missing, an earlier try may have made some of them and been killed before it
+        // synced their names.
         let ignore = self.root.join(".gitignore");
         let is_whole = ignore.exists();
         let mut changed = BTreeSet::new();
@@ -52,7 +52,7 @@ impl Layout {
         }
         for folder in [self.root.clone(), self.runs(), self.artifacts(), self.temporary()] {
             match envoi_durable::make_folders(&folder, &mut changed) {
-                // What stands there in place of a folder is named, with the remedy, by what needs the folder.
+                // The code that needs the folder reports what is in its place, with the remedy.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made?,
             }
@@ -99,7 +99,7 @@ impl Layout {
         self.root.join("replica")
     }
 
-    /// Where browsers find the server that runs; not there without one.
+    /// The file with the address of the running server, for browsers; missing without one.
     #[must_use]
     pub fn server_url(&self) -> PathBuf {
         self.root.join("server.url")
@@ -169,19 +169,19 @@ impl Layout {
         self.run(run).join("_workspace")
     }
 
-    /// What an attempt that talks to an agent remembers of the agent's task: `[scope.]step.visit.task.json`.
+    /// The record of an agent's task, kept by the attempt that has a session with the agent: `[scope.]step.visit.task.json`.
     #[must_use]
     pub fn agent_record(&self, run: &RunId, visit: &VisitId, task: u32) -> PathBuf {
         self.run(run).join("_a2a").join(format!("{visit}.{task}.json"))
     }
 
-    /// Where older builds kept [`Layout::agent_record`]: in a folder that a flow called `a2a` has too.
+    /// The place of [`Layout::agent_record`] in older builds: in a folder that a flow called `a2a` has too.
     #[must_use]
     pub fn old_agent_record(&self, run: &RunId, visit: &VisitId, task: u32) -> PathBuf {
         self.run(run).join("a2a").join(format!("{visit}.{task}.json"))
     }
 
-    /// Where the newest version of an artifact is placed. `path` is relative and plain; see [`crate::files`].
+    /// The place of the newest version of an artifact. `path` is relative and plain; see [`crate::files`].
     #[must_use]
     pub fn artifact_place(&self, run: &RunId, flow: &FlowId, path: &str) -> PathBuf {
         self.flow(run, flow).join(path)
@@ -193,7 +193,7 @@ impl Layout {
         self.root.join("artifacts").join("sha256")
     }
 
-    /// Where files are written before they get their name; on the same file system as all of them.
+    /// The folder in which files are written before they get their name; on the same file system as all of them.
     #[must_use]
     pub fn temporary(&self) -> PathBuf {
         self.root.join("artifacts").join("tmp")
@@ -229,7 +229,7 @@ impl Layout {
         self.root.join("cache")
     }
 
-    /// Those of this tenant, whose name may be anything.
+    /// The caches of this tenant, whose name may be anything.
     #[must_use]
     pub fn step_cache(&self, tenant: &str) -> PathBuf {
         self.step_caches().join(Digest::of(tenant.as_bytes()).hex())
@@ -241,7 +241,7 @@ impl Layout {
         self.root.join("files").join("caches")
     }
 
-    /// Where content of this digest lies, if it is not in the database.
+    /// The place of the content with this digest, if it is not in the database.
     #[must_use]
     pub fn blob(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
@@ -344,7 +344,7 @@ mod tests {
             false => Ok(()),
         };
         Layout::new(root.clone()).create_with(&mut sync).unwrap();
-        // Where it has made a name itself, that name may be lost.
+        // If it has made a name itself, that name may be lost.
         fs::remove_dir_all(&root).unwrap();
         assert!(Layout::new(root).create_with(&mut sync).is_err());
     }

@@ -42,7 +42,7 @@ pub struct Seen {
     pub changed: Option<SystemTime>,
 }
 
-/// What asking for the lease brought.
+/// The result of a request for the lease.
 #[derive(Debug)]
 pub enum Taken {
     /// The caller is the engine now.
@@ -51,12 +51,12 @@ pub enum Taken {
     Held(Option<Holder>),
 }
 
-/// What a holder says of itself.
+/// The announcement of a holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// Its process.
     pub pid: u32,
-    /// Where it listens; empty if it does not.
+    /// Its socket; empty if it does not listen.
     pub socket: PathBuf,
 }
 
@@ -140,8 +140,8 @@ impl Lease {
     /// Gives the lease back.
     pub fn release(mut self) {
         if let Some(file) = self.file.take().filter(|_| self.announced.load(Ordering::Relaxed)) {
-            // What it announced is no longer true; who reads it before the unlock tries again. When the file was changed
-            // last says when an engine ended: who announced nothing was none.
+            // The announcement is no longer true; a process that reads it before the unlock tries again. The last change
+            // of the file shows when an engine ended: a holder without an announcement was no engine.
             drop(file.set_len(0));
         }
     }
@@ -196,7 +196,7 @@ fn lock(path: &Path, file: File) -> io::Result<Option<Taken>> {
     }
 }
 
-/// A file that others can read is one that they can lock. Versions before this one made such files. Where the mode cannot be changed, the
+/// A file that others can read is a file that they can lock. Versions before this one made such files. If the mode cannot be changed, the
 /// lease is as good as before.
 fn close_to_others(file: &File) {
     let is_open = file.metadata().is_ok_and(|found| found.mode() & 0o777 != OWNER_ALONE);
@@ -214,7 +214,7 @@ fn names(path: &Path, file: &File) -> io::Result<bool> {
     }
 }
 
-/// What the file says, if it says all of it: both lines, both ended.
+/// The announcement in the file, if it is whole: both lines, both ended.
 fn holder(mut file: File) -> Option<Holder> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;

@@ -1,8 +1,8 @@
 //! Content files that nothing refers to any more: how they are moved aside, read there, restored, and deleted.
 //!
-//! Owns the moves. What is named is the caller's to find out. A content is first renamed into a folder beside; a writer that needs it
-//! meanwhile writes it again, and a reader that has just seen it there finds it. Only what is still not named when all
-//! of these are done is removed.
+//! Owns the moves. The caller finds out which contents are named. A content is first renamed into a folder beside; a writer that
+//! needs it meanwhile writes it again, and a reader that has just seen it finds it there. A content is removed only if it is still
+//! not named when all of these are done.
 
 use crate::folder::layout::Layout;
 use envoi_contract::{digest::Digest, time::Timestamp};
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// One hour.
+/// An hour.
 const FAR_MS: u64 = 3_600_000;
 
 /// A content in a file.
@@ -23,7 +23,7 @@ pub struct ContentFile {
     pub digest: Digest,
     /// Its bytes.
     pub bytes: u64,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// When it was put; of one that was laid aside, when that was.
     pub since: Timestamp,
@@ -44,7 +44,7 @@ impl Layout {
         Ok(found)
     }
 
-    /// Those that were laid aside.
+    /// The contents that were laid aside.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -94,7 +94,7 @@ impl Layout {
         }
     }
 
-    /// What is in a folder of the store: nothing if there is none, or something else. What a link leads to is not the store's.
+    /// The entries of a folder of the store: none if it is missing or is not a folder. The target of a link does not belong to the store.
     fn entries(&self, folder: PathBuf) -> io::Result<Vec<(String, PathBuf)>> {
         if !self.is_own_folder(&folder)? {
             return Ok(Vec::new());
@@ -124,7 +124,7 @@ impl Layout {
         Ok(true)
     }
 
-    /// Where a content lies that was laid aside.
+    /// The place of a content that was laid aside.
     #[must_use]
     pub(crate) fn old_blob(&self, digest: &Digest) -> PathBuf {
         self.old_contents().join(digest.hex())
@@ -138,7 +138,7 @@ fn content(hex: &str, path: PathBuf) -> io::Result<Option<ContentFile>> {
         found => found?,
     };
     let since = time(found.modified()?);
-    // What is no file is damage, and stays for a repair to be named.
+    // Anything but a file is damage, and stays for a repair to report.
     Ok(found.is_file().then_some(ContentFile { digest, bytes: found.len(), path, since }))
 }
 

@@ -18,7 +18,7 @@ use std::{
 /// More are not kept: each holds its pages and statements, and so many readers hardly ever end before the next begins.
 const MOST_KEPT: usize = 4;
 
-/// Those of one store.
+/// The idle connections of one store.
 #[derive(Clone, Default)]
 pub(crate) struct IdleConnections {
     kept: Arc<Mutex<Vec<(FileId, Connection)>>>,
@@ -44,14 +44,14 @@ impl FileId {
 }
 
 impl IdleConnections {
-    /// One that has this file open.
+    /// A connection that has this file open.
     pub(crate) fn take(&self, file: FileId) -> Option<Connection> {
         let mut kept = self.lock();
         kept.retain(|(of, _)| *of == file);
         kept.pop().map(|(_, conn)| conn)
     }
 
-    /// One was opened, because none was kept.
+    /// Counts a connection that was opened because none was kept.
     pub(crate) fn count_opened(&self) {
         self.opened.fetch_add(1, Ordering::Relaxed);
     }

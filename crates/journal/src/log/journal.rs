@@ -19,7 +19,7 @@ use envoi_contract::digest::Digest;
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
-/// What lasts, for one holder of the lease.
+/// The durable log, for one holder of the lease.
 ///
 /// - A commit is all or nothing; when `done` gets success the commit is durable and every later read sees it.
 /// - Commits of a run take effect in the order of submission; a wrong `expected` changes nothing.

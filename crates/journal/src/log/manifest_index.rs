@@ -14,7 +14,7 @@ use std::{
 /// The most marks that are remembered, of 8 bytes each. Lists beyond them are read each time.
 const MOST_MARKS: usize = 4_000_000;
 
-/// What is remembered of the lists of one store. Cheap to clone; clones remember together.
+/// The remembered facts about the lists of one store. Cheap to clone; clones remember together.
 #[derive(Debug, Clone)]
 pub(crate) struct ManifestIndex {
     known: Arc<Mutex<Known>>,

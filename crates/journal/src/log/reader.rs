@@ -49,7 +49,7 @@ use crate::{
 use rusqlite::{Connection, ErrorCode, Params, Row};
 use std::{cell::OnceCell, fmt, sync::Arc};
 
-/// A reading connection. One thread at a time; open as many as there are threads that read.
+/// A reading connection. Use it in a single thread at a time; open as many as there are threads that read.
 pub struct Reader {
     conn: LentConnection,
     blobs: Blobs,
@@ -78,7 +78,7 @@ impl Reader {
         let failed = |error| read_error(error, "the store");
         let path = layout.db();
         let file = FileId::of(&path).map_err(|error| ReadError::Io { source: Arc::new(error) })?;
-        // One that cannot be read any more is closed.
+        // A connection that cannot be read any more is closed.
         let kept = idle.take(file).and_then(|conn| Some((Identity::read(&conn).ok()?, conn)));
         let (identity, conn) = match kept {
             Some(kept) => kept,

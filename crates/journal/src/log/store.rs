@@ -123,7 +123,7 @@ impl Store {
         })
     }
 
-    /// What the store knows of itself.
+    /// The store's data on itself.
     ///
     /// # Errors
     /// [`OpenError`] of the database.
@@ -166,7 +166,7 @@ impl Store {
         Ok(of)
     }
 
-    /// Where everything lies.
+    /// The paths of the store.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -303,7 +303,7 @@ impl Store {
     /// [`FileError::Io`] names what is no folder of the store, or cannot be removed.
     pub fn sweep(&self) -> Result<u64, FileError> {
         let folder = self.layout.temporary();
-        // What lies behind a link is not the store's.
+        // The target of a link does not belong to the store.
         PathBeneath::make(self.layout.root(), &folder.join("new"))?;
         let failed = |source| FileError::Io { path: folder.clone(), source };
         let mut swept = 0;

@@ -1,6 +1,6 @@
-//! The one thread that writes: takes what waits, commits it together, then answers everyone.
+//! The only thread that writes: it takes the waiting requests, commits them together, then answers each.
 //!
-//! Owns the queue and the order of answers. What a transaction consists of is `batch`'s.
+//! Owns the queue and the order of answers. `batch` owns the contents of a transaction.
 
 mod batch;
 mod known;
@@ -66,8 +66,8 @@ impl Writer {
 
     /// Hands a commit over and returns at once; `done` is called with its outcome.
     ///
-    /// Commits are written in the order in which they were submitted. Those that wait at the same time share one
-    /// transaction and one fsync; each of them succeeds or fails by itself.
+    /// Commits are written in the order in which they were submitted. Commits that wait at the same time share
+    /// one transaction and one fsync; each of them succeeds or fails by itself.
     pub fn submit(&self, commit: Commit, done: Done) {
         self.hand_over(Request { work: Work::Commit(Box::new(commit)), done });
     }
@@ -134,8 +134,8 @@ impl Writer {
         self.do_now(Work::Drop(run, at))
     }
 
-    /// Brings small contents back, removes or lays them aside, a little at a time: other commits are written in between. Those that are laid
-    /// aside have waited since `now` says so after their commit.
+    /// Brings small contents back, removes or lays them aside, a little at a time: other commits are written in between. The age of
+    /// contents laid aside counts from `now` after their commit.
     ///
     /// # Errors
     /// [`CommitError`]; what was done before stays done.

@@ -56,7 +56,7 @@ pub struct DamagedRow {
     pub key: String,
     /// The fault that was found.
     pub reason: String,
-    /// What a repair does with the row; `None` if a repair can only report it.
+    /// The effect of a repair on the row; `None` if a repair can only report it.
     pub cure: Option<&'static str>,
 }
 

@@ -28,6 +28,6 @@ pub struct Imported {
     pub signer: Option<String>,
     /// When it was imported.
     pub at: Timestamp,
-    /// Who imported it.
+    /// The person who imported it.
     pub by: String,
 }

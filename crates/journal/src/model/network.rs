@@ -48,7 +48,7 @@ pub struct RegisteredFlow {
     pub parts: BTreeMap<String, String>,
     /// When.
     pub registered_at: Timestamp,
-    /// Who registered it.
+    /// The client that registered it.
     pub registered_by: String,
 }
 
@@ -76,7 +76,7 @@ pub struct Upload {
     pub mime: String,
     /// When.
     pub uploaded_at: Timestamp,
-    /// Who uploaded it.
+    /// The client that uploaded it.
     pub uploaded_by: String,
 }
 

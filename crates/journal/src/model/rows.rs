@@ -269,7 +269,7 @@ pub struct ManifestRow {
 }
 
 impl ManifestRow {
-    /// One file of the list as an artifact row.
+    /// A file of the list as an artifact row.
     pub(crate) fn place(&self, file: FileChange) -> ArtifactRow {
         let FileChange { path, blob, .. } = file;
         let (digest, size_bytes) = blob.map(|blob| (blob.digest, blob.size)).unzip();
@@ -312,7 +312,7 @@ pub struct Closed {
     pub seq: Seq,
     /// The chosen answer, if there was one.
     pub answer: Option<String>,
-    /// Who answered.
+    /// The person who answered.
     pub by: Option<String>,
 }
 

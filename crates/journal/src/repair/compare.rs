@@ -41,7 +41,7 @@ impl<'m> Expected<'m> {
         Ok(())
     }
 
-    /// What is otherwise in the rows of this store, as `table key: how`.
+    /// The differences of the rows of this store, as `table key: how`.
     pub(super) fn differences(mut self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
         self.fold()?;
         let [found, expected] = [snapshot_of(conn, self.key)?, snapshot_of(self.memory, self.key)?];

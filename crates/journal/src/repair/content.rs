@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 /// A content of which not everything is as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedContent {
-    /// What is wrong, in a line that names the content.
+    /// The fault, in a line that names the content.
     pub line: String,
     /// The system does not let this user read it: the content itself may be whole.
     pub is_denied: bool,
@@ -44,7 +44,7 @@ pub(super) fn check(store: &Store) -> Result<(usize, Vec<DamagedContent>), ReadE
     Ok((digests.len(), damaged))
 }
 
-/// What the events of all runs refer to. Events that cannot be read have been reported already.
+/// The contents that the events of all runs name. Events that cannot be read have been reported already.
 fn named(reader: &Reader) -> Result<BTreeSet<Digest>, ReadError> {
     let mut digests = BTreeSet::new();
     for row in reader.runs(RunFilter::default())? {
@@ -52,7 +52,7 @@ fn named(reader: &Reader) -> Result<BTreeSet<Digest>, ReadError> {
             digests.extend(record.iter().flat_map(|record| of_record(reader, record)));
         });
         match visited {
-            // One without an entry in the journal has been reported.
+            // A run without an entry in the journal has been reported.
             Ok(()) | Err(ReadError::Missing { .. }) => {}
             Err(error) => return Err(error),
         }

@@ -1,7 +1,8 @@
 //! Every table and every column of the store, damaged in every way that SQLite allows.
 //!
-//! Whatever was damaged: the store opens, the other runs and clients are served, the damage is named, a repair mends it or says what
-//! stays, and a second repair finds nothing new to mend. What cannot be told from a value that is right stands in [`TOLD_BY_NOTHING`].
+//! After any damage: the store opens, the other runs and clients are served, the damage is reported, a repair mends it or reports what
+//! stays, and a second repair finds nothing new to mend. [`TOLD_BY_NOTHING`] lists the columns in which a wrong value cannot be
+//! recognized.
 
 use super::*;
 use crate::{
@@ -14,8 +15,8 @@ use envoi_kernel::event::{About, EndStatus, Event};
 use rusqlite::Connection;
 use std::{fs, path::Path, thread};
 
-/// Values of these columns stand nowhere else: another one of the right kind is as good as the first. Of the flows the engine tells
-/// it, which compares their digests when it loads a run.
+/// The values of these columns are stored nowhere else: another value of the right kind is as good as the first. The engine finds a
+/// wrong flow when it loads a run: it compares the digests.
 const TOLD_BY_NOTHING: &[(&str, &[&str])] = &[
     (
         "a2a_messages",
@@ -81,8 +82,8 @@ const TOLD_BY_NOTHING: &[(&str, &[&str])] = &[
     ("uploads", &["*"]),
 ];
 
-/// What is put in the place of a value, of which types, and whether it might as well be right; `{other}` is that of another row. What
-/// the tables do not take is tried too: they are strict.
+/// The replacements for a value, their types, and whether such a value might be right; `{other}` is the value of another row. Values
+/// that the tables do not take are tried too: they are strict.
 const VALUES: &[(&str, &[&str], bool)] = &[
     ("NULL", &["INTEGER", "TEXT", "BLOB"], true),
     ("CAST(x'ff00fe' AS TEXT)", &["TEXT"], false),
@@ -237,11 +238,11 @@ fn lived(root: &Path) {
     drop(writer);
 }
 
-/// What the store says is wrong with it: as `envoi doctor` and `envoi repair RUN` say it.
+/// The faults that the store reports, as in `envoi doctor` and `envoi repair RUN`.
 fn named(store: &Store, reader: &Reader) -> Vec<String> {
     let mut found: Vec<String> = reader.damaged_rows().unwrap().iter().map(ToString::to_string).collect();
     for row in reader.all_runs(RunFilter::default()).unwrap() {
-        // One that was set aside before is no damage.
+        // A run that was set aside before is no damage.
         let was = run("c");
         let found_now = |aside: &crate::Aside| aside.evidence.starts_with("found when the store was read");
         if let Some(aside) = row.aside.filter(|aside| row.run != was || found_now(aside)) {
@@ -279,12 +280,12 @@ fn others_go_on(reader: &Reader) {
     assert!(reader.find("run_b").unwrap() != crate::Match::None);
 }
 
-/// One damage from its beginning to its end; what is not as it should be.
+/// Tries one damage from its beginning to its end; returns the faults.
 fn judge(layout: &Layout, damage: &Damage) -> Option<Vec<String>> {
     let conn = schema::connect(&layout.db()).unwrap();
     conn.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
     match conn.execute(&damage.sql, []) {
-        // SQLite refuses it: nobody can bring it about.
+        // SQLite refuses it: it cannot occur.
         Ok(0) | Err(_) => return None,
         Ok(_) => {}
     }
@@ -307,7 +308,7 @@ fn judge(layout: &Layout, damage: &Damage) -> Option<Vec<String>> {
     store.mend_epoch().unwrap();
     let first = repair(&store, store.take_epoch().unwrap(), RepairOptions::default()).unwrap();
     let left = named(&store, &reader);
-    // One that mends nothing is the same the next time.
+    // A repair that mends nothing is the same the next time.
     let again = match first.mended_rows.is_empty() && first.mended_files.is_empty() {
         true => first.clone(),
         false => repair(&store, store.take_epoch().unwrap(), RepairOptions::default()).unwrap(),

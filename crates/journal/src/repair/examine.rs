@@ -1,4 +1,4 @@
-//! One run looked at, and nothing changed: so that it can be done while an engine is at work.
+//! A run is examined, and nothing changed: so that it can be done while an engine is at work.
 
 use super::{
     compare::Expected,
@@ -21,7 +21,7 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeSet, io, path::PathBuf};
 
-/// What [`examine`] found of a run. Every list is empty, and nothing is true, where all is well.
+/// The findings of [`examine`] about a run. Every list is empty, and every flag false, if all is well.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Examination {
     /// Events that were looked at.
@@ -122,7 +122,7 @@ fn look_now(reader: &Reader, run: &RunId, mut visit: impl FnMut(&Record)) -> Res
         }
     })?;
     note_gap(&mut found.gaps, next, end);
-    // Where events are missing, that is what is wrong.
+    // Missing events are the fault themselves.
     let expected = expected.map_err(failed)?;
     if found.is_whole() {
         found.other_rows = expected.differences(reader.conn()).map_err(failed)?;
@@ -155,7 +155,7 @@ pub fn examine(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Examinat
         return Ok(found);
     }
     for row in reader.handoffs(run)? {
-        // One whose event cannot be read has been reported.
+        // A run whose event cannot be read has been reported.
         let Ok(bytes) = reader.handoff_at(run, row.seq) else { continue };
         let path = layout.handoff_visit(run, &row.flow, &row.visit);
         if digest_below(layout, &path) == Some(Digest::of(&bytes)) {

@@ -11,11 +11,11 @@ use rusqlite::{Transaction, TransactionBehavior};
 
 impl Store {
     /// Makes the rows of a run again from its events if its row is missing, cannot be read or contradicts the journal, and
-    /// says whether it did. An entry in the journal that has another run's id gets its own again. Where an
-    /// event is missing or cannot be read, everything stays as it is: a repair of the store reports that.
+    /// says whether it did. An entry in the journal that has another run's id gets its own again. If an event is missing
+    /// or cannot be read, everything stays as it is: a repair of the store reports that.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn mend_rows(&self, run: &RunId) -> Result<bool, CommitError> {
         self.with_conn(|conn| {
             let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;

@@ -34,7 +34,7 @@ pub(super) const MOST_EVENTS: u64 = 1 << 32;
 struct Known {
     key: RunKey,
     id: String,
-    /// Of its row.
+    /// As in its row.
     next_seq: Option<u64>,
     updated_at: Timestamp,
 }
@@ -74,7 +74,7 @@ fn rebuild(
     }
     keep(transaction)?;
     pin_again(transaction, report)?;
-    // Of those that have been pinned again, too.
+    // Also for runs that have been pinned again.
     keep_earlier(transaction, report)?;
     let after = snapshot(transaction)?;
     report.mended_rows.extend(differences(&before, &after, MENDED));

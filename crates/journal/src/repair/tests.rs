@@ -194,7 +194,7 @@ fn a_run_whose_flow_is_gone_is_named_and_is_no_run_that_never_was() {
 #[test]
 fn a_run_of_which_only_a_part_is_there_is_never_dropped() {
     let place = lived();
-    // Of the first nothing is left but its row; the second has lost its entry in the journal, the third its first event.
+    // The first run has lost all but its row, the second its entry in the journal, the third its first event.
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     writer.commit(commit(&run("c"), 0, [started(&run("c")), attempt("critic", 1)])).unwrap();
     damage(
@@ -413,7 +413,7 @@ fn a_row_that_cannot_be_read_is_shown_as_a_run_that_is_set_aside_and_made_again(
     assert!(!place.store.mend_rows(&run("b")).unwrap(), "once it is whole nothing is done");
     assert_eq!(place.reader.runs(RunFilter::default()).unwrap(), before);
     assert_eq!(place.reader.inbox(&all).unwrap(), questions);
-    // A run without its row is found as well. One whose events are not whole keeps what it has.
+    // A run without its row is found as well. A run whose events are not whole keeps what it has.
     damage(&place, "DELETE FROM runs WHERE run = 2");
     let lost = place.reader.all_runs(RunFilter { unfinished: true, limit: None }).unwrap();
     assert_eq!((lost.len(), &lost[0].run, lost[0].next_seq), (1, &run("b"), 6));

@@ -21,7 +21,7 @@ pub(crate) fn current(conn: &Connection) -> rusqlite::Result<Option<i64>> {
     Ok(newest.filter(|epoch| is_plausible(*epoch)))
 }
 
-/// What is wrong with the row.
+/// The damage of the row.
 pub(crate) fn damage(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> {
     if current(conn)?.is_some() {
         return Ok(None);
@@ -35,10 +35,10 @@ pub(crate) fn damage(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> 
     Ok(Some(DamagedRow { table: "engine", key: String::new(), reason, cure }))
 }
 
-/// Makes the row again where it is damaged. For the holder of the lease, within a transaction.
+/// Makes the row again if it is damaged. For the holder of the lease, within a transaction.
 ///
-/// The time in milliseconds since 1970 is far above every number that engines have come to one by one. One that was made so
-/// before is lower, or is known by the runs that its engines held.
+/// The time in milliseconds since 1970 is far above every number that engines have come to one by one. A number that was
+/// made so before is lower, or is known by the runs that its engines held.
 pub(crate) fn mend(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> {
     let damage = damage(conn)?;
     if damage.is_some() {

@@ -22,16 +22,16 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// What a store knows of itself.
+/// A store's data on itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Made once, and anew when a copy is adopted.
     pub id: String,
-    /// Where it was last opened; `None` before that.
+    /// The folder in which it was last opened; `None` before that.
     pub folder: Option<PathBuf>,
     /// Which folder that is: [`mark_of`] it, or its inode alone if an older build has opened it last.
     inode: Option<u64>,
-    /// Where the store lay that this one is an adopted copy of.
+    /// The folder of the original, if this store is an adopted copy.
     pub adopted_from: Option<PathBuf>,
     /// Runs that the original has begun may work in its workspaces outside of the project's folder.
     pub shares_workspaces: bool,
@@ -43,21 +43,21 @@ pub struct Identity {
     is_lost: bool,
 }
 
-/// What the place of a store says about it.
+/// The place of a store, compared with the recorded one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// It lies where it lay, or is reached there by another name of the same folder.
     Home,
     /// It lay elsewhere, and is not there any more.
     Moved {
-        /// Where; `None` for a store that has not been opened before.
+        /// The recorded folder; `None` for a store that has not been opened before.
         from: Option<PathBuf>,
         /// The files are others than before: copied, and not renamed. So it is with a restored backup too.
         copied: bool,
     },
     /// The store is still where it lay, and this is another one with the same content.
     Copy {
-        /// Where the original lies.
+        /// The folder of the original.
         of: PathBuf,
     },
 }
@@ -103,7 +103,7 @@ impl Identity {
         }
     }
 
-    /// Of a store whose row is missing or cannot be read. It may be a copy for all that is known: what was live is in doubt.
+    /// The identity of a store whose row is missing or cannot be read. It may be a copy: live attempts are in doubt.
     fn lost(conn: &Connection) -> rusqlite::Result<Self> {
         let sql = "SELECT coalesce((SELECT substr(id, 5) FROM journals ORDER BY run LIMIT 1), lower(hex(randomblob(16)))), \
                    (SELECT coalesce(max(event), 0) FROM events WHERE event <= 1 << 60)";
@@ -146,7 +146,7 @@ impl Identity {
         }
     }
 
-    /// Whether the store in `folder` has this id. One that cannot be read may have it.
+    /// Whether the store in `folder` has this id. A store that cannot be read may have it.
     fn lies_at(&self, folder: &Path) -> bool {
         let db = Layout::new(folder).db();
         match fs::metadata(&db) {
@@ -156,7 +156,7 @@ impl Identity {
     }
 }
 
-/// What is wrong with the row.
+/// The damage of the row.
 pub(crate) fn damage(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> {
     let found = |reason, cure| DamagedRow { table: "store", key: String::new(), reason, cure: Some(cure) };
     let identity = Identity::read(conn)?;
@@ -215,8 +215,8 @@ fn renumber(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Which folder it is: its inode with its time of birth, as a number. A folder that is removed gives its inode to the next one, often at
-/// once. Where the file system keeps no such time it is the inode alone.
+/// The identity of a folder: its inode with its time of birth, as a number. A removed folder leaves its inode to the next one, often at
+/// once. If the file system keeps no such time, it is the inode alone.
 fn mark_of(folder: &fs::Metadata) -> u64 {
     mark(folder.ino(), folder.created().ok())
 }

@@ -1,7 +1,7 @@
-//! What an engine notes of a run beside its events: that it is set aside, that it is tried again, that this engine goes on
+//! An engine's notes on a run beside its events: that it is set aside, that it is tried again, that this engine goes on
 //! with it, and which requests found nothing to do.
 //!
-//! Owns the rows. They are truth: no repair makes them again. When a run is set aside is the engine's.
+//! Owns the rows. They are truth: no repair makes them again. The engine decides when a run is set aside.
 
 use crate::{
     model::{
@@ -17,7 +17,7 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
 use rusqlite::{Connection, Row, params};
 
-/// Of a query of `runs` that [`JOIN_NOTES`]: what [`aside`] and [`held_by`] read, and what the journal says beside the row.
+/// Columns for a query of `runs` that [`JOIN_NOTES`]: those that [`aside`] and [`held_by`] read, and the journal's data beside the row.
 pub(crate) fn notes() -> String {
     format!(
         "set_aside.since_ms AS aside_since_ms, set_aside.code AS aside_code, \
@@ -138,7 +138,7 @@ mod tests {
             writer.commit(commit(&run(name), 0, [started(&run(name))])).unwrap();
         }
         noted(&writer, set_aside("a", "")).unwrap();
-        // Of a run that never began nothing is noted.
+        // A run that never began gets no notes.
         noted(&writer, set_aside("never", "")).unwrap();
         let rows = place.reader.runs(RunFilter::default()).unwrap();
         let aside: Vec<_> = rows.iter().filter_map(|row| Some((&row.run, row.aside.as_ref()?))).collect();
@@ -152,7 +152,7 @@ mod tests {
         let row = place.reader.run(&run("a")).unwrap();
         assert_eq!(row.aside, None);
         assert_eq!(row.held_by, Some(HeldBy { epoch, since: Timestamp::from_millis(9) }));
-        // What wanted that is done with the same commit.
+        // The request for it is done with the same commit.
         let known = |name: &str| place.reader.has_request(&run(name), "req_1").unwrap();
         assert!(known("a") && !known("b"));
         // It was refused after all.

@@ -125,7 +125,7 @@ impl Progress {
                 self.ended = None;
                 self.enter(&reopened.step);
             }
-            // What was under way in the run that lived it is not under way in this one.
+            // Work that was under way in the original run is not under way in this one.
             Event::RunForked(forked) => {
                 self.live_attempts = 0;
                 self.pending_timers = 0;
@@ -325,7 +325,7 @@ fn insert_handoff(
 fn place_files(conn: &Connection, run: RunKey, flow: &str, settled: &AttemptSettled) -> rusqlite::Result<()> {
     let visit = &settled.attempt.visit;
     if let Some(manifest) = &settled.manifest {
-        // One row, however many files: a commit must not keep others waiting.
+        // A single row, however many files: a commit must not keep others waiting.
         let sql = "INSERT INTO manifests (run, nth, flow, digest, scope, step, visit) \
                    SELECT ?1, 1 + count(*), ?2, ?3, ?4, ?5, ?6 FROM manifests WHERE run = ?1";
         let digest = manifest.list.digest.as_bytes();

@@ -136,7 +136,7 @@ fn keep(conn: &Connection, key: RunKey, left: &Tombstone) -> rusqlite::Result<()
     conn.prepare_cached(sql)?.execute(values).map(|_| ())
 }
 
-/// Notes that a run came with a bundle, and that its events are those of the bundle. What a deletion has left of it goes: the same events are
+/// Notes that a run came with a bundle, and that its events are those of the bundle. The remains of a deletion go: the same events are
 /// there again.
 pub(crate) fn note_import(conn: &Connection, import: &Import) -> rusqlite::Result<()> {
     let run = &import.run;
@@ -201,7 +201,7 @@ pub(crate) fn head_before(
     Ok(chain.head())
 }
 
-/// What waits for a run.
+/// The things that wait for a run.
 pub(crate) fn waiting(
     conn: &Connection,
     run: &RunId,
@@ -226,7 +226,7 @@ pub(crate) fn waiting(
     })
 }
 
-/// Notes that the result of a run is given up. One that is not in the store changes nothing.
+/// Notes that the result of a run is given up. A run that is not in the store changes nothing.
 pub(crate) fn drop_result(conn: &Connection, run: &RunId, at: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT OR IGNORE INTO dropped (run, at_ms) SELECT run, ?2 FROM journals WHERE id = ?1";
     conn.prepare_cached(sql)?.execute(params![run.as_str(), at.as_millis()]).map(|_| ())
@@ -269,7 +269,7 @@ mod tests {
     fn every_table_with_rows_of_runs_is_emptied() {
         let place = place();
         let known: BTreeSet<_> = BY_KEY.into_iter().chain(BY_ID).collect();
-        // What a request was given is remembered, and a tombstone is what is left.
+        // The answers to requests are remembered, and a tombstone is what is left of a run.
         let others = ["starts", "tombstones"];
         let sql = "SELECT name FROM sqlite_master AS it WHERE type = 'table' \
                    AND EXISTS (SELECT 1 FROM pragma_table_info(it.name) AS of WHERE of.name = 'run')";
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(place.reader.old_small_contents().unwrap(), [(digest, at(), 5)]);
         assert!(place.reader.small_contents().unwrap().is_empty());
         assert_eq!(place.reader.blob(&digest).unwrap(), b"small");
-        // Who puts it does not rely on what is about to go.
+        // A writer does not rely on a content that is about to go.
         writer.put(vec![(digest, b"small".to_vec())]).unwrap();
         assert_eq!(place.reader.small_contents().unwrap().len(), 1);
         sweep(SmallContents { gone: vec![digest], ..SmallContents::default() });

@@ -1,13 +1,13 @@
-//! Where the files of a run are now, if its store lay elsewhere when the run began.
+//! The present paths of a run whose store lay elsewhere when the run began.
 //!
-//! Events hold absolute paths and never change. What lay in the store, or in the project's folder (the one that holds the
-//! store's), has moved along with it; what lies outside stays. Owns that translation. Changes nothing.
+//! Events hold absolute paths and never change. Files in the store, or in the project's folder (the one that holds the
+//! store's), have moved along with it; files outside stay. Owns that translation. Changes nothing.
 
 use crate::{folder::layout::Layout, tables::identity::Identity};
 use envoi_kernel::ids::RunId;
 use std::path::{Path, PathBuf};
 
-/// What an event says of the places of a run, translated to what they are now.
+/// The paths of a run in an event, translated to the present ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunPaths {
     /// The folder in which commands run.
@@ -75,7 +75,7 @@ impl Translator {
         }
     }
 
-    /// Where a file or folder of a run is that began in `store`; `None` if there is only that of the original.
+    /// The present path of a file or folder of a run that began in `store`; `None` if there is only that of the original.
     fn find(&self, store: &Path, recorded: &Path, of_original: bool) -> Option<PathBuf> {
         let inside = |from: Option<&Path>, to: Option<&Path>| {
             let rest = recorded.strip_prefix(from?).ok()?;
@@ -117,7 +117,7 @@ mod tests {
             self.folder.path().join(name).to_str().unwrap().to_owned()
         }
 
-        /// Where a run of `a/.envoi` with this workspace works in the store `home`.
+        /// The workspace in the store `home` of a run of `a/.envoi` with this workspace.
         fn workspace(&self, home: &str, workspace: &str, (adopted, shares): (i64, bool)) -> (String, bool) {
             let run = RunId::new("run_1").unwrap();
             let translator = Translator {

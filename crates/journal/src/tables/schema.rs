@@ -45,7 +45,7 @@ const CHECKPOINT_PAGES: u32 = 4_000;
 /// Distinct statements of a connection are fewer than this, so that none is prepared twice.
 const STATEMENTS: usize = 64;
 
-/// One step in the life of the schema. Its number is its place in [`MIGRATIONS`], from 1.
+/// A step in the life of the schema. Its number is its place in [`MIGRATIONS`], from 1.
 pub(crate) struct Migration {
     sql: &'static str,
 }
@@ -74,8 +74,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0020_snapshots_of_runs.sql") },
 ];
 
-/// What all migrations make of an empty database: the statements of its schema, and the rows that are there from the beginning. Migrations one
-/// after the other take four times as long, and a person waits for them at the first run.
+/// The result of all migrations on an empty database: the statements of its schema, and the rows that are there from the beginning.
+/// Migrations one after the other take four times as long, and a person waits for them at the first run.
 const WHOLE: &str = include_str!("../../migrations/whole.sql");
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.
@@ -141,7 +141,7 @@ pub(crate) fn refuse_of_another(
     Err(OpenError::OfAnother { path: path.to_owned(), owner, user })
 }
 
-/// Who owns a file that this process makes there.
+/// The owner of a file that this process makes there.
 pub(crate) fn owner_of_new(folder: &Path) -> io::Result<u32> {
     let path = folder.join(format!(".owner-{}", std::process::id()));
     let made = File::create_new(&path)?.metadata();
@@ -310,7 +310,7 @@ pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> OpenError {
     }
 }
 
-/// What the machine says to the one who wants to write a database, or the files that SQLite needs beside it.
+/// The system's error for a process that wants to write a database, or the files that SQLite needs beside it.
 fn refusal(db: &Path) -> Option<(PathBuf, io::Error)> {
     let opened = |path: PathBuf, create: bool| {
         let result = File::options().read(true).write(true).create(create).truncate(false).open(&path);
@@ -500,7 +500,7 @@ mod tests {
                     assert!(matches!(error, OpenError::NotAFile { .. }), "{error}");
                     assert!(error.to_string().ends_with(&expected), "{error}");
                 }
-                // One more connection of a store that is open.
+                // Another connection of a store that is open.
                 for error in [
                     crate::with_causes(&store.writer(epoch).map(drop).unwrap_err()),
                     crate::with_causes(&looking.reader().map(drop).unwrap_err()),
@@ -530,7 +530,7 @@ mod tests {
         refused(mine + 1, mine + 1).unwrap();
         drop(crate::Store::open(layout.clone()).unwrap());
         refused(mine, mine).unwrap();
-        // All files there are of one user, whoever makes them.
+        // The file system gives all files to a single user.
         refused(mine + 1, mine).unwrap();
         assert_eq!(owner_of_new(layout.root()).unwrap(), mine);
         let error = refused(mine + 1, mine + 1).unwrap_err();

@@ -61,11 +61,11 @@ fn from_word<T: DeserializeOwned>(text: String) -> Result<T, serde_json::Error> 
 pub(crate) struct EventDamage {
     /// Its place in its run.
     pub(crate) seq: u64,
-    /// What the decoder has found.
+    /// The decoder's finding.
     pub(crate) reason: String,
 }
 
-/// What was found wrong with a column, without the words of the database about it.
+/// The fault of a column, without the words of the database about it.
 pub(crate) fn reason(error: rusqlite::Error) -> Box<dyn Error + Send + Sync> {
     match error {
         rusqlite::Error::FromSqlConversionFailure(_, _, reason) => reason,

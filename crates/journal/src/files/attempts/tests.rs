@@ -128,7 +128,7 @@ fn what_a_fork_takes_over_lies_in_its_own_folder_and_is_made_good() {
     let written = restore_run(layout, reader, &run("b")).unwrap();
     assert_eq!(written, [folder("b").join("text"), folder("b").join("report.json")]);
     assert_eq!(read("report.json"), REPORT);
-    // What is no fork has its own.
+    // A run that is no fork has its own files.
     assert!(
         restore_run(layout, reader, &run("a")).unwrap().iter().all(|path| !path.starts_with(folder("a")))
     );

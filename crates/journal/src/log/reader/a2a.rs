@@ -1,4 +1,4 @@
-//! What A2A clients may know of runs.
+//! The data of runs that A2A clients may read.
 //!
 //! Everything by tenant: a task of another tenant is never found.
 
@@ -214,8 +214,8 @@ impl Reader {
         self.rows(sql, [run.as_str()], push_row, "a push configuration")
     }
 
-    /// The push configurations of all tasks that still have events to send, now or later. One that cannot be read is left out: the
-    /// others go on.
+    /// The push configurations of all tasks that still have events to send, now or later. A configuration that cannot be read is
+    /// left out: the others go on.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.

@@ -29,12 +29,12 @@ struct Check {
     table: &'static str,
     /// The columns of its key.
     key: &'static [&'static str],
-    /// What is read of each row, beside its own columns.
+    /// The columns that are read of each row, beside its own.
     beside: String,
     /// Which rows still do something.
     which: &'static str,
     decode: fn(&Row<'_>) -> rusqlite::Result<()>,
-    /// What puts a damaged row out of action, and what that is called.
+    /// The statement that puts a damaged row out of action, and the words for it.
     cure: Option<(&'static str, &'static str)>,
 }
 
@@ -128,7 +128,7 @@ fn checks() -> Vec<Check> {
         of_no_run("inbox", &["run", "interrupt"]),
         plain("journals", &["run"], |row| read::<RunId>(row, "id").map(drop)),
         plain("flows", &["flow"], |row| decode::pinned(row).map(drop)),
-        // What is in it is checked beside, with the content that lies in files.
+        // The bytes of a blob are checked elsewhere, with the content in files.
         plain("blobs", &["blob"], |row| row.get::<_, [u8; 32]>("digest").map(drop)),
         plain("registered_flows", &["flow"], |row| network::registered(row).map(drop)),
         Check {
@@ -206,7 +206,7 @@ fn plausible_times(row: &Row<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// A notice is of an event of its run, and goes to a target. What its id says is the engine's.
+/// A notice is of an event of its run, and goes to a target. The engine defines its id.
 fn delivery(row: &Row<'_>) -> rusqlite::Result<()> {
     has_run(row)?;
     let found = deliveries::row(row)?;
@@ -241,7 +241,7 @@ fn push(row: &Row<'_>) -> rusqlite::Result<()> {
 fn holder(row: &Row<'_>) -> rusqlite::Result<()> {
     has_run(row)?;
     let (epoch, newest): (i64, Option<i64>) = (row.get("epoch")?, row.get("newest")?);
-    // Where the newest epoch itself is damaged, the message is about that one.
+    // If the newest epoch itself is damaged, the message is about that one.
     match newest.filter(|newest| epoch::is_plausible(*newest)) {
         Some(newest) if epoch > newest || epoch < 0 => {
             Err(wrong(format!("it names engine {epoch}, and the newest one is {newest}")))
@@ -290,7 +290,7 @@ impl Reader {
     }
 }
 
-/// What SQLite itself finds wrong with the tables.
+/// The findings of SQLite itself about the tables.
 fn broken_pages(conn: &Connection) -> rusqlite::Result<Vec<DamagedRow>> {
     let mut statement = conn.prepare("PRAGMA quick_check(10)")?;
     let findings = statement.query_map([], |row| row.get::<_, String>(0))?;

@@ -20,8 +20,8 @@ use envoi_kernel::ids::{FlowId, InterruptId, RunId, StepId, VisitId};
 use rusqlite::{Result, Row};
 use std::collections::BTreeMap;
 
-/// A run at a glance. One whose row contradicts the journal, or cannot be read, counts as set aside, so that it is seen and the
-/// others are listed too: what of its row can be read is there.
+/// A run at a glance. A run whose row contradicts the journal, or cannot be read, counts as set aside, so that it is seen and
+/// the others are listed too: the readable part of its row is there.
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     let mut run = match whole_run(row) {
         Ok(run) => run,
@@ -38,7 +38,7 @@ pub(super) fn is_whole(row: &Row<'_>) -> bool {
     whole_run(row).is_ok_and(|run| contradiction(row, &run).is_ok_and(|found| found.is_none()))
 }
 
-/// What the journal says beside a row that can be read.
+/// The contradiction between the journal and a readable row.
 fn contradiction(row: &Row<'_>, run: &RunRow) -> Result<Option<Aside>> {
     let has_last: bool = row.get("has_last")?;
     let [journal, listed] = [optional_text(row, "journal_id")?, optional_text(row, "id")?];
@@ -56,13 +56,13 @@ fn contradiction(row: &Row<'_>, run: &RunRow) -> Result<Option<Aside>> {
     Ok(Some(Aside::new(run.updated_at, Code::RunInconsistent, &reason, LOOK_CLOSER)))
 }
 
-/// What helps where rows are wrong.
+/// The remedy for wrong rows.
 pub(super) const LOOK_CLOSER: &str = "found when the store was read; `envoi repair RUN` looks closer, `envoi repair` makes the rows again from the events";
 
 /// Stands for a name that cannot be read.
 pub(super) const UNREADABLE: &str = "unreadable";
 
-/// What can be read of a row that as a whole cannot be.
+/// The readable part of a row that cannot be read as a whole.
 fn part_of_run(row: &Row<'_>, error: rusqlite::Error) -> Result<RunRow> {
     let unreadable = || FlowId::new(UNREADABLE).map_err(|error| damaged(error.into()));
     let key: RunKey = row.get("run")?;
@@ -199,7 +199,7 @@ pub(super) fn manifest(row: &Row<'_>) -> Result<ManifestRow> {
     Ok(ManifestRow { flow: read(row, "flow")?, digest: Digest::from_bytes(digest), visit: visit(row)? })
 }
 
-/// A question. One whose row cannot be read says so in place of its words, so that the others are listed too.
+/// A question. If its row cannot be read, the question has that message as its text, so that the others are listed too.
 pub(super) fn question(row: &Row<'_>) -> Result<InboxRow> {
     whole_question(row).or_else(|error| part_of_question(row, error))
 }

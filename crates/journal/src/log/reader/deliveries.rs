@@ -12,7 +12,7 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
 use rusqlite::Row;
 
-/// What a delivery is decoded from.
+/// The columns of a delivery.
 fn columns() -> String {
     format!("deliveries.*, {} AS run_id, ifnull(runs.tenant, '') AS tenant", name_of("deliveries.run"))
 }
@@ -30,8 +30,8 @@ impl Reader {
         self.readable(&sql, [self.key(run)?], deliveries::row, "a delivery")
     }
 
-    /// Deliveries of all runs that are due at `now`, those first that have been due the longest; of each tenant at most `each`, so
-    /// that one that has much leaves the others to be seen. One that cannot be read is left out, and takes no place in the page.
+    /// Deliveries of all runs that are due at `now`, the longest due first; of each tenant at most `each`, so that a tenant with
+    /// many does not hide the others. A delivery that cannot be read is left out, and takes no place in the page.
     ///
     /// # Errors
     /// The machine's.

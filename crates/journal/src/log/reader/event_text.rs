@@ -22,7 +22,7 @@ use rusqlite::{OptionalExtension as _, Params, Row, params};
 pub enum EventFilter {
     /// All of them.
     All,
-    /// Those that decided which way the run went: all but starts, hand-offs, timers that fired, and attempts that went well.
+    /// Events that decided the way of the run: all but starts, hand-offs, timers that fired, and attempts that went well.
     Deciding,
 }
 
@@ -31,13 +31,13 @@ pub enum EventFilter {
 pub struct EventText {
     /// Its place in the run.
     pub seq: Seq,
-    /// What it is called, such as `attempt_settled`.
+    /// Its name, such as `attempt_settled`.
     pub name: String,
     /// The record: JSON of one line.
     pub json: String,
 }
 
-/// What decides nothing, whatever is in it.
+/// Events that never decide anything.
 const OTHERS: [&str; 4] = ["run_started", "attempt_started", "handoff_written", "timer_fired"];
 
 impl Reader {
@@ -196,7 +196,7 @@ fn is_of(kind: &str) -> String {
     format!("body >= '{{\"type\":\"{kind}\"' AND body < '{{\"type\":\"{kind}#'")
 }
 
-/// What of a run decides. The cheap tests come first: only what is left is read as JSON.
+/// The condition of a deciding event. The cheap tests come first: only the rest is read as JSON.
 fn deciding() -> String {
     let others = OTHERS.map(|kind| format!("NOT ({})", is_of(kind))).join(" AND ");
     let types = OTHERS.map(|kind| format!("'{kind}'")).join(", ");

@@ -156,7 +156,7 @@ impl Reader {
     }
 }
 
-/// What is wrong with a run whose flow is gone.
+/// The damage of a run whose flow is gone.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no flow pinned to it")]
 struct NoPinnedFlow;

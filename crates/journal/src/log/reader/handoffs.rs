@@ -97,7 +97,7 @@ pub fn handoff_bytes(written: &HandoffWritten) -> Vec<u8> {
     written.handoff.to_value().pretty().into_bytes()
 }
 
-/// What is wrong with a run that has a row of a hand-off and not its event.
+/// The damage of a run that has a row of a hand-off but not its event.
 #[derive(Debug, thiserror::Error)]
 #[error("event {seq}, a hand-off, is missing")]
 struct NoHandoff {

@@ -33,14 +33,14 @@ impl KeptEvent<'_> {
         self.seq
     }
 
-    /// What it is called, such as `attempt_settled`; nothing, if it does not begin with that.
+    /// Its name, such as `attempt_settled`; empty if it does not begin with that.
     #[must_use]
     pub fn name(&self) -> &str {
         let after = self.body.strip_prefix("{\"type\":\"").unwrap_or_default();
         after.split_once('"').map_or("", |(name, _)| name)
     }
 
-    /// Its first member, if that has this name and can be read. What follows is not looked at.
+    /// Its first member, if that has this name and can be read. Later members are not read.
     #[must_use]
     pub fn first<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let (_, members) = self.body.strip_prefix("{\"type\":\"")?.split_once("\",\"")?;

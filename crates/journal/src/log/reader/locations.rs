@@ -1,4 +1,4 @@
-//! Where a run works, in a store that may be a copy of another one.
+//! The folders of a run, in a store that may be a copy of another one.
 
 use super::{Reader, missing};
 use crate::{
@@ -13,7 +13,7 @@ use envoi_kernel::{
 use rusqlite::{Row, params};
 
 impl Reader {
-    /// Where the files of a run are now, which has `started` so.
+    /// The present paths of a run that has `started` so.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
@@ -80,8 +80,8 @@ impl Reader {
         Ok(self.one(sql, params![self.key(run)?, self.copied_event, text], |_| Ok(()))?.is_some())
     }
 
-    /// Where the last announcement of an attempt stands among the events of its run, and when it was written. A journal that
-    /// comes from a backup announces the attempt again at another time.
+    /// The position of the last announcement of an attempt among the events of its run, and its time. A journal that comes
+    /// from a backup announces the attempt again at another time.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run, or no such announcement.

@@ -1,6 +1,6 @@
-//! Runs whose rows are not all there: what the list of runs would leave out, or could not find by its id.
+//! Runs with missing rows, which the list of runs would leave out, or could not find by their ids.
 //!
-//! Reads only. What can be made again is made by `repair`.
+//! Reads only. `repair` makes the rows again if it can.
 
 use super::{Reader, decode};
 use crate::{
@@ -23,7 +23,7 @@ use envoi_kernel::{
 };
 use rusqlite::{Row, params};
 
-/// What the journal has of a run beside its row.
+/// The journal's data on a run without its row.
 struct Entry {
     key: RunKey,
     run: RunId,
@@ -106,7 +106,7 @@ impl Reader {
         }
     }
 
-    /// What the first event of a run says of it, in place of its row.
+    /// The row of a run, made from its first event.
     fn row_of(&self, entry: Entry) -> Result<RunRow, ReadError> {
         let Entry { key, run, digest, next_seq, updated_at } = entry;
         let (started_at, started) = match self.started(key)? {
@@ -151,7 +151,7 @@ pub(crate) fn unnamed(key: RunKey) -> String {
     format!("run number {key} of the database")
 }
 
-/// One look at the index for each run, and not for each event.
+/// A look at the index for each run, and not for each event.
 pub(crate) const KEYS_OF_EVENTS_ALONE: &str = "WITH RECURSIVE keys (run) AS (SELECT min(run) FROM events \
      UNION ALL SELECT (SELECT min(run) FROM events WHERE events.run > keys.run) FROM keys WHERE keys.run IS NOT NULL) \
      SELECT run FROM keys WHERE run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = keys.run) \

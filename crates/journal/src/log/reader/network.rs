@@ -1,4 +1,4 @@
-//! What the ways in over a network read: everything by tenant.
+//! The data that network clients read: everything by tenant.
 //!
 //! A row of another tenant is never found and never moves a page: an id that is not the tenant's is as if it did not exist.
 
@@ -58,7 +58,7 @@ impl Reader {
         Ok(self.one("SELECT EXISTS (SELECT 1 FROM tokens)", [], |row| row.get(0))?.unwrap_or(false))
     }
 
-    /// The token with this id. One that cannot be read is none.
+    /// The token with this id. A token that cannot be read does not count.
     ///
     /// # Errors
     /// The machine's.
@@ -66,7 +66,7 @@ impl Reader {
         Ok(self.readable("SELECT * FROM tokens WHERE id = ?1", [id], token, "a token")?.pop())
     }
 
-    /// The session of the web page with this id. One that cannot be read is none.
+    /// The session of the web page with this id. A session that cannot be read does not count.
     ///
     /// # Errors
     /// The machine's.
@@ -124,8 +124,8 @@ impl Reader {
         self.rows(&sql, values, |row| self.run_row(row), "a run")
     }
 
-    /// How many runs of a tenant are in which status, without those in which none is. Of a page, its filters count but the status,
-    /// and not where it begins or how long it is.
+    /// The number of runs of a tenant by status, without statuses that no run has. The filters of the page apply, but not its
+    /// status, start or length.
     ///
     /// # Errors
     /// The machine's.
@@ -289,7 +289,7 @@ impl Reader {
         self.one(sql, [tenant, name], registered)
     }
 
-    /// What a tenant has brought of this digest.
+    /// A tenant's upload of this digest.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
@@ -310,8 +310,8 @@ impl Reader {
         Ok(known || self.listed_path(tenant, digest)?.is_some())
     }
 
-    /// What an artifact of a run of a tenant with this content is called, if it is the newest version of any: its path from the
-    /// folder of its flow, that of the oldest run of them.
+    /// The path, from the folder of its flow, of a tenant's artifact with this content, if it is the newest version of any; of
+    /// several, that of the oldest run.
     ///
     /// # Errors
     /// The machine's.
@@ -324,8 +324,8 @@ impl Reader {
         }
     }
 
-    /// The path of this content in the first manifest of a tenant's runs that lists it. One that cannot be read lists nothing
-    /// here: it is the trouble of its own run, and other runs' content must be found all the same.
+    /// The path of this content in the first manifest of a tenant's runs that lists it. A manifest that cannot be read lists
+    /// nothing here: it is the trouble of its own run, and other runs' content must be found all the same.
     fn listed_path(&self, tenant: &str, digest: &Digest) -> Result<Option<String>, ReadError> {
         let sql = "SELECT DISTINCT manifests.digest FROM manifests JOIN runs USING (run) WHERE tenant = ?1 ORDER BY run, nth";
         let lists = self.readable(sql, [tenant], |row| row.get(0).map(Digest::from_bytes), "a manifest")?;

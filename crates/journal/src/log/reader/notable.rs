@@ -13,8 +13,8 @@ use envoi_kernel::{
 };
 use rusqlite::params;
 
-/// The condition of the index, as its migration has it: only a query with the same one uses it. One that does not begin with its type is
-/// among them, because it can be any.
+/// The condition of the index, as its migration has it: only a query with the same condition uses it. An event that does not begin with
+/// its type is included, because it can be any.
 const IS_NOTABLE: &str = r#"
     (body >= '{"type":"flow_corrected"' AND body < '{"type":"flow_corrected#')
     OR (body >= '{"type":"run_reopened"' AND body < '{"type":"run_reopened#')
@@ -122,7 +122,7 @@ mod tests {
             place.reader.notable_records(&run("a")).unwrap().iter().map(|record| record.seq).collect()
         };
         assert_eq!(seqs(), [5, 7]);
-        // One that does not begin with its type may be any.
+        // An event that does not begin with its type may be any.
         let conn = rusqlite::Connection::open(place.store.layout().db()).unwrap();
         let turned = r#"UPDATE events SET body = '{"visit":' || json_extract(body, '$.visit') || ',"type":"x"}' WHERE seq = 3"#;
         conn.execute_batch(turned).unwrap();

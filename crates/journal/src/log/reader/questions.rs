@@ -18,8 +18,8 @@ use rusqlite::params;
 /// A question that stands in several runs, after a damage, is listed with the first.
 const EACH_ONCE: &str = "NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run)";
 
-/// Rows of questions of which this holds, with `?1` also those that are closed. One statement for a run and for all would look at all
-/// questions of the store for each run.
+/// Rows of questions that meet this condition, with `?1` also the closed ones. A common statement for a run and for all would look at
+/// all questions of the store for each run.
 fn inbox_of(which: &str) -> String {
     format!(
         "SELECT inbox.*, {} AS run_id FROM inbox JOIN journals USING (run) WHERE {which} AND (?1 OR state = 'open') \
@@ -41,7 +41,7 @@ impl Reader {
         self.rows(&inbox_of("run = ?2"), values, decode::question, "a question")
     }
 
-    /// One question, open or not.
+    /// A question, open or not.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when the run has no such question.

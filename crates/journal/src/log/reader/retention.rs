@@ -1,4 +1,4 @@
-//! What is looked at before something of the store is deleted: tombstones, what waits for a run, which contents are named.
+//! The checks before something of the store is deleted: tombstones, the waits for a run, the contents that are named.
 
 use super::{Reader, read_error};
 use crate::{
@@ -27,7 +27,7 @@ use std::{
 const MOST_RECORD_BYTES: u64 = 64 << 20;
 
 impl Reader {
-    /// What is left of a run that was deleted.
+    /// The tombstone of a deleted run.
     ///
     /// # Errors
     /// The machine's.
@@ -35,7 +35,7 @@ impl Reader {
         self.one("SELECT * FROM tombstones WHERE id = ?1", [run.as_str()], retention::tombstone)
     }
 
-    /// What is left of all runs that were deleted, oldest first.
+    /// The tombstones of all deleted runs, oldest first.
     ///
     /// # Errors
     /// The machine's.
@@ -43,7 +43,7 @@ impl Reader {
         self.readable("SELECT * FROM tombstones ORDER BY run", [], retention::tombstone, "a tombstone")
     }
 
-    /// What waits for a run.
+    /// The things that wait for a run.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
@@ -261,7 +261,7 @@ pub fn digests(text: &[u8], found: &mut BTreeSet<Digest>) {
     }
 }
 
-/// What an attempt has left is named by its record before an event names it.
+/// Contents that an attempt has left are named by its record before an event names them.
 fn records_of_attempts(runs: &Path, but: &BTreeSet<RunId>, found: &mut BTreeSet<Digest>) -> io::Result<()> {
     let is_left_out = |folder: &Path| {
         let name = folder.file_name().and_then(|name| name.to_str());
@@ -300,7 +300,7 @@ fn folders(folder: &Path) -> io::Result<Vec<std::path::PathBuf>> {
     Ok(found)
 }
 
-/// What is in a folder; nothing if there is none. Of one that cannot be read it is not known what its records name.
+/// The entries of a folder; none if it is missing. If a folder cannot be read, the contents that its records name are not known.
 fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     let failed = |error: io::Error| io::Error::new(error.kind(), format!("`{}`: {error}", folder.display()));
     match fs::read_dir(folder) {

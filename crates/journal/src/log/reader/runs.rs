@@ -23,7 +23,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 impl Reader {
-    /// One run at a glance.
+    /// A run at a glance.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is none of this id.
@@ -38,14 +38,14 @@ impl Reader {
         self.lost_run(run)?.ok_or_else(|| missing("run", run))
     }
 
-    /// How each account stands for each tenant of whose runs it has refused an attempt, whether it is open again or not. What an
-    /// imported run met elsewhere says nothing of the accounts here; and one that a run had for itself is over with the run. Of one that has
-    /// passed an attempt since its last refusal, nothing is said.
+    /// The state of each account that has refused an attempt, by tenant, whether it is open again or not. Refusals that an imported run met
+    /// elsewhere do not count; an account that a run had for itself ends with the run. An account that has passed an attempt since its last
+    /// refusal is left out.
     ///
     /// # Errors
     /// The machine's.
     pub fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError> {
-        // Of rows of one moment the one that closes longest counts, and a try more than what let it be made.
+        // Of rows of one moment the one that closes longest counts, and a try counts more than the row that permitted it.
         let sql = "SELECT * FROM (SELECT tenant, account, at_ms, until_ms, resets_at_ms, in_a_row, tried, passed, row_number() OVER \
                    (PARTITION BY tenant, account ORDER BY at_ms DESC, until_ms DESC, tried DESC, run DESC) AS place \
                    FROM (SELECT run, account, at_ms, until_ms, resets_at_ms, max(in_a_row, 1) AS in_a_row, 0 AS tried, 0 AS passed FROM refusals \
@@ -109,7 +109,7 @@ impl Reader {
         self.rows(&sql, [limit], |row| self.run_row(row), "a run")
     }
 
-    /// Runs that are unfinished and have an attempt that is not settled, newest first. Those that wait for something else are not read.
+    /// Runs that are unfinished and have an attempt that is not settled, newest first. Runs that wait for something else are not read.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
@@ -128,8 +128,8 @@ impl Reader {
         self.rows(&sql, values, |row| self.run_row(row), "a run")
     }
 
-    /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix. Part of an id
-    /// stands for a run whose own rows disagree about its id only if it stands for nothing else.
+    /// The match of an id, or of a prefix or suffix of one: the whole id wins; `run_` and `int_` may be left out of a prefix. Part of an id
+    /// matches a run whose own rows disagree about its id only if it matches nothing else.
     ///
     /// A whole id takes the same time however many runs there are; a part of one takes a look at the index of all ids.
     ///
@@ -153,7 +153,7 @@ impl Reader {
         })
     }
 
-    /// What has this id, by indexes alone.
+    /// The run or question with this id, by indexes alone.
     fn whole(&self, text: &str) -> Result<Option<Found>, ReadError> {
         if let Ok(run) = RunId::new(text)
             && self.known_key(&run)?.is_some()
@@ -201,7 +201,8 @@ impl Reader {
         Ok(run)
     }
 
-    /// The part of its flow that a run does, as its first event says. What cannot be read is reported where the run itself is shown.
+    /// The part of its flow that a run does, as its first event has it. A part that cannot be read is reported where the run itself is
+    /// shown.
     fn part(&self, key: RunKey) -> Option<Box<Part>> {
         /// Without the hand-offs that were taken: they may be many.
         #[derive(Deserialize)]
@@ -281,7 +282,7 @@ fn id(found: &Found) -> &str {
     }
 }
 
-/// What is wrong with a run whose entry in the journal is missing, or is another's.
+/// The damage of a run whose entry in the journal is missing, or is another's.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 struct NoEntry {

@@ -291,8 +291,8 @@ fn an_account_is_closed_as_its_newest_refusal_says_until_an_attempt_after_that_h
             request: None,
         })
     };
-    // What two runs have lived after the refusal of `a` in the first one, at 1 s, and what is said of the account then: since when and until when, how
-    // often it has refused, and whether it is tried.
+    // The events of two runs after the refusal of `a` in the first one, at 1 s, and the state of the account then: since when and until
+    // when, how often it has refused, and whether it is tried.
     let closed_ms = 90_000;
     type Said = Option<(i64, i64, u32, bool)>;
     let rows: [(&str, Vec<Event>, Vec<Event>, Said); 10] = [

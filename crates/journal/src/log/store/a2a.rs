@@ -71,11 +71,11 @@ impl Store {
         })
     }
 
-    /// Keeps a push configuration. One of the same id and client is replaced, and this one sends what that one had not sent;
-    /// so is one that is active no more. Another client's that is active stays, and nothing is kept.
+    /// Keeps a push configuration. It replaces one of the same id and client, and sends what that one had not sent; it also
+    /// replaces one that is not active any more. An active one of another client stays, and nothing is kept.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn keep_push(&self, push: &PushRow) -> Result<KeptPush, CommitError> {
         self.with_conn(|conn| {
             let transaction = at_once(conn)?;

@@ -1,8 +1,8 @@
-//! What the ways in over a network keep beside the journal: tokens, flows that may be started, starts and uploads.
+//! Data of network clients beside the journal: tokens, flows that may be started, starts and uploads.
 //!
 //! Owns the rows and their writing, each in a transaction of its own that is durable when the call returns. They are no
-//! events: nothing of a run follows from them, so that they need neither the lease nor the writer's epoch. Who may do
-//! what with them is not decided here.
+//! events: nothing of a run follows from them, so that they need neither the lease nor the writer's epoch. Permissions
+//! are not decided here.
 
 use super::Store;
 use crate::{
@@ -78,10 +78,10 @@ impl Store {
     }
 
     /// Makes a session with these halves of the code with this digest; its id. `None` if there is no such code, if it was used, or
-    /// if its time is over. Of several who use one code at the same time, one gets a session.
+    /// if its time is over. If several clients use one code at the same time, one gets a session.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn use_page_code(
         &self,
         code: &Digest,

@@ -67,7 +67,7 @@ pub(super) trait Part {
     fn insert(&self, conn: &Connection, epoch: Epoch, runs: &KnownRuns) -> Outcome;
 }
 
-/// What the writer is given.
+/// A request to the writer.
 pub(super) enum Work {
     Commit(Box<Commit>),
     Mark(Mark),
@@ -190,7 +190,7 @@ impl Transactions {
         commits.iter().enumerate().map(alone).collect()
     }
 
-    /// One transaction. `Err` when it is gone and the others may be tried again.
+    /// A single transaction. `Err` when it is gone and the others may be tried again.
     fn together(&self, commits: &[&impl Part]) -> Result<Vec<Outcome>, Ended> {
         if let Err(error) = self.begin() {
             return Ok(commits.iter().map(|_| Err(error.clone())).collect());
@@ -402,7 +402,7 @@ fn key(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunKey>> {
         .optional()
 }
 
-/// Where a run stands that has committed before.
+/// The state of a run that has committed before.
 fn read_run(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<Known>> {
     let Some(key) = key(conn, run)? else { return Ok(None) };
     Ok(Some(Known { key, next: next_seq(conn, key)?, progress: Progress::load(conn, key)? }))
@@ -457,8 +457,8 @@ fn pin(conn: &Connection, run: Option<RunKey>, commit: &Commit) -> rusqlite::Res
     }
 }
 
-/// A key that no row of any run has. Where the entry of a run in the journal is lost, its events keep the key. Each table has an
-/// index that begins with the key. Numbers that no run is given are damage.
+/// A key that no row of any run has. If the entry of a run in the journal is lost, its events keep the key. Each table has an
+/// index that begins with the key. Numbers that no run gets are damage.
 fn free_key(conn: &Connection) -> rusqlite::Result<RunKey> {
     const TABLES: [&str; 14] = [
         "journals",
@@ -494,7 +494,7 @@ fn keep_earlier(conn: &Connection, run: RunKey, pinned: &PinnedFlow) -> rusqlite
     Ok(())
 }
 
-/// One row for all runs that are pinned to the same text.
+/// A row for all runs that are pinned to the same text.
 fn flow_key(conn: &Connection, pinned: &PinnedFlow) -> rusqlite::Result<i64> {
     let parts: serde_json::Value =
         pinned.parts.iter().map(|(path, text)| (path.clone(), text.as_str())).collect();

@@ -1,8 +1,8 @@
-//! What the writer remembers of the runs that it has committed to, so that it does not read it again for each commit.
+//! The writer's cache of the runs that it has committed to, so that it does not read them again for each commit.
 //!
-//! It is what the database has, as long as no other connection has committed: each transaction looks at that first. What was
-//! written and then taken back is forgotten: the run of a commit that fails, and every run when a transaction fails. A run that is
-//! forgotten is read from the database, as one that was never known.
+//! It equals the database, as long as no other connection has committed: each transaction checks that first. Writes that were
+//! taken back are forgotten: the run of a commit that fails, and every run when a transaction fails. A run that is not in the
+//! cache is read from the database.
 
 use crate::tables::{projection::Progress, sql::RunKey};
 use envoi_kernel::ids::{RunId, Seq};
@@ -14,7 +14,7 @@ use std::{
 /// The most runs that are known at once: some megabytes.
 const MOST_RUNS: usize = 16 * 1024;
 
-/// Where a run stands in the database.
+/// The state of a run in the database.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) key: RunKey,
@@ -32,14 +32,14 @@ pub(super) struct KnownRuns {
 }
 
 impl KnownRuns {
-    /// Forgets every run if the database is of another version than at the last call. One's own commits do not change it.
+    /// Forgets every run if the database is of another version than at the last call. Commits of this connection do not change the version.
     pub(super) fn hold_at(&self, version: i64) {
         if self.version.replace(Some(version)) != Some(version) {
             self.forget_all();
         }
     }
 
-    /// What is known of the run. It is forgotten until it is kept again, so that nothing is left of a commit that fails.
+    /// Takes the cached run. It is forgotten until it is kept again, so that nothing is left of a commit that fails.
     pub(super) fn take(&self, run: &RunId) -> Option<Known> {
         self.runs.borrow_mut().remove(run)
     }

@@ -20,7 +20,7 @@ fn to(target: &str, seq: u64, kind: Moment) -> Delivery {
     Delivery { seq, kind, id: format!("evt_{seq}"), target: target.to_owned() }
 }
 
-/// A question at one second and an end at two; two are told of the end.
+/// A question at one second and an end at two; two targets are notified of the end.
 fn told(name: &str) -> Commit {
     let run = run(name);
     let deliveries = vec![to("a", 1, Moment::Question), to("a", 2, Moment::End), to("b", 2, Moment::End)];

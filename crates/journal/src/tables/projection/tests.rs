@@ -18,7 +18,7 @@ fn lived(events: Vec<Event>) -> TestStore {
     let run = run("a");
     let first = commit(&run, 0, [started(&run)]);
     writer.commit(first).unwrap();
-    // One event a commit: what a row says must not depend on how events were committed.
+    // A commit for each event: the content of a row must not depend on how events were committed.
     for (seq, event) in (1..).zip(events) {
         writer.commit(commit(&run, seq, [event])).unwrap();
     }

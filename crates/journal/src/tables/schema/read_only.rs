@@ -29,7 +29,7 @@ pub(crate) enum Access {
     Frozen,
 }
 
-/// One more connection, of the kind that its store has.
+/// Another connection, of the kind that its store has.
 pub(crate) fn connect_as(path: &Path, access: Access) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     check_connect(path)?;
@@ -72,7 +72,7 @@ fn open_now(path: &Path) -> Result<(Connection, Access), OpenError> {
 
 /// A connection to look once at a database that is another store's, of any version: no file is made beside it.
 pub(crate) fn glance(path: &Path) -> rusqlite::Result<Connection> {
-    // Where commits wait in `-wal`, the files beside the database exist already.
+    // If commits wait in `-wal`, the files beside the database exist already.
     let access = if commits_wait(path) { Access::Read } else { Access::Frozen };
     connect_as(path, access)
 }

@@ -128,7 +128,7 @@ fn an_upgrade_leaves_what_it_cannot_read_to_repair() {
     let rows = reader.inbox(&InboxFilter { run: Some(run("a")), closed: true }).unwrap();
     assert_eq!(rows.len(), 4);
     assert!(rows.iter().all(|row| row.closed.is_none()));
-    // What became of `x` is not known; its run can still be loaded.
+    // The outcome of `x` is not known; its run can still be loaded.
     assert_eq!(files::restore_run(store.layout(), &reader, &run("a")).unwrap().len(), 0);
     let report = repair(&store, store.take_epoch().unwrap(), RepairOptions::default()).unwrap();
     assert_eq!((report.gaps.len(), report.unreadable.len()), (1, 1), "{report:?}");

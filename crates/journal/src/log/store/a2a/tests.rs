@@ -1,4 +1,4 @@
-//! What A2A clients know, read back.
+//! The data of A2A clients, read back.
 
 use super::*;
 use crate::{
@@ -234,7 +234,7 @@ fn who_waits_in_a_conversation_is_found_by_token() {
     for (tenant, token, found) in [
         ("north", Some("ann"), Some("run_b")),
         ("north", Some("bob"), Some("run_c")),
-        // Whose it is nobody can say: two clients call a conversation so.
+        // The owner is not known: two clients use this name for a conversation.
         ("north", Some("eve"), None),
         ("north", None, None),
         ("south", Some("ann"), None),
@@ -311,7 +311,7 @@ fn a_push_configuration_that_is_taken_back_leaves_what_it_had_replaced() {
         std::slice::from_ref(&at_first),
         "what was not told to its receiver is told after all"
     );
-    // What has been replaced or deleted since is nobody's to take back.
+    // A configuration that has been replaced or deleted since cannot be taken back.
     place.store.keep_push(&brought).unwrap();
     place.store.keep_push(&at_first).unwrap();
     place.store.take_back_push(&brought, None).unwrap();

@@ -1,4 +1,4 @@
-//! What is kept beside the journal, read back by tenant.
+//! Data beside the journal, read back by tenant.
 
 use super::*;
 use crate::{

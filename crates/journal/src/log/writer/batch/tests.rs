@@ -1,4 +1,4 @@
-//! What a batch promises when some of it, or all of it, goes wrong.
+//! The promises of a batch when some of it, or all of it, goes wrong.
 
 use super::*;
 use crate::tables::schema;
