@@ -34,7 +34,7 @@ const MOST_CHARS_OF_A_PATH: usize = 200;
 /// How the snapshots of a store are taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Where contents go.
+    /// The store of the contents.
     pub contents: Contents,
     /// The folder of the caches.
     pub caches: PathBuf,
@@ -42,7 +42,7 @@ pub struct Order {
     pub never: Vec<PathBuf>,
     /// No snapshot is taken of these folders, nor of one above them: the home of the user.
     pub too_wide: Vec<PathBuf>,
-    /// What a snapshot has.
+    /// The scope of a snapshot.
     #[serde(default)]
     pub scope: Scope,
     /// Bounds.
@@ -91,7 +91,7 @@ pub enum NotKept {
     /// The folder is `/`, or the home of the user, or holds it.
     #[error("`{}` is too wide for a snapshot: use a folder of the project", folder.display())]
     TooWide {
-        /// Which.
+        /// The folder.
         folder: PathBuf,
     },
     /// It has too many files.
@@ -114,15 +114,15 @@ pub enum NotKept {
         cut(path)
     )]
     PathTooLong {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// The system failed.
     #[error("`{}`: {source}", path.display())]
     Io {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// How.
+        /// The error.
         source: io::Error,
     },
 }
@@ -192,7 +192,7 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
     let digest = intake.take(&tree.encode()).map_err(in_store)?;
     let new_bytes = intake.bytes();
     intake.finish().map_err(in_store)?;
-    // Of a folder in which nothing has changed the cache says the same.
+    // The cache of a folder in which nothing has changed stays the same.
     if [seen.len(), cache.len()] != [known; 2] {
         // Only now: an entry of the cache stands for a content that the store has.
         let seen: Vec<_> = seen.iter().map(|(path, stat, seen)| (path.as_slice(), *stat, *seen)).collect();
@@ -277,7 +277,7 @@ impl Look<'_> {
                 let digest = digest
                     .map_err(|source| NotKept::Io { path: self.order.contents.files.clone(), source })?;
                 let length = u64::try_from(content.len()).unwrap_or(u64::MAX);
-                // Of a file that changes while it is read the list says what was read.
+                // If a file changes while it is read, the list has what was read.
                 Ok(Some((Stat { size: length, ..stat }, Seen::Digest(digest))))
             }
             Ok(None) => Ok(Some((stat, Seen::LeftOut(LeftOut::Large)))),

@@ -1,8 +1,8 @@
-//! The way back: a folder gets the files of a snapshot, and nothing that stood there is lost.
+//! The way back: a folder gets the files of a snapshot, and nothing of its files is lost.
 //!
-//! A restore never overwrites. What is to come is written beside the folder first, all of it. Then each file changes places with what
-//! stands there, in one step of the file system, and what stood there lies aside. What was typed into it meanwhile is found there and goes
-//! into the store. A restore that was killed is done again from its beginning, with the same end.
+//! A restore never overwrites. First all new files are written beside the folder. Then each new file changes places with the old one, in
+//! one step of the file system, and the old one lies aside. Late writes to it are found there and go into the store. A restore that was
+//! killed is done again from its beginning, with the same end.
 
 mod aside;
 mod back;
@@ -42,7 +42,7 @@ use std::{
 /// Why a folder was not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRestored {
-    /// What stands there cannot be kept first. Nothing was touched.
+    /// The present files cannot be kept first. Nothing was touched.
     #[error("what stands there now cannot be kept, so nothing is changed: {0}")]
     NotKept(#[from] NotKept),
     /// A content of the snapshot cannot be read. Nothing was touched.
@@ -51,48 +51,48 @@ pub enum NotRestored {
     /// Something stands in the way that a restore does not move. Nothing was touched.
     #[error("{} in the way: {}", if paths.len() == 1 { "this is" } else { "these are" }, paths.join(", "))]
     InTheWay {
-        /// What, each with the reason.
+        /// The paths, each with the reason.
         paths: Vec<String>,
     },
     /// These were changed while they were to be replaced, or may not be replaced. They are as they were.
     #[error("changed meanwhile, or not kept: {}", paths.join(", "))]
     Changed {
-        /// Which.
+        /// The paths.
         paths: Vec<String>,
     },
     /// There is no room for what is to come, or it cannot be written. Nothing was touched.
     #[error("nothing was changed: `{}`: {source}", path.display())]
     NotStaged {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// How.
+        /// The error.
         source: io::Error,
     },
     /// It stopped in the middle. Everything is there, in the folder or aside; the same restore, done again, ends it.
     #[error("the restore is not complete; nothing is lost, and doing it again completes it: `{}`: {source}", path.display())]
     Incomplete {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// How.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// What stood in a folder before it is restored. Durable.
+/// The state of a folder before it is restored. Durable.
 #[derive(Debug, Clone)]
 pub struct Stood {
     /// The snapshot to go back to.
     pub kept: Kept,
-    /// What an earlier restore had laid aside and the store did not have. It is in the store now.
+    /// The files that an earlier restore had laid aside and the store did not have. They are in the store now.
     pub found: Vec<Late>,
     /// The folders that go, if nothing is in them then but what is known. They are not in the store: see [`keep_folders`].
     pub folders: Folders,
 }
 
-/// What a restore has done.
+/// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// What was typed into displaced files while the restore went on. It is in the store.
+    /// The late writes to displaced files while the restore went on. They are in the store.
     pub late: Vec<Late>,
     /// Paths that are as they were, because the snapshot does not have their content or the file is too large to be kept.
     pub left: Vec<Vec<u8>>,
@@ -139,7 +139,8 @@ fn stand_by(
     Ok(Stood { kept, found, folders })
 }
 
-/// Gives `folder` the files of `target`. What stands there is kept again first: it may have changed since [`stand`].
+/// Gives `folder` the files of `target`. The present files are kept again first: it may have changed since
+/// [`stand`].
 ///
 /// # Errors
 /// See [`NotRestored`].
@@ -174,8 +175,8 @@ pub fn restore_back(
     Ok(restored)
 }
 
-/// Changes in `folder` what differs from `from` to `to`, and nothing else. What stands there is kept first. Done again, it changes what the
-/// first try did not come to.
+/// Makes the changes from `from` to `to` in `folder`, and nothing else. The present files are kept first. Done again, it makes the changes
+/// that the first try did not make.
 ///
 /// # Errors
 /// See [`NotRestored`].
@@ -230,12 +231,12 @@ fn without_half_made(folder: &Path, stands: &Tree, back: &Folders) -> Result<Tre
     Tree::new(rest).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })
 }
 
-/// Gives `folder` these files, also ignored ones, and touches no other. What stood in their places is kept first; `announce` is given that
-/// snapshot before anything is touched, unless all of them are there already. Done again, it does what the first try did not come to. What
-/// was written late to displaced files comes into `late`, also where it fails, and not into what is returned.
+/// Gives `folder` these files, also ignored ones, and touches no other. The old files in their places are kept first; `announce` gets that
+/// snapshot before anything is touched, unless all of them are there already. Done again, it does the rest of the first try. Late writes
+/// to displaced files go into `late`, also if it fails, and not into the result.
 ///
 /// # Errors
-/// See [`NotRestored`]; with [`NotRestored::Changed`] what was changed meanwhile is as it was left, and other files may have come.
+/// See [`NotRestored`]; with [`NotRestored::Changed`] files that were changed meanwhile stay as they are, and other files may have come.
 pub fn lay_over(
     folder: &Path,
     order: &Order,
@@ -282,7 +283,7 @@ fn shown(paths: &[Vec<u8>]) -> Vec<String> {
     paths.iter().map(|path| format!("`{}`", String::from_utf8_lossy(path))).collect()
 }
 
-/// What `stands` would be without the change from `from` to `to`: what has changed since then stays. The list is in the store.
+/// The tree `stands` without the change from `from` to `to`: later changes stay. The list is in the store.
 ///
 /// # Errors
 /// See [`NotRestored`].
@@ -321,7 +322,7 @@ pub fn write_into(folder: &Path, order: &Order, target: &Tree) -> Result<Restore
     lay(folder, order, target)
 }
 
-/// Writes the files of `target` into a folder in which none of them is: one that is being made. What is there is not overwritten.
+/// Writes the files of `target` into a new folder in which none of them is. Existing files are not overwritten.
 ///
 /// # Errors
 /// [`NotRestored::Content`], [`NotRestored::Incomplete`].

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where the contents of a store lie. All of it is on one file system.
+/// The places of the contents of a store. All of them are on one file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// Single files: the first two digits of a digest name a folder, the others a file in it.
@@ -27,23 +27,23 @@ pub enum ContentError {
     /// The store does not have it.
     #[error("content `{digest}` is not in the store")]
     Missing {
-        /// Which.
+        /// The content.
         digest: Digest,
     },
-    /// What is there has another digest.
+    /// The stored content has another digest.
     #[error("content `{digest}` is damaged, in `{}`", place.display())]
     Damaged {
-        /// Which.
+        /// The content.
         digest: Digest,
-        /// Where it was read.
+        /// The file that was read.
         place: PathBuf,
     },
     /// The system failed.
     #[error("`{}`: {source}", place.display())]
     Io {
-        /// Where.
+        /// The path.
         place: PathBuf,
-        /// How.
+        /// The error.
         source: io::Error,
     },
 }
@@ -74,7 +74,7 @@ impl Contents {
     /// The folder of packs cannot be read.
     pub fn shelf(&self) -> io::Result<Shelf> {
         let open = |path: PathBuf| Pack::open(&path).ok().map(|pack| (path, pack));
-        // One that is laid aside or brought back meanwhile is found in one of three looks.
+        // A pack that is laid aside or brought back meanwhile is found in one of three looks.
         let first: BTreeSet<_> = self.pack_paths()?.into_iter().collect();
         let mut packs: Vec<_> = first.iter().cloned().filter_map(open).collect();
         let old_packs = pack_paths(&self.old_packs())?.into_iter().filter_map(open).collect();

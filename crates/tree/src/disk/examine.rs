@@ -7,7 +7,7 @@ use crate::{
 use envoi_contract::digest::Digest;
 use std::{collections::BTreeSet, io};
 
-/// What is wrong with these snapshots, a sentence each. Every content is read and compared with its digest, each once.
+/// The damage of these snapshots, a sentence each. Every content is read and compared with its digest, each once.
 ///
 /// # Errors
 /// The store cannot be read.

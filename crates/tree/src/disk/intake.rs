@@ -18,7 +18,7 @@ use std::{
 const FEW: usize = 64;
 /// The most bytes of them that are held in memory.
 const FEW_BYTES: u64 = 32 << 20;
-/// So many files are synced one by one; more with their file system.
+/// At most so many files are synced one by one; more with their file system.
 const SYNCED_ALONE: usize = 4;
 
 /// See the module.
@@ -164,7 +164,7 @@ mod tests {
             let (_folder, contents) = contents();
             let all: Vec<Vec<u8>> = (0..count).map(|nth| nth.to_string().into_bytes()).collect();
             put(&contents, &all);
-            // What is there is not stored again.
+            // A content that is there is not stored again.
             put(&contents, &all);
             let shelf = contents.shelf().unwrap();
             for content in &all {

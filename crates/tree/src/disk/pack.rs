@@ -2,7 +2,8 @@
 //!
 //! A content that becomes smaller by it is compressed with zstd, and the name of its entry ends with `.zst`. The digest is always that of the
 //! content. The last two entries are `index` (sorted: 32 bytes of the digest, 8 of the offset, 8 of the length in the pack, 8 of the length of
-//! the content, which is greater if it is compressed) and `end`, which says where the index stands. One sync makes all of it last.
+//! the content, which is greater if it is compressed) and `end`, which has the position of the index. A single sync makes all of it
+//! durable.
 //!
 //! Packs of earlier versions (`envoi-pack 1`) have no compressed contents, and their index has one length.
 
@@ -16,10 +17,10 @@ use std::{
 use zstd::{Decoder, bulk::Compressor, zstd_safe::compress_bound};
 
 const BLOCK: usize = 512;
-/// What stands behind the index: the header of `end`, its content, and two empty blocks.
+/// The end of a pack, behind the index: the header of `end`, its content, and two empty blocks.
 const TAIL_BYTES: u64 = 4 * 512;
 const ROW: usize = 56;
-/// Of a pack without compressed contents.
+/// The size of a row in a pack without compressed contents.
 const PLAIN_ROW: usize = 48;
 /// The largest index that is read: one of 19 million contents.
 const MOST_INDEX_BYTES: u64 = 1 << 30;
@@ -27,7 +28,7 @@ const MOST_INDEX_BYTES: u64 = 1 << 30;
 const LEVEL: i32 = 1;
 /// Shorter contents stay plain: a pack has a header of 512 bytes for each, and counts in such blocks.
 const LEAST_COMPRESSED: usize = 1024;
-/// Of a longer content so much is tried first.
+/// The part of a longer content that is compressed first, as a test.
 const TRIED: usize = 64 << 10;
 
 /// A pack that is being written.
@@ -45,13 +46,13 @@ impl core::fmt::Debug for PackWriter {
     }
 }
 
-/// Where a content stands in a pack.
+/// The position of a content in a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     offset: u64,
-    /// So many bytes stand there.
+    /// Its bytes in the pack.
     pub(crate) stored: u64,
-    /// So many has the content. They are more if it is compressed.
+    /// The bytes of the content. They are more if it is compressed.
     length: u64,
 }
 
@@ -203,7 +204,7 @@ impl Pack {
         Ok(Self { file, index, row })
     }
 
-    /// Where a content stands.
+    /// The position of a content.
     pub(crate) fn find(&self, digest: &Digest) -> Option<Place> {
         let mut low = 0;
         let mut high = self.index.len().checked_div(self.row)?;

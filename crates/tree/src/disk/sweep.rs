@@ -1,7 +1,7 @@
 //! Packs that nothing names: laid aside, from where they can still be read, brought back, and removed.
 //!
-//! Owns what becomes of a pack of which only some contents are named. What is named is the caller's to find out. As with contents in files of
-//! their own, a pack first gets another place, in which it is read and not written to: a snapshot that is taken meanwhile puts its
+//! Owns the treatment of a pack of which only some contents are named. The caller finds out which contents are named. As with contents in
+//! files of their own, a pack first gets another place, in which it is read and not written to: a snapshot that is taken meanwhile puts its
 //! contents anew.
 
 use crate::disk::{
@@ -19,7 +19,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// What was done, or would be: packs, and their bytes.
+/// The packs that were swept, or would be, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweptPacks {
     /// Laid aside.
@@ -45,7 +45,7 @@ impl Contents {
         does: bool,
     ) -> io::Result<SweptPacks> {
         let mut swept = SweptPacks::default();
-        // What a link leads to is not the store's.
+        // The target of a link does not belong to the store.
         let is_own = |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
         if !is_own(&self.packs) {
             return Ok(swept);
@@ -54,7 +54,7 @@ impl Contents {
         let old = if is_own(&self.old_packs()) { pack_paths(&self.old_packs())? } else { Vec::new() };
         for path in old {
             let found = fs::symlink_metadata(&path)?;
-            // One that cannot be read now may have what is wanted.
+            // A pack that cannot be read now may have a wanted content.
             let Ok(pack) = Pack::open(&path) else { continue };
             let digests = pack.digests();
             let is_wanted = digests.iter().any(|digest| named.contains(digest) && !shelf.has(digest));
@@ -118,7 +118,7 @@ impl Contents {
     }
 }
 
-/// One hour.
+/// An hour.
 const FAR: Duration = Duration::from_secs(3_600);
 
 fn set_time(path: &Path, time: SystemTime) -> io::Result<()> {
@@ -148,7 +148,7 @@ mod tests {
         (folder, contents)
     }
 
-    /// One pack of 100 contents of 1,000 bytes.
+    /// A pack of 100 contents of 1,000 bytes.
     fn put(contents: &Contents) -> Vec<Digest> {
         let shelf = contents.shelf().unwrap();
         let mut intake = Intake::new(&shelf);
@@ -180,7 +180,7 @@ mod tests {
         let planned = sweep(&none, true, false);
         assert_eq!((planned.aside.0, planned.written_bytes), (1, 0));
         assert_eq!(sweep(&none, true, true), planned);
-        // It is read from there, and nobody relies on it who puts something.
+        // It is read from there, but a new snapshot does not rely on it.
         assert!(are_readable(&contents, &digests));
         assert!(!contents.shelf().unwrap().has(&digests[0]));
         assert_eq!(sweep(&none, false, true), SweptPacks::default());

@@ -41,12 +41,12 @@ const END: Duration = Duration::from_secs(2);
 /// How long a git has to end when this process ends.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// What git may take.
+/// The limits of a git process.
 #[derive(Debug)]
 pub struct Limits<'l> {
     /// How long.
     pub longest: Duration,
-    /// What ends it before.
+    /// Ends it before.
     pub stop: &'l Stop,
     /// How many bytes of memory; `None`: as many as there are.
     pub memory: Option<u64>,
@@ -57,9 +57,9 @@ pub struct Limits<'l> {
 pub struct Finished {
     /// `None`: by a signal.
     pub code: Option<i32>,
-    /// What it has printed.
+    /// Its output.
     pub stdout: Vec<u8>,
-    /// What it has printed on stderr.
+    /// Its output on stderr.
     pub stderr: Vec<u8>,
 }
 
@@ -72,7 +72,7 @@ pub enum NotFinished {
     /// The bound of [`Limits`].
     #[error("git has not answered in {} seconds, and was ended", longest.as_secs())]
     TooLong {
-        /// Which.
+        /// The limit.
         longest: Duration,
     },
     /// See [`Stop`].
@@ -107,7 +107,7 @@ pub fn finish(
         kill_process_group(group, Signal::TERM).ok();
         has_ended_in(END, group)?;
     }
-    // It was not reaped, so that the number of its group is still its own. What it has left behind ends with it.
+    // It was not reaped, so that the number of its group is still its own. Its other processes end with it.
     kill_process_group(group, Signal::KILL).ok();
     let has_ended = has_ended_in(END, group)?;
     // Before it is reaped, after which the number may be another's.
@@ -395,7 +395,7 @@ mod tests {
         .unwrap();
         assert_eq!((finished.code, finished.stderr.as_slice()), (Some(3), b"said\n".as_slice()));
         let left: i32 = String::from_utf8(finished.stdout).unwrap().trim().parse().unwrap();
-        // Somebody reaps it at some moment; it does nothing until then.
+        // Another process reaps it at some moment; it does nothing until then.
         let state = || {
             let stat = fs::read_to_string(format!("/proc/{left}/stat")).ok()?;
             stat.rsplit(") ").next()?.chars().next()

@@ -1,9 +1,9 @@
-//! What git reads of a repository is looked at before git runs: git waits for a pipe where it expects a file, and reads a file of rules
-//! whole into memory. A step can make both.
+//! The files of a repository that git reads are checked before git runs: git waits for a pipe where it expects a file, and reads a file
+//! of rules whole into memory. A step can make both.
 
 use std::{fs, io, path::Path};
 
-/// What git reads of a repository before it does anything.
+/// The files of a repository that git always reads first.
 const READ_BY_GIT: &[&str] = &[
     ".git/HEAD",
     ".git/commondir",
@@ -31,7 +31,7 @@ pub(crate) const MOST_BYTES_OF_RULES: u64 = 100 << 20;
 /// A pipe or a device stands where git expects a file, or a file of rules is far too long. The sentence names it.
 pub fn check_readable(top: &Path) -> io::Result<()> {
     for name in [".git"].iter().chain(READ_BY_GIT) {
-        // What cannot be looked at is git's to judge. In a linked worktree `.git` is a file, and these stand elsewhere.
+        // A file that cannot be looked at is left to git. In a linked worktree `.git` is a file, and these files are elsewhere.
         let Ok(found) = fs::metadata(top.join(name)) else { continue };
         let wrong = match (found.is_file(), *name) {
             (false, _) if !found.is_dir() => format!("`{name}` is not a regular file"),

@@ -19,10 +19,11 @@ pub struct Gathered {
     pub content: Vec<u8>,
 }
 
-/// Stores these files and their list. One file at a time is in memory. All of it lasts when this returns.
+/// Stores these files and their list. Only one file at a time is in memory. All of it is durable when this
+/// returns.
 ///
 /// # Errors
-/// What `files` says; a path cannot stand in a list, or stands there twice; the store cannot be written; more than
+/// An error of `files`; a path cannot be in a list, or is in it twice; the store cannot be written; more than
 /// [`crate::Bounds::max_new_bytes`] would be new to it.
 pub fn gather(
     order: &Order,

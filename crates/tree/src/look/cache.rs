@@ -23,7 +23,7 @@ const FINE_NANOS: i128 = 20_000_000;
 /// And this much where a time has no part of a second.
 const COARSE_NANOS: i128 = 2_000_000_000;
 
-/// What a file held when it was last read.
+/// The content of a file when it was last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
     Digest(Digest),
@@ -36,7 +36,7 @@ pub(crate) struct Cache {
     entries: HashMap<Vec<u8>, (Stat, Seen)>,
 }
 
-/// Where the cache of a folder lies.
+/// The path of the cache of a folder.
 pub(crate) fn place(caches: &Path, folder: &Path) -> io::Result<PathBuf> {
     let found = fs::metadata(folder)?;
     Ok(caches.join(format!("{:x}-{:x}", found.dev(), found.ino())))
@@ -59,7 +59,7 @@ impl Cache {
         self.entries.len()
     }
 
-    /// What the file held, if it cannot have changed since.
+    /// The content of the file, if it cannot have changed since.
     pub(crate) fn get(&self, path: &[u8], stat: &Stat) -> Option<Seen> {
         self.entries.get(path).filter(|(known, _)| known == stat).map(|(_, seen)| *seen)
     }

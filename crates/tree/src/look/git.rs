@@ -32,11 +32,11 @@ impl<'s> Asking<'s> {
         Self { stop, left: LONGEST }
     }
 
-    /// What git knows in a folder and does not ignore. `None` where git does not answer: it is not installed, the folder is in no repository or is ignored as a
-    /// whole, or git refuses it.
+    /// The files in a folder that git knows and does not ignore. `None` if git does not answer: it is not installed, the folder is in no
+    /// repository or is ignored as a whole, or git refuses it.
     ///
     /// # Errors
-    /// Git takes too long, or its list is too large; a file that it would read is none, or far too long.
+    /// Git takes too long, or its list is too large; a path that it would read is not a file, or is far too long.
     pub(crate) fn list(&mut self, folder: &Path, is_top: bool) -> io::Result<Option<Listed>> {
         if is_top {
             git::check_readable(folder)?;
@@ -63,7 +63,7 @@ impl<'s> Asking<'s> {
         }
     }
 
-    /// Where submodules are, as the index of git has them, relative to the folder.
+    /// The paths of submodules, as the index of git has them, relative to the folder.
     ///
     /// # Errors
     /// Git takes too long, or does not answer.
@@ -117,7 +117,7 @@ impl<'s> Asking<'s> {
     }
 }
 
-/// What git has listed of a folder, relative to it.
+/// The paths that git has listed in a folder, relative to it.
 pub(crate) struct Listed {
     /// Files, and folders that are repositories of their own, some with a slash behind them.
     pub(crate) paths: Vec<Vec<u8>>,

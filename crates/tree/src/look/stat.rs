@@ -1,4 +1,4 @@
-//! What the system says of a file, as far as it shows whether the content is still the same.
+//! The system's data on a file, as far as it shows whether the content is still the same.
 
 use crate::model::list::MODE_BITS;
 use std::{fs::Metadata, os::unix::fs::MetadataExt as _};
@@ -13,11 +13,11 @@ pub(crate) struct Stat {
     pub(crate) inode: u64,
     /// Seconds and nanoseconds.
     pub(crate) modified: (i64, u32),
-    /// Of the last change of content or of metadata. It cannot be set back.
+    /// The time of the last change of content or of metadata. It cannot be set back.
     pub(crate) changed: (i64, u32),
 }
 
-/// What may stand in a list, beside a folder.
+/// The kinds of entries in a list, beside a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,

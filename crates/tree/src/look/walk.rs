@@ -29,10 +29,10 @@ use std::{
     sync::Arc,
 };
 
-/// What was found, by path.
+/// The entries found, by path.
 pub(crate) type Found = BTreeMap<Vec<u8>, Stat>;
 
-/// What a look at a folder has found.
+/// The result of a look at a folder.
 pub(crate) struct Walked {
     pub(crate) found: Found,
     /// Folders that cannot be listed: nothing of them was found.
@@ -46,7 +46,7 @@ const MOST_BYTES_OF_RULES: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) enum WalkError {
     TooMany,
-    /// What is there would be left out of the list.
+    /// Its content would be left out of the list.
     TooLong {
         path: PathBuf,
     },
@@ -126,7 +126,7 @@ impl Walk<'_> {
         WalkError::Io { path: full(self.root, path), source }
     }
 
-    /// What stands at a path. `None`: nothing, or it cannot be looked at.
+    /// The entry at a path. `None`: there is none, or it cannot be looked at.
     fn stat(&self, path: &[u8]) -> Option<fs::Metadata> {
         let place = full(self.root, path);
         match fs::symlink_metadata(&place) {
@@ -156,7 +156,7 @@ impl Walk<'_> {
     fn enter(&mut self, folder: Vec<u8>) -> Result<(), WalkError> {
         let path = full(self.root, &folder);
         let is_top = fs::symlink_metadata(path.join(".git")).is_ok();
-        // What is not a repository of its own within the root is listed by what surrounds it.
+        // A folder that is not a repository of its own within the root is listed by the surrounding one.
         let listed = match is_top || folder.is_empty() {
             true => self.git.list(&path, is_top).map_err(|error| match is_name_too_long(&error) {
                 true => WalkError::TooLong { path: path.join(error.to_string()) },
@@ -223,7 +223,7 @@ impl Walk<'_> {
         let known = self.git.submodules(&place).map_err(|error| self.failed(folder, error))?;
         let known: BTreeSet<Vec<u8>> = known.iter().map(|path| below(folder, path)).collect();
         for path in folders.iter().filter(|path| known.contains(*path)) {
-            // An empty one is found as other empty folders are. One that may not be listed is known as such.
+            // An empty submodule is found like other empty folders. A submodule that may not be listed is known as such.
             let is_empty = self.entries(path).is_ok_and(|inside| inside.is_empty());
             if !is_empty && self.is_entered(path) {
                 self.read(path.clone(), &[])?;
@@ -232,7 +232,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// What the order names although a rule ignores it.
+    /// Paths that the order names although a rule ignores them.
     fn read_also(&mut self, folder: Vec<u8>, also: &Also) -> Result<(), WalkError> {
         let Some(names) = self.names_if_readable(&folder)? else { return Ok(()) };
         for name in names {
@@ -294,10 +294,10 @@ impl Walk<'_> {
         is_entered
     }
 
-    /// Empty folders directly in one whose files git has listed, and in those that hold nothing but folders. One that cannot be read is
-    /// an error: without its files the snapshot would say that they were deleted.
+    /// Empty folders directly in a folder whose files git has listed, and in folders that hold nothing but folders. A folder that
+    /// cannot be read is an error: without its files the snapshot would mean that they were deleted.
     fn find_empty(&mut self, folder: &[u8]) -> Result<(), WalkError> {
-        // What kind each entry is stands in the list of the folder: its files were looked at before.
+        // The list of the folder has the kind of each entry: its files were looked at before.
         for (name, is_folder) in self.entries(folder)? {
             let path = below(folder, &name);
             if !is_folder || self.folders.contains_key(&path) || is_never(&name) {
@@ -389,8 +389,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The rules that stand in a folder. One that cannot be read ignores nothing. A file of rules that is too long is refused: without
-    /// its rules, the snapshot would have what a person has left out.
+    /// The rules in a folder. A file of rules that cannot be read ignores nothing. A file of rules that is too long is refused:
+    /// without its rules, the snapshot would have files that a person has left out.
     fn rules(&self, folder: &[u8], names: &[Vec<u8>]) -> Result<Option<Arc<Gitignore>>, WalkError> {
         let place = full(self.root, folder);
         let mut builder = GitignoreBuilder::new(&place);
@@ -449,7 +449,7 @@ pub(crate) fn add_in_the_way(
     if found.len() > most { Err(WalkError::TooMany) } else { Ok(()) }
 }
 
-/// Every file of a folder that is to make room. What no snapshot keeps is refused elsewhere.
+/// Every file of a folder that is to make room. Files that no snapshot keeps are refused elsewhere.
 fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result<(), WalkError> {
     let failed = |source| WalkError::Io { path: full(root, folder), source };
     for entry in fs::read_dir(full(root, folder)).map_err(failed)? {

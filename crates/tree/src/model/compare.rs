@@ -1,13 +1,13 @@
-//! What differs between two lists.
+//! The differences between two lists.
 
 use super::list::{Entry, Tree};
 
 /// A path at which two lists differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference<'t> {
-    /// What stood there.
+    /// The entry in the first list.
     pub before: Option<&'t Entry>,
-    /// What stands there now.
+    /// The entry in the second list.
     pub after: Option<&'t Entry>,
 }
 

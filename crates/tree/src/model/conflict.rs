@@ -8,16 +8,16 @@ use core::fmt;
 pub struct Conflict {
     /// Relative to the folder.
     pub path: Vec<u8>,
-    /// What is in conflict there.
+    /// The reason for the conflict.
     pub why: Why,
 }
 
-/// What is in conflict at a path.
+/// The reason for a conflict at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// Lines, or files as a whole. A preferred side decides it.
     Changed,
-    /// One side has a folder there, the other a file or a link. A preferred side decides it, with everything below the path.
+    /// A side has a folder there, the other a file or a link. A preferred side decides it, with everything below the path.
     Clash {
         /// Whether the other side has a link.
         with_link: bool,

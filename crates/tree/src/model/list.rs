@@ -34,25 +34,25 @@ pub struct Entry {
     pub path: Vec<u8>,
     /// The nine permission bits; 0 for a link.
     pub mode: u32,
-    /// What stands there.
+    /// The entry at the path.
     pub what: What,
 }
 
-/// What stands at a path.
+/// The entry at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// A regular file.
     File {
-        /// Of its content.
+        /// The digest of its content.
         digest: Digest,
-        /// Of its content, in bytes.
+        /// The size of its content, in bytes.
         size: u64,
     },
     /// A symbolic link.
     Link {
-        /// Of its target.
+        /// The digest of its target.
         digest: Digest,
-        /// Of its target, in bytes.
+        /// The size of its target, in bytes.
         size: u64,
     },
     /// A folder with nothing in it.
@@ -217,7 +217,7 @@ impl Tree {
         let body = bytes.strip_prefix(HEADER).ok_or(ListError::Header)?;
         let mut entries = Vec::new();
         let mut lines = body.split(|byte| *byte == 0);
-        // What follows the last NUL.
+        // The part after the last NUL.
         let rest = lines.next_back().unwrap_or_default();
         for (nth, line) in lines.enumerate() {
             entries.push(Entry::read(line).ok_or(ListError::Entry { nth })?);

@@ -1,6 +1,6 @@
-//! Two changes of one text are brought together, line by line.
+//! Merges two changes of one text, line by line.
 //!
-//! Lines that only one side changed are taken from it. Where both changed the same lines, or lines that touch, and not in the same way, it is
+//! Lines that only one side changed are taken from it. If both changed the same lines, or lines that touch, and not in the same way, it is
 //! a conflict.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
@@ -12,9 +12,9 @@ const MOST_BYTES: usize = 4 << 20;
 /// Whose lines are taken where both sides changed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Those of the folder.
+    /// The lines of the folder.
     Ours,
-    /// Those that come.
+    /// The lines of the other side.
     Theirs,
 }
 
@@ -34,11 +34,11 @@ pub(crate) fn merged(base: &[u8], ours: &[u8], theirs: &[u8], prefer: Option<Sid
     })
 }
 
-/// One of the texts that come, with what it is called in the markers.
+/// A text of another side, with its name in the markers.
 pub(crate) type Version<'v> = (&'v str, Vec<u8>);
 
-/// The text with the changes of all sides. Where several changed the same lines, they stand between markers, ours first. `None`: it is no
-/// text.
+/// The text with the changes of all sides. If several changed the same lines, their versions are between markers, ours first. `None`: it
+/// is not a text.
 pub(crate) fn marked(base: &[u8], ours: &[u8], theirs: &[Version<'_>]) -> Option<Vec<u8>> {
     if ![base, ours].into_iter().chain(theirs.iter().map(|(_, text)| text.as_slice())).all(is_text) {
         return None;
@@ -58,7 +58,7 @@ pub(crate) fn marked(base: &[u8], ours: &[u8], theirs: &[Version<'_>]) -> Option
         let starts = others.iter().map(|(_, side)| side).chain([&ours]).filter_map(first);
         let Some(start) = starts.min() else { break };
         push(&mut text, base.get(at..start)?);
-        // What touches is one change.
+        // Changes that touch are one change.
         let mut end = start;
         loop {
             let reaches = |side: &Lines<'_>| {
@@ -114,7 +114,7 @@ struct Lines<'t> {
 }
 
 impl Lines<'_> {
-    /// What this side has in place of these lines of the base, if it has changed them.
+    /// The lines of this side in place of these lines of the base, if it has changed them.
     fn take(&mut self, base: &[&[u8]], whole: &Range<usize>) -> Option<Option<Vec<u8>>> {
         let taken = self.left.iter().take_while(|(lines, _)| lines.start <= whole.end).count();
         let taken: Vec<Hunk> = self.left.drain(..taken).collect();
@@ -156,7 +156,7 @@ fn merged_with(
         let next = [left.first(), right.first()].into_iter().flatten().map(|(lines, _)| lines.start).min();
         let Some(start) = next else { break };
         push(&mut text, base.get(at..start)?);
-        // What touches is one change.
+        // Changes that touch are one change.
         let mut end = start;
         let mut taken = (0, 0);
         loop {
@@ -201,7 +201,7 @@ fn hunks(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
     changed.map(|op| (op.old_range(), op.new_range())).collect()
 }
 
-/// What one side has in place of these lines of the base.
+/// The lines of one side in place of these lines of the base.
 fn side(base: &[&[u8]], side: &[&[u8]], whole: &Range<usize>, hunks: Vec<Hunk>) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let mut at = whole.start;
@@ -281,7 +281,7 @@ mod tests {
                 "a\n<<<<<<< ours\nX\nc\nd\n======= item 2\nY\nc\nd\n======= item 3\nb\nZ\nD\n>>>>>>> item 2, item 3\n"
             )
         );
-        // What only one changed is taken; what two others changed, and what is as it stands.
+        // A change of only one side is taken; so is a change that two others made, and a change that ours has already.
         assert_eq!(
             marked(base, "a\nX\nc\nd\n", &[("item 2", "a\nX\nc\nd\n"), ("item 3", "a\nb\nc\nD\n")])
                 .as_deref(),

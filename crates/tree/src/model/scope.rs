@@ -1,4 +1,4 @@
-//! What a snapshot has of a folder beside the files that no rule ignores.
+//! The contents of a snapshot of a folder, beside the files that no rule ignores.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,8 @@ pub struct Scope {
     /// The files of submodules that stand there without their repository, as in the tree of a run: git lists none of them.
     #[serde(default)]
     pub submodules: bool,
-    /// What is taken although a rule ignores it: globs of files and folders, relative to the folder. A folder is taken with all that is in it.
+    /// Paths that are taken although a rule ignores them: globs of files and folders, relative to the folder. A folder is taken with all
+    /// that is in it.
     #[serde(default)]
     pub also: Vec<String>,
 }
@@ -36,7 +37,7 @@ impl Scope {
 #[derive(Debug, Default)]
 pub(crate) struct Also {
     globs: Option<Gitignore>,
-    /// Where each of them begins: the folders before its first wildcard.
+    /// The beginning of each glob: the folders before its first wildcard.
     begin: Vec<PathBuf>,
 }
 

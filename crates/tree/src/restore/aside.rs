@@ -1,4 +1,4 @@
-//! Where displaced files lie until the next restore of the same folder, so that what was typed into them late is found.
+//! The place of displaced files until the next restore of the same folder, so that late writes to them are found.
 
 use super::{NotRestored, staged};
 use crate::{disk::intake::Intake, keep::Order, model::list::ASIDE};
@@ -83,7 +83,7 @@ fn check(folder: &Path, place: &Path) -> Result<(), NotRestored> {
     if !found.is_dir() {
         return in_the_way(place, "is no folder, and Envoi lays the files aside there that it replaces");
     }
-    // Whoever has the folder may do everything in it anyway.
+    // The owner of the folder may do everything in it anyway.
     let owners = [rustix::process::geteuid().as_raw(), looked(folder)?.uid()];
     if !owners.contains(&found.uid()) {
         return in_the_way(

@@ -1,5 +1,5 @@
-//! Where a file system cannot exchange two names, a change that was killed may have laid a file aside and put nothing in its place. That file
-//! goes back before anybody looks at the folder: a name with nothing at it would be taken for one that a person has deleted.
+//! If a file system cannot exchange two names, a change that was killed may have laid a file aside and put nothing in its place. That file
+//! goes back before any look at the folder: a missing file would be taken for one that a person has deleted.
 
 use super::{
     aside::{PATHS, stages},

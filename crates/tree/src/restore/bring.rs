@@ -1,4 +1,4 @@
-//! What changed from one snapshot to another is brought into a folder that has changed too: three lists become one.
+//! Brings the changes between two snapshots into a folder that has changed too: three lists become one.
 
 use super::{
     NotRestored,
@@ -53,8 +53,8 @@ fn shown_all(conflicts: &[Conflict]) -> String {
     conflicts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What `ours` becomes with the changes from `base` to `theirs`. Where both changed the same lines, `prefer` decides, or it is a conflict.
-/// Where one side has a folder and the other a file or a link, the preferred side is taken with everything below that path.
+/// The tree `ours` with the changes from `base` to `theirs`. If both changed the same lines, `prefer` decides, or it is a conflict. If one
+/// side has a folder and the other a file or a link, the preferred side is taken with everything below that path.
 ///
 /// # Errors
 /// See [`NotMerged`]. All conflicts are named.
@@ -70,7 +70,7 @@ pub fn merge(
     let mut intake = Intake::new(&shelf);
     let mut entries = by_path(ours);
     let mut conflicts = BTreeMap::new();
-    // Where nothing is known of the beginning, what the other side has is new.
+    // If the base is not known at a path, the other side's entry is new.
     let base = known(base)?;
     for difference in differences(&base, theirs) {
         let path = difference.path();
@@ -92,7 +92,7 @@ pub fn merge(
         };
         let comes = decided.unwrap_or_else(|why| {
             conflicts.insert(path.to_vec(), why);
-            // What one side has there may itself be in the way of the other.
+            // The entry of one side may itself be in the way of the other.
             stands.or(difference.after).cloned()
         });
         match comes {
@@ -159,7 +159,7 @@ fn of_file(
     Ok(Some(Some(Entry { mode, what: What::File { digest, size }, ..ours.clone() })))
 }
 
-/// What stands with the changes from `from` to `to`, and the paths that are neither as in the one nor as in the other: they stay.
+/// The tree `stands` with the changes from `from` to `to`, and the paths that are neither as in the one nor as in the other: they stay.
 pub(crate) fn overlay(stands: &Tree, from: &Tree, to: &Tree) -> Result<(Tree, Vec<Vec<u8>>), NotRestored> {
     let mut entries = by_path(stands);
     let mut newer = Vec::new();

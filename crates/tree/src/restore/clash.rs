@@ -1,6 +1,6 @@
-//! One side has a folder where the other has a file or a link: no list can have both.
+//! A side has a folder where the other has a file or a link: no list can have both.
 //!
-//! Such a path is decided as a whole. The side that is preferred keeps what it has there: the file, or the folder with everything in it.
+//! Such a path is decided as a whole. The preferred side keeps its entry: the file, or the folder with everything in it.
 
 use crate::model::{
     conflict::Why,
@@ -17,8 +17,8 @@ pub(super) fn clashes(entries: &Entries) -> Vec<Vec<u8>> {
     entries.keys().filter(|path| has_below(entries, path)).cloned().collect()
 }
 
-/// What one side has at this path and below it, in place of what `entries` have there. What cannot be brought or taken away whole goes into
-/// `conflicts`, and what this decides leaves them.
+/// Replaces the `entries` at this path and below it by those of one side. Files that cannot be brought or taken away whole go into
+/// `conflicts`, and conflicts that this decides leave them.
 pub(super) fn take_whole(
     path: &[u8],
     side: Side,
@@ -42,7 +42,7 @@ pub(super) fn take_whole(
                     .map(|entry| (entry.path.clone(), Why::of_left_out(entry)))
                     .collect::<Vec<_>>()
             };
-            // What is not kept cannot come, and it would be lost if it made room.
+            // A file that is not kept cannot come, and it would be lost if it made room.
             conflicts.extend(differ(theirs, ours));
             conflicts.extend(differ(ours, theirs));
         }

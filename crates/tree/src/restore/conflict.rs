@@ -14,25 +14,25 @@ use crate::{
 };
 use std::{fs, path::Path};
 
-/// One file in conflict.
+/// A file in conflict.
 #[derive(Debug, Clone)]
 pub struct InConflict<'t> {
     /// Relative to the folder.
     pub path: &'t [u8],
-    /// What stands there.
+    /// The entry in the folder.
     pub ours: Option<&'t Entry>,
-    /// What comes, one after the other.
+    /// The entries of the other sides, one after the other.
     pub theirs: Vec<Comes<'t>>,
 }
 
-/// What comes from one side.
+/// The entry of one other side.
 #[derive(Debug, Clone)]
 pub struct Comes<'t> {
-    /// What it is called in the markers.
+    /// Its name in the markers.
     pub name: String,
-    /// What it began with.
+    /// The entry before its changes.
     pub base: Option<&'t Entry>,
-    /// What it has left.
+    /// The entry after its changes.
     pub theirs: Option<&'t Entry>,
 }
 
@@ -59,7 +59,7 @@ pub fn lay_conflicts(folder: &Path, order: &Order, files: &[InConflict<'_>]) -> 
     rustix::fs::syncfs(&folder_file).map_err(|errno| staged(folder, errno.into()))
 }
 
-/// Of several that come all stand beside each other, between one pair of markers.
+/// Several other sides are all shown beside each other, between one pair of markers.
 fn text(file: &InConflict<'_>, shelf: &Shelf) -> Result<Vec<u8>, NotRestored> {
     let ours = content(file.ours, shelf)?;
     let mut bases = Vec::new();
@@ -93,7 +93,7 @@ fn content(entry: Option<&Entry>, shelf: &Shelf) -> Result<Option<Vec<u8>>, NotR
     }
 }
 
-/// What stands there, in a line.
+/// The entry, in a line.
 fn described(entry: Option<&Entry>) -> String {
     match entry.map(|entry| entry.what) {
         None => "(deleted)\n".to_owned(),

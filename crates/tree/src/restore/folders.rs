@@ -38,7 +38,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 pub struct OtherFolder {
     /// Its path.
     pub path: Vec<u8>,
-    /// What a person should know, as what follows the name in a sentence.
+    /// The remark for a person, as the part of the sentence after the name.
     pub why: String,
 }
 
@@ -71,7 +71,7 @@ pub fn read_folders(order: &Order, digest: &Digest) -> Result<Folders, ContentEr
     Folders::parse(&bytes).map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
-/// The folders that a plan takes away. One that has an ignored file in it may stay.
+/// The folders that a plan takes away. A folder that has an ignored file in it may stay.
 pub(super) fn that_go(folder: &Path, plan: &Plan<'_>) -> Folders {
     let mut folders = Folders::default();
     for path in &plan.emptied {
@@ -89,7 +89,7 @@ fn mode_of(place: &Path) -> Option<u32> {
     fs::symlink_metadata(place).ok().filter(fs::Metadata::is_dir).map(|found| found.mode())
 }
 
-/// A folder and those in it. What cannot be looked at comes back as a new folder.
+/// A folder and those in it. A folder that cannot be looked at comes back as a new folder.
 fn add_all(root: &Path, path: &[u8], folders: &mut Folders) {
     let place = walk::full(root, path);
     let Some(mode) = mode_of(&place) else { return };
@@ -114,7 +114,7 @@ pub(super) fn make_folders(reach: &Reach<'_>, restored: &mut Restored) {
         let made = reach
             .parent(path, false)
             .and_then(|parent| Ok(mkdirat(&parent, name(path), Mode::from_raw_mode(BEING_MADE))?));
-        // What stands there, or is missing on the way, is found when it gets its mode.
+        // Something in its place, or a missing parent, is found when it gets its mode.
         if let Err(error) = made
             && !is_expected(&error)
         {
@@ -170,7 +170,7 @@ fn close(reach: &Reach<'_>, path: &[u8], mode: u32) -> Result<(), Other> {
     if !is_being_made(found) {
         return keeps(found & MODE_BITS, mode);
     }
-    // What the folder around it hands on stays.
+    // The group bit that the parent folder passes on stays.
     fchmod(&opened, Mode::from_raw_mode(found & SET_GROUP_ID | mode)).map_err(failed)
 }
 

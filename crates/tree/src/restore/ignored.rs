@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where to look for files that a snapshot does not name.
+/// The place to look for files that a snapshot does not name.
 #[derive(Debug, Clone, Copy)]
 pub enum Later<'f> {
     /// The folder of which the snapshot was taken just now: a file that is there was not deleted.
@@ -24,8 +24,8 @@ pub enum Later<'f> {
     Snapshot,
 }
 
-/// The later snapshot with the files that it does not name any more and that nobody has deleted, as they were in the earlier one. What is
-/// in them now is not known.
+/// The later snapshot with the files that it does not name any more but that were not deleted, as they were in the earlier one. Their
+/// present contents are not known.
 ///
 /// # Errors
 /// An ignore file of a snapshot cannot be read.

@@ -24,12 +24,12 @@ pub struct Marked {
     pub paths: Vec<Vec<u8>>,
 }
 
-/// As [`merge`]. Where both sides have changed the same lines of a text, both stand there between markers; `name` is what the other side is
-/// called in them.
+/// Like [`merge`]. If both sides have changed the same lines of a text, both versions are put between markers; `name` is the name of the
+/// other side in them.
 ///
 /// # Errors
-/// See [`NotMerged`]. The conflicts are those that markers cannot show: what is no text, is deleted on one side, is a link or a folder, or has
-/// markers already.
+/// See [`NotMerged`]. The conflicts are those that markers cannot show: a file that is not a text, is deleted on one side, is a link or a
+/// folder, or has markers already.
 pub fn merge_marked(
     order: &Order,
     base: &Tree,

@@ -75,7 +75,7 @@ fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>, back: &Folders) -> Result
     let numbered = number.unwrap_or_else(|| place.join("0"));
     let stage = numbered.with_extension(BEING_WRITTEN);
     let written = || {
-        // Of a restore that was killed.
+        // The remains of a restore that was killed.
         if fs::symlink_metadata(&stage).is_ok() {
             fs::remove_dir_all(&stage).map_err(|source| staged(&stage, source))?;
         }
@@ -150,7 +150,7 @@ impl Moved<'_> {
         for (nth, entry) in plan.come.iter().enumerate() {
             self.put(entry, nth).map_err(|source| failed(&entry.path, source))?;
         }
-        // What is to go, if nothing is left in it: ignored files keep their folder.
+        // The folders to remove if nothing is left in them: ignored files keep their folder.
         for path in &plan.emptied {
             let gone = self
                 .reach
@@ -167,7 +167,7 @@ impl Moved<'_> {
         Ok(())
     }
 
-    /// What is gone already is as it should be.
+    /// A file that is gone already is as it should be.
     fn take_away(&self, path: &[u8], number: usize) -> io::Result<()> {
         let aside = self.stage.join(format!("gone-{number}"));
         let parent = match self.reach.parent(path, false) {
@@ -211,8 +211,8 @@ impl Moved<'_> {
         Err(occupied())
     }
 
-    /// Where the file system cannot exchange two names: what stands there goes aside, and the new file comes to a name that is free. For a
-    /// moment nothing stands there; what was killed then is put back by the next change ([`super::back`]). A rename over what stands there
+    /// For a file system that cannot exchange two names: the old file goes aside, and the new file gets the free name. For a moment the
+    /// name is missing; after a kill at that moment, the next change puts the old file back ([`super::back`]). A rename over the old file
     /// would have no such moment, but would lose a file that another program has renamed to this name meanwhile.
     fn put_by_link(&self, parent: &OwnedFd, entry: &Entry, new: &Path, nth: usize) -> io::Result<()> {
         let name = name(&entry.path);

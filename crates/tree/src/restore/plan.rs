@@ -1,4 +1,4 @@
-//! What a restore has to do, from the list of what stands there and the list of what is to come. Refuses what it could not do.
+//! The work of a restore, from the list of the present files and the list of the files to come. Refuses a restore that it could not do.
 
 use super::{NotRestored, rules::Rules};
 use crate::{
@@ -52,7 +52,7 @@ impl<'t> Plan<'t> {
         let mut emptied = BTreeSet::new();
         for entry in stands.entries() {
             let path = entry.path.as_slice();
-            // What the target could not list stays as it is.
+            // A path that the target could not list stays as it is.
             if target.get(path).is_some() || target.hides(path) {
                 continue;
             }
@@ -92,7 +92,7 @@ impl<'t> Plan<'t> {
     fn add(&mut self, entry: &'t Entry, stands: &'t Tree, folder: &Path, ways: &mut Vec<String>) {
         let path = entry.path.as_slice();
         let there = stands.get(path);
-        // Of a folder that cannot be listed nothing is known: it is named itself.
+        // The contents of a folder that cannot be listed are not known: the folder itself is named.
         if there == Some(entry) || stands.hides(path) {
             return;
         }
@@ -122,7 +122,7 @@ impl<'t> Plan<'t> {
         let paths = self.gone.iter().chain(&self.folders).chain(&self.emptied).copied();
         let new = self.come.iter().chain(&self.empty).map(|entry| entry.path.as_slice());
         let above = paths.chain(new).map(|path| nearest(folder, path));
-        // One that is moved has another folder above it then.
+        // A folder that is moved has another parent then.
         let all: BTreeSet<&[u8]> = above.chain(self.folders.iter().copied()).collect();
         let needed = Access::WRITE_OK | Access::EXEC_OK;
         for path in all.into_iter().filter(|path| access(walk::full(folder, path), needed).is_err()) {
@@ -132,7 +132,7 @@ impl<'t> Plan<'t> {
         }
     }
 
-    /// What stands where a folder is to be and is in no list, such as a pipe, is taken away.
+    /// Anything that is in the place of a folder to come and is in no list, such as a pipe, is taken away.
     fn make_way(&mut self, stands: &Tree, folder: &Path) {
         let comes = self.come.iter().chain(&self.empty);
         let above: BTreeSet<&'t [u8]> = comes.flat_map(|entry| ancestors(&entry.path)).collect();
@@ -174,7 +174,7 @@ fn not_kept(entry: &Entry) -> String {
     }
 }
 
-/// What a folder has in it that no snapshot keeps, and that is not to be moved.
+/// An entry of a folder that no snapshot keeps, and that must not be moved.
 fn holds_never(folder: &Path) -> Option<&'static str> {
     use std::os::unix::ffi::OsStrExt as _;
     for entry in fs::read_dir(folder).ok()?.flatten() {

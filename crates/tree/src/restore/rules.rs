@@ -1,5 +1,5 @@
-//! What the ignore files of a snapshot name. Files that are ignored as soon as the snapshot stands there are none of its business: a restore
-//! that brings a `.gitignore` back does not take away what that ignores.
+//! The paths that the ignore files of a snapshot name. A restore leaves files alone that the snapshot's rules ignore: a restore that brings
+//! a `.gitignore` back does not take away the files that it ignores.
 
 use crate::{
     disk::contents::{ContentError, Shelf},
@@ -25,11 +25,11 @@ use std::{
 pub(crate) struct Rules {
     /// Folders with their rules, the outermost first.
     folders: Vec<(PathBuf, Gitignore)>,
-    /// Where the snapshot is to stand. Only there one sees which folders are repositories.
+    /// The folder of the snapshot. Only it shows which folders are repositories.
     stands_in: Option<PathBuf>,
     /// Submodules that stand there without their repository: their rules are their own all the same.
     submodules: BTreeSet<Vec<u8>>,
-    /// What snapshots have although it is ignored.
+    /// Paths that snapshots have although they are ignored.
     also: Also,
     repositories: RefCell<BTreeMap<Vec<u8>, bool>>,
 }
@@ -72,14 +72,14 @@ impl Rules {
         target: &Tree,
         shelf: &Shelf,
     ) -> Result<Self, ContentError> {
-        // Where git does not answer there are none.
+        // If git does not answer, there are none.
         let known = || Asking::new(&order.stop).submodules(folder).unwrap_or_default();
         let submodules = if order.scope.submodules { known() } else { BTreeSet::new() };
         let also = Also::of(&order.scope);
         Ok(Self { stands_in: Some(folder.to_owned()), submodules, also, ..Self::of(target, shelf)? })
     }
 
-    /// Whether a file is ignored, by itself or with a folder around it. What is around a repository decides only about all of it.
+    /// Whether a file is ignored, by itself or with a folder around it. The rules around a repository decide only about all of it.
     pub(crate) fn ignore(&self, path: &[u8]) -> bool {
         if self.also.names(path, false) {
             return false;
@@ -94,7 +94,7 @@ impl Rules {
         self.ignore_within(b"", within)
     }
 
-    /// What the rules below `top` say. What is in an ignored folder is ignored, whatever another rule says of it.
+    /// The verdict of the rules below `top`. A file in an ignored folder is ignored, whatever another rule says of it.
     fn ignore_within(&self, top: &[u8], (path, is_folder): (&[u8], bool)) -> bool {
         let mut way: Vec<(&[u8], bool)> = ancestors(path).map(|above| (above, true)).collect();
         way.retain(|(above, _)| above.len() > top.len());

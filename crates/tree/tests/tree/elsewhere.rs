@@ -162,7 +162,7 @@ fn a_link_where_files_are_laid_aside_is_refused_and_what_it_leads_to_is_as_it_wa
     place.link("../src/main.rs", ".envoi-aside/.gitignore");
     refuses(".envoi-aside/.gitignore");
     fs::remove_file(place.path(".envoi-aside/.gitignore")).unwrap();
-    // What a person has put there stays.
+    // A file that a person has put there stays.
     place.write(".envoi-aside/mine/file", "mine");
     restore(&place.root, &place.order, &then.tree).unwrap();
     restore(&place.root, &place.order, &now.tree).unwrap();

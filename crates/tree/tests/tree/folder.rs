@@ -29,7 +29,7 @@ impl Place {
         Self { _base: Some(base), ..place }
     }
 
-    /// Below a folder that somebody else removes.
+    /// Makes it below a folder that the caller removes.
     pub(crate) fn at(base: &Path) -> Self {
         let root = base.join("work");
         fs::create_dir_all(&root).unwrap();

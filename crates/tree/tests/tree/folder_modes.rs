@@ -265,7 +265,7 @@ fn the_set_group_id_bit_of_the_folder_around_stays() {
 /// The states between the first folder that is made and the last mode that is given.
 #[test]
 fn a_killed_undo_is_ended_by_the_next_one() {
-    // What is there of `d`, `d/in`, `d/in/g` and `d/empty` when it is killed: a mode, or a file.
+    // The state of `d`, `d/in`, `d/in/g` and `d/empty` at the kill: a mode, or a file.
     const HALF: u32 = 0o1700;
     let states: [(&[(&str, u32)], bool); 7] = [
         (&[("d", HALF)], false),
@@ -357,7 +357,7 @@ fn a_folder_whose_place_is_taken_is_not_made_and_the_person_reads_it() {
 #[test]
 fn a_mode_that_is_refused_is_a_remark_and_all_files_are_there() {
     if !rustix::process::geteuid().is_root() {
-        // A folder of somebody else is needed.
+        // A folder of another user is needed.
         return;
     }
     for way in WAYS {
@@ -369,7 +369,7 @@ fn a_mode_that_is_refused_is_a_remark_and_all_files_are_there() {
         place.mode("shut", 0o750);
         let without = place.without_d(false);
         let (done, _) = place.bring(&without, &Folders::NONE, way);
-        // Not complete, and of somebody else.
+        // Not complete, and of another user.
         fs::create_dir(place.path("shut")).unwrap();
         place.mode("shut", 0o1700);
         let base = place.root.parent().unwrap();

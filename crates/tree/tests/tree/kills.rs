@@ -1,5 +1,5 @@
-//! A restore that is killed at any moment, beside somebody who edits all the time: no edit is lost, and it ends exactly. The same
-//! with a restore that overwrites loses edits, so the test would see it.
+//! A restore that is killed at any moment, beside a person who edits all the time: no edit is lost, and the end is exact. The
+//! same with a restore that overwrites loses edits, so the test would notice it.
 //!
 //! The restore is done by this program again, as a process of its own. `ENVOI_KILLS` is how many of them are killed.
 
@@ -55,7 +55,7 @@ fn child() {
     }
 }
 
-/// What a restore must not do.
+/// A restore that overwrites, as it must not.
 fn overwrite(place: &Place, target: &Tree) {
     let Ok(stands) = keep(&place.root, &place.order) else { return };
     let shelf = place.order.contents.shelf().unwrap();
@@ -84,8 +84,8 @@ impl Dice {
     }
 }
 
-/// Edits until it is told to stop: in place, and by a file that takes the place of another. Returns the digests of the edits that it
-/// has not itself replaced.
+/// Edits until `stop` is set: in place, and by a file that takes the place of another. Returns the digests of the edits that it has
+/// not itself replaced.
 fn edit_until(stop: &AtomicBool, edits: &AtomicUsize, root: &Path) -> Vec<(PathBuf, Digest)> {
     let mut dice = Dice(7);
     let mut last: Vec<Option<Digest>> = vec![None; FILES];
@@ -127,7 +127,7 @@ fn wait_a_moment(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug)]
 struct Outcome {
     edits: usize,

@@ -1,4 +1,4 @@
-//! One side has a folder where the other has a file or a link: which side is taken, and what is said of it.
+//! A side has a folder where the other has a file or a link: which side is taken, and what is reported.
 
 use crate::folder::Place;
 use envoi_tree::{Conflict, Kept, NotMerged, Side, Tree, Why, change, merge, merge_marked, stand};

@@ -89,7 +89,7 @@ fn a_link_in_the_place_of_the_folder_is_refused_and_what_it_leads_to_is_as_it_wa
     assert_eq!(fs::read(other.path().join("a")).unwrap(), b"another's");
 }
 
-/// What can stand at one name.
+/// The kinds of entries at a name.
 const KINDS: [&str; 6] = ["nothing", "file", "link", "empty folder", "folder", "pipe"];
 
 fn make(place: &Place, kind: &str, at: &str) {
@@ -270,7 +270,7 @@ fn an_edit_that_races_a_change_is_in_the_folder_or_in_the_store() {
             begin.wait();
             change(&place.root, &place.order, &from.tree, &to.tree).unwrap()
         });
-        // What was written after the last look at a displaced file is found here.
+        // Writes after the last look at a displaced file are found here.
         let found = stand(&place.root, &place.order, &to.tree).unwrap().found;
         let shelf = place.order.contents.shelf().unwrap();
         let is_kept = |late: &Late| shelf.read(&late.digest.unwrap()).unwrap() == edit.as_bytes();
@@ -439,7 +439,7 @@ fn path() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(name, 1..4).prop_map(|names| names.join(&b'/'))
 }
 
-/// What a `.gitignore` says: some of the names that there are.
+/// The contents of a `.gitignore`: some of the names that are used.
 const RULES: [&str; 6] = ["#\n", "b\n", "a/\n", "/a/b\n", "*\n!a\n!a/b\n", "c*\n!/b/c*\n"];
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -459,7 +459,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 
 fn apply(place: &Place, edit: &Edit) {
     let at = |path: &[u8]| place.root.join(std::ffi::OsStr::from_bytes(path));
-    // What does not go, because something else stands there, does not.
+    // An edit that is not possible, because something else is in its place, is not made.
     let parent = |path: &[u8]| drop(fs::create_dir_all(at(path).parent().unwrap()));
     match edit {
         Edit::Write(path, content) => {

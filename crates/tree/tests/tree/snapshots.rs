@@ -1,4 +1,4 @@
-//! What a snapshot holds, and what it costs when nothing has changed.
+//! The contents of a snapshot, and its cost when nothing has changed.
 
 use super::folder::{Place, odd};
 use envoi_tree::{Bounds, NotKept, Tree, What, differences};
@@ -463,7 +463,7 @@ fn a_path_that_the_system_cannot_open_is_reported_and_never_left_out() {
             assert!(matches!(refused, Err(NotKept::PathTooLong { .. })), "{is_git} {bytes}: {refused:?}");
             let said = refused.unwrap_err().to_string();
             assert!(said.contains("far/ddd") && said.len() < 600, "{said}");
-            // What is ignored is not looked at.
+            // An ignored folder is not looked at.
             place.write(".gitignore", "/far\n");
             assert_eq!(place.paths(), [".gitignore", "near"], "{is_git} {bytes}");
         }
@@ -482,7 +482,7 @@ fn of_a_folder_in_which_nothing_has_changed_nothing_is_written() {
         file.metadata().unwrap().ino()
     };
     let kept = place.keep();
-    // What has just been written could change without another time: it is looked at again for a moment.
+    // A file that has just been written could change without another time: it is looked at again for a moment.
     let is_same = |_: &u32| {
         let before = cache();
         assert_eq!(place.keep().tree, kept.tree);

@@ -68,7 +68,7 @@ fn its_files_stay_in_a_merge_whoever_could_not_list_them() {
     fs::remove_dir_all(place.path("shut")).unwrap();
     let without = place.keep();
     assert_eq!(merged(&blind, &then, &without).unwrap(), then.tree);
-    // What comes to such a folder cannot be brought, and is named.
+    // A file that comes to such a folder cannot be brought, and is named.
     place.write("shut/a", "theirs");
     let theirs = place.keep();
     let refused = merged(&then, &blind, &theirs);
