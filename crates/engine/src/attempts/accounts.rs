@@ -84,7 +84,7 @@ pub enum AccountError {
         name: String,
         /// The variable of the program.
         secret: String,
-        /// Why.
+        /// The error.
         source: SourceError,
     },
     /// The error of the account, which every step that names it gets.

@@ -218,19 +218,19 @@ pub enum EngineError {
     /// The run has gone on since it was loaded; load it again.
     #[error("run `{run}` has gone on since it was loaded")]
     Stale {
-        /// Which.
+        /// The run.
         run: RunId,
     },
     /// The engine does not hold this run.
     #[error("run `{run}` is not held by this engine")]
     NotHeld {
-        /// Which.
+        /// The run.
         run: RunId,
     },
     /// Something is wrong with this run alone: nothing of it is started until a request takes it up again.
     #[error("run `{run}` is set aside ({code}): {reason}")]
     SetAside {
-        /// Which.
+        /// The run.
         run: RunId,
         /// The code of the trouble.
         code: String,
@@ -240,9 +240,9 @@ pub enum EngineError {
     /// The journal could not be read for the last event of a run. Nothing was done.
     #[error("the store cannot be read for run `{run}`: {reason}")]
     Unread {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The store is not where this engine opened it. Acknowledged commits stand, and the next engine goes on where the store is now.
@@ -257,7 +257,7 @@ pub enum EngineError {
     /// The engine is stopping.
     #[error("the engine is stopping: {reason}")]
     Stopping {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

@@ -134,7 +134,7 @@ pub fn why_it_stays(facts: &Facts) -> Option<&'static str> {
 /// A run, as the rules see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Which.
+    /// The run.
     pub run: RunId,
     /// The run that its family goes back to.
     pub root: RunId,
@@ -308,7 +308,7 @@ pub struct Collected {
 /// See [`Collected::runs`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OldRun {
-    /// Which.
+    /// The run.
     pub run: RunId,
     /// The place of its next event.
     pub next_seq: Seq,

@@ -86,7 +86,7 @@ pub struct CachedResult {
     pub run: RunId,
     /// The attempt that has made it.
     pub attempt: AttemptId,
-    /// When.
+    /// The time.
     pub at: Timestamp,
     /// How many files it has; `None`: its list is not there, so that it is a miss.
     pub files: Option<u64>,

@@ -56,7 +56,7 @@ pub fn order(layout: &Layout, too_wide: Vec<PathBuf>, bounds: Bounds, scope: Sco
 /// The snapshots of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// Which.
+    /// The attempt.
     pub attempt: AttemptId,
     /// How the files stood before Envoi set them back for it, if it did.
     pub set_back_from: Option<Digest>,

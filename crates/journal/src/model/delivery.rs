@@ -89,7 +89,7 @@ pub enum Fate {
     },
     /// The target accepted it.
     Delivered {
-        /// When.
+        /// The time.
         at: Timestamp,
     },
     /// The try failed, and another one will follow.
@@ -101,7 +101,7 @@ pub enum Fate {
     },
     /// The try failed, and no other will follow.
     GivenUp {
-        /// When.
+        /// The time.
         at: Timestamp,
         /// Why the target did not accept it.
         error: String,

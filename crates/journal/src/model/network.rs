@@ -46,7 +46,7 @@ pub struct RegisteredFlow {
     pub text: String,
     /// The texts of the flows that it refers to, directly or indirectly, by path relative to its folder.
     pub parts: BTreeMap<String, String>,
-    /// When.
+    /// The time.
     pub registered_at: Timestamp,
     /// The client that registered it.
     pub registered_by: String,
@@ -74,7 +74,7 @@ pub struct Upload {
     pub size_bytes: u64,
     /// Its media type, as the uploader gave it.
     pub mime: String,
-    /// When.
+    /// The time.
     pub uploaded_at: Timestamp,
     /// The client that uploaded it.
     pub uploaded_by: String,

@@ -30,7 +30,7 @@ pub enum Note {
     TakeUp {
         /// The run.
         run: RunId,
-        /// When.
+        /// The time.
         at: Timestamp,
         /// The ids of the requests to take the run up. They are done with this note.
         requests: Vec<String>,
@@ -53,7 +53,7 @@ pub enum Note {
         run: RunId,
         /// Its id.
         request: String,
-        /// When.
+        /// The time.
         at: Timestamp,
     },
 }

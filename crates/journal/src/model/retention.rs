@@ -8,7 +8,7 @@ use envoi_kernel::ids::{RunId, Seq};
 pub struct Removal {
     /// The runs, each with its next sequence number. A run that has newer events is not deleted.
     pub runs: Vec<(RunId, Seq)>,
-    /// When.
+    /// The time.
     pub at: Timestamp,
     /// The rule that selected them, in one sentence.
     pub why: String,
@@ -46,7 +46,7 @@ pub struct SmallContents {
     pub back: Vec<Digest>,
     /// Contents deleted, out of those that were set aside.
     pub gone: Vec<Digest>,
-    /// When.
+    /// The time.
     pub at: Option<Timestamp>,
 }
 

@@ -68,7 +68,7 @@ pub enum Refusal {
     Expired {
         /// The question.
         interrupt: InterruptId,
-        /// When.
+        /// The time.
         at: Timestamp,
     },
     /// The question has not expired yet.

@@ -53,7 +53,7 @@ fn data_that_cannot_be_read_or_stands_twice_fails_the_attempt_and_names_the_plac
     let bad_bytes =
         AttemptResult { text_unreadable: Some("it is no UTF-8".to_owned()), ..texted("\"\u{fffd}\"") };
     let cut = |text: &str| AttemptResult { text_cut: true, ..texted(text) };
-    // So much of a file that is too large is kept.
+    // The part that is kept of a file that is too large.
     let large = " ".repeat(16 * 1024 * 1024 + 1);
     let larger = "in its text (`data: json`) cannot be read: the text is larger than 1 MiB";
     for (is_text, result, words) in [

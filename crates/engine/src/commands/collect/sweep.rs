@@ -213,7 +213,7 @@ fn beginning_or_all(mut file: fs::File) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// So much of a content says whether it may name others.
+/// The first bytes of a content show whether it may name others.
 const BEGINNING: u64 = 16;
 
 /// No list is larger: 200,000 files in a snapshot are 40 MB.
