@@ -1,4 +1,4 @@
-//! One module per command, in folders by subject.
+//! A module per command, in folders by subject.
 
 mod archive;
 mod change;

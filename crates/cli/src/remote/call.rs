@@ -1,7 +1,7 @@
 //! Sends requests to the server, and repeats them if that is safe.
 //!
 //! A request changes nothing, or the server executes it only once because of its `Idempotency-Key`. So it is
-//! repeated while there is no response, and while the server is busy. One exception: a server keeps no key of
+//! repeated while there is no response, and while the server is busy. The exception: a server keeps no key of
 //! a resumption that found nothing to do. If the run fails before the request is repeated, the second request
 //! resumes it.
 

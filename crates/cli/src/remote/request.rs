@@ -9,7 +9,7 @@ use envoi_kernel::{
     ledger::{Cost, Ledger},
 };
 
-/// One request. It is safe to repeat, because the server executes it once per key.
+/// A request. It is safe to repeat, because the server executes it once per key.
 pub(crate) struct Post {
     pub(crate) path: String,
     pub(crate) body: String,

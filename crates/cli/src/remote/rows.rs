@@ -22,7 +22,7 @@ pub(crate) fn bearer(body: &[u8]) -> Result<Principal, Failure> {
     Ok(Principal { tenant, actor: name })
 }
 
-/// One run, and the head of its event chain.
+/// A run, and the head of its event chain.
 pub(crate) fn run(body: &[u8]) -> Result<(RunRow, Option<Digest>), Failure> {
     let mut run: Run = read(body)?;
     let wrong = |text: String| not_understood(format_args!("`{text}` is no head of a chain"));
@@ -43,7 +43,7 @@ pub(crate) struct Listed {
     pub(crate) lapsed: bool,
 }
 
-/// One question.
+/// A question.
 pub(crate) fn question(body: &[u8]) -> Result<Listed, Failure> {
     inbox_row(read(body)?)
 }

@@ -13,7 +13,7 @@ use std::{
 };
 use ureq::{Body, http::Response};
 
-/// One event.
+/// An event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SseEvent {
     pub(crate) id: String,

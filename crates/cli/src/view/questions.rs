@@ -9,8 +9,8 @@ use envoi_kernel::{
     ids::{InterruptId, RunId},
 };
 
-/// The open questions of a run, oldest first. Those of the same time are in the order of their steps in the
-/// flow.
+/// The open questions of a run, oldest first. Questions of the same time are in the order of their steps in
+/// the flow.
 pub(crate) fn open(run: &Run) -> Vec<&InterruptRaised> {
     let mut open: Vec<&InterruptRaised> = run.interrupts().collect();
     let place = |raised: &InterruptRaised| run.flow_of(&raised.visit).position(&raised.visit.step);

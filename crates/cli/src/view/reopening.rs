@@ -12,13 +12,13 @@ use envoi_kernel::{
 /// How many events are read at once.
 const PAGE: u32 = 100;
 
-/// One reopening of a run.
+/// A reopening of a run.
 pub(crate) struct Reopening<'r> {
     /// The record.
     pub(crate) record: &'r Record,
     /// The event in the record.
     pub(crate) event: &'r RunReopened,
-    /// The steps that were opened with it. Those of inner flows include their scope.
+    /// The steps that were opened with it. Steps of inner flows include their scope.
     pub(crate) steps: Vec<String>,
 }
 

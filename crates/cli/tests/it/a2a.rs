@@ -1,4 +1,4 @@
-//! A2A over raw HTTP, in both versions and both bindings: what another agent sends, and what it is told.
+//! A2A over raw HTTP, in both versions and both bindings: the messages of another agent, and the responses.
 
 mod crash;
 mod doors;

@@ -1,4 +1,4 @@
-//! A step that another agent does: sent once, followed, asked, answered and cancelled, whoever is killed meanwhile.
+//! A step that another agent does: sent once, followed, asked, answered and cancelled, with kills of any process meanwhile.
 
 #[path = "../../../agent/tests/agent/fake.rs"]
 #[allow(dead_code, reason = "the tests of crate `agent` need other parts of it")]
@@ -311,7 +311,7 @@ fn a_term_to_every_process_is_no_cancelling() {
     all.extend(stage.step_processes());
     engine.signal(Signal::TERM);
     all.iter().for_each(|pid| signal(*pid, Signal::TERM));
-    // It waits for what is running, and whoever ends it does not.
+    // The engine waits for what is running; the service manager does not wait for the engine.
     engine.kill();
     let looks = |agent: &Agent| agent.heard().iter().filter(|heard| heard.method == "GetTask").count();
     agent.wait_for("GetTask", looks(&agent) + 2);

@@ -1,4 +1,4 @@
-//! One run's trouble stays with that run, and what is said of a run is true, with real commands, kills and locks.
+//! A run's trouble stays with that run, and the reports on a run are true, with real commands, kills and locks.
 
 use crate::{
     a2a::peer::{Peer, Way},
@@ -74,7 +74,7 @@ fn a_run_whose_files_cannot_be_written_is_set_aside_and_goes_on_when_they_can() 
     wait_until("the server says so", || served.process.said().contains(&format!("run {run} stays aside")));
     served.process.signal(Signal::TERM);
     assert_eq!(served.process.done().code, Some(0));
-    // What looks at it says so.
+    // The commands that look at it report it.
     let doctor = stage.expect(8, &["doctor"]);
     assert!(doctor.out.contains(&format!("envoi resume {run}")), "{doctor:?}");
     let repair = stage.expect(8, &["repair", &run]);

@@ -1,5 +1,5 @@
-//! What a step leaves in place of the files that are read of it ends its attempt, and nothing else: other runs of the store
-//! go on beside it, and the next engine comes up.
+//! Bad files that a step leaves where its files are read end its attempt, and nothing else: other runs of the store go on
+//! beside it, and the next engine comes up.
 
 mod agents;
 

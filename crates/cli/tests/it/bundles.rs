@@ -35,7 +35,7 @@ fn bundled() -> (Stage, String, PathBuf) {
     (stage, run, file)
 }
 
-/// As somebody who has nothing but the file.
+/// Verifies as a person who has only the file.
 fn verify(file: &str, arguments: &[&str]) -> (i32, String) {
     let elsewhere = Stage::new();
     let done = elsewhere.envoi(&[&["verify", file], arguments].concat());

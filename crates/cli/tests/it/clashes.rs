@@ -1,4 +1,4 @@
-//! One side has a folder where the other has a file or a link: `ours` and `theirs` settle it, in the merge of items and in an apply.
+//! A side has a folder where the other has a file or a link: `ours` and `theirs` settle it, in the merge of items and in an apply.
 
 use crate::{
     files::stage,

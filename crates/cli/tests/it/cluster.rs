@@ -1,4 +1,4 @@
-//! `envoi serve --cluster` and `envoi worker` where no node of Restate is. What they do with one: `tests/restate/check.sh`.
+//! `envoi serve --cluster` and `envoi worker` without a node of Restate. `tests/restate/check.sh` tests them with one.
 
 use crate::{
     serve::client::Served,

@@ -84,7 +84,7 @@ fn a_run_s_outcome_is_the_exit_code() {
             let shown = stage.json(&["--json", "show"]);
             assert_eq!(shown["exit_code"], code);
             if code != 3 {
-                // Who only looks is not told so by an exit code.
+                // Commands that only look do not report it by their exit code.
                 stage.expect(0, &["show"]);
                 stage.expect(0, &["why"]);
             }
@@ -572,7 +572,7 @@ fn output_beyond_its_limit_is_cut_with_a_warning_and_the_limit_can_be_set() {
         assert_eq!(shown.out.replace("work.1.1: ", "").contains(warned), cut, "{limit}: {shown:?}");
         let settled =
             stage.events(&run).into_iter().find(|event| event["type"] == "attempt_settled").unwrap();
-        // One of the stream, and one of the text that is made of it.
+        // A warning for the stream, and a warning for the text that is made of it.
         let count = settled["warnings"].as_array().map_or(0, Vec::len);
         assert_eq!((count, &settled["text_cut"] == true), (if cut { 2 } else { 0 }, cut), "{settled}");
         let logged = stage.expect(0, &["logs", &run]).out;

@@ -476,13 +476,13 @@ fn a_corrected_limit_holds_for_the_family_and_what_any_of_it_has_used_stays_used
     assert_eq!(stage.lines("ledger"), ["a", "b", "c"]);
     stage.expect(4, &["resume", &root, "--flow", "3.yaml", "--yes"]);
     assert_eq!(stage.lines("ledger"), ["a", "b", "c"]);
-    // Of four one is left, and for the fork nothing then.
+    // The limit of four leaves one for the root, and then none for the fork.
     stage.expect(4, &["resume", &root, "--flow", "4.yaml", "--yes"]);
     assert_eq!(stage.lines("ledger"), ["a", "b", "c", "c"]);
     let fork = text(&stage.runs()[0]["run"]);
     stage.expect(4, &["resume", &fork, "--flow", "4.yaml", "--yes"]);
     assert_eq!(stage.lines("ledger").len(), 4);
-    // What a person adds counts for all of them, too.
+    // A limit that a person raises counts for all of them, too.
     stage.expect(4, &["raise", &fork, "--agent-hops", "1"]);
     assert_eq!(stage.lines("ledger"), ["a", "b", "c", "c", "d"]);
     stage.expect(4, &["resume", &root, "--flow", "4.yaml", "--yes"]);

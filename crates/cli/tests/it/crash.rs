@@ -66,7 +66,7 @@ fn one_run(dice: &mut Dice) -> usize {
     }
     let expected: Vec<_> = (1..=STEPS).map(|n| format!("s{n:02}")).collect();
     assert_eq!(stage.lines("ledger"), expected);
-    // One hand-off per visit, and one for the newest visit of each step.
+    // A hand-off per visit, and one for the newest visit of each step.
     assert_eq!(stage.handoffs().len(), 2 * STEPS);
     stage.assert_nothing_left();
     kills

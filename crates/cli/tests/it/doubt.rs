@@ -1,4 +1,4 @@
-//! Engine and supervisor die together: what nobody can know is called in doubt, and nothing is repeated in silence.
+//! Engine and supervisor die together: an end that cannot be known is called in doubt, and nothing is repeated in silence.
 
 use crate::stage::{Dice, Process, Stage, arguments, lives, signal, state, text, wait_for, wait_until};
 use rustix::process::Signal;
@@ -114,7 +114,7 @@ fn of_two_attempts_in_doubt_each_is_decided_about_by_itself() {
     assert_eq!(stage.events(&run).len(), before, "nothing was decided");
     stage.expect(5, &["answer", &pay, "--choice", "rerun"]);
     assert_eq!(stage.lines("ledger")[2..], ["pay.1.2"]);
-    // One attempt in doubt is left, so it needs no name.
+    // A single attempt in doubt is left, so it needs no name.
     stage.expect(1, &["resume", &run, "--in-doubt", "fail"]);
     assert_eq!(stage.lines("ledger")[2..], ["pay.1.2"]);
     stage.assert_nothing_left();

@@ -66,7 +66,7 @@ fn the_envelope_is_true_after_each_step_of_a_looping_failing_retried_run() {
         assert_eq!(envelope["current_stage"], step, "{attempt}");
         assert_eq!(envelope["agent_hop_count"], hops, "{attempt}");
         assert_eq!(envelope["iteration"], iterations, "{attempt}");
-        // One record per attempt in the history: those that have ended, and perhaps the running one.
+        // A record per attempt in the history: those that have ended, and perhaps the running one.
         let history = envelope["processing_history"].as_array().unwrap();
         let over = history.iter().filter(|record| !record["completed_at"].is_null()).count();
         assert_eq!(over, settled, "{attempt}: {history:#?}");

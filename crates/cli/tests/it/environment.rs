@@ -1,4 +1,4 @@
-//! What commands see of the environment, and what of it is stored.
+//! The environment that commands see, and the part of it that is stored.
 
 use crate::stage::{Done, Stage};
 

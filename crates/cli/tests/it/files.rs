@@ -1,4 +1,4 @@
-//! The files of a run are kept and compared, whoever changed them.
+//! The files of a run are kept and compared, also those that others changed.
 
 use crate::{
     full::{can_mount, script_of},
@@ -274,7 +274,7 @@ fn a_step_that_leaves_no_file_warns_or_fails_or_is_content_as_its_flow_says() {
         assert_eq!(done.err.contains(missing), is_named, "{more}: {done:?}");
         assert_eq!(done.err.contains("ARTIFACT_MISSING"), code == 1, "{more}: {done:?}");
         assert_eq!(stage.lines("starts").len(), starts, "{more}");
-        // What is there is handed over all the same, unless the step has failed.
+        // The existing artifacts are handed over all the same, unless the step has failed.
         let listed = stage.expect(0, &["artifacts", "list"]).out;
         assert_eq!(listed.contains("old.sh"), code == 0, "{more}: {listed}");
     }
@@ -354,11 +354,11 @@ steps:
     assert!(stage.expect(0, &["why", &id]).out.contains("files set back (`sub`, `made.txt`) by"));
     let again = here(0, &["sub"]);
     assert!(again.err.contains("the files are like that already"), "{again:?}");
-    // What was not there then goes, but not what git ignored then: it may have been there.
+    // A file that did not exist then goes, but not a file that git ignored then: it may have been there.
     here(0, &["z.txt", "old.sh", "build", "empty/e"]);
     assert_eq!(found(&all), ["one\n", "x\n", "", "", "#!/bin/sh\n", "b\n", ""]);
     assert!(stage.path("work/empty").is_dir(), "the folder was there then");
-    // What was not named then may have changed since.
+    // A path that was not named then may have changed since.
     stage.write("work/n", "edited since\n");
     stage.expect(0, &["restore", &id, "--undo"]);
     assert_eq!(found(&all), ["one\n", "x\n", "", "mine\n", "", "b\n", "e\n"]);
@@ -479,7 +479,7 @@ steps:
     assert_eq!(stage.read("there/q") + &stage.read("there/s"), "q\ns\n");
 }
 
-/// What stands in the folder in which the run works.
+/// The contents of the run's working folder.
 pub(crate) fn work(stage: &Stage) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = fs::read_dir(stage.path("work"))
         .unwrap()
@@ -631,7 +631,7 @@ fn a_restore_that_is_not_done_is_shown_until_it_is() {
     stage.expect(0, &["doctor"]);
 }
 
-/// `half` leaves a line for each time it is done, and fails until somebody says otherwise.
+/// `half` leaves a line for each time it is done, and fails until the file `well` exists.
 pub(crate) const FORKED: &str = "
 flow: files
 workspace: work

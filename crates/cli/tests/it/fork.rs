@@ -128,7 +128,7 @@ fn only_one_run_of_a_family_goes_on_at_a_time() {
         assert!(refused.err.contains("FAMILY_BUSY") && refused.err.contains(&fork), "{refused:?}");
     }
     assert_eq!((count(), stage.events(&root)), (2, events), "nothing has changed");
-    // It goes on by itself, which is nobody's business but its own.
+    // The fork goes on by itself; the root is not affected.
     stage.expect(1, &["approve", &fork]);
     // Of several that ask at once, one is first.
     let asks = ["fork", root.as_str(), "--from", "ok"];
@@ -165,7 +165,7 @@ fn a_fork_and_its_root_end_at_one_bound() {
     stage.expect(1, &["fork", &root]);
     let fork = newest(&stage);
     stage.expect(1, &["resume", &root]);
-    // Four of four: whoever goes on is exhausted.
+    // Four of four are used: a resumed run is exhausted.
     for run in [&fork, &root] {
         let exhausted = stage.expect(4, &["resume", run]);
         assert!(exhausted.err.contains("agent_hops 4 of 4 is used up"), "{exhausted:?}");

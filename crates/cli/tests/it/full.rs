@@ -18,10 +18,10 @@ fn noted(ledger: &str, name: &str, count: u32) -> String {
     (1..=count).map(|n| format!("  - {{ id: {name}{n}, run: 'echo {name}{n} >> {ledger}' }}\n")).collect()
 }
 
-/// What has come of a run that begins without room and goes on with it.
+/// The outcome of a run that begins without room and goes on with it.
 struct Lived {
     code: String,
-    /// What the run came to once there was room; a step that is in doubt then is taken as failed.
+    /// The run at its end, once there was room; a step that is in doubt then is taken as failed.
     run: Value,
     was_in_doubt: bool,
     /// How `set_aside` stood before there was room.

@@ -1,4 +1,4 @@
-//! What a person is told who has to decide, or to go on: the last words of a step, the command to type, how the run stands.
+//! The information for a person who has to decide, or to go on: the last words of a step, the command to type, the state of the run.
 
 use crate::{
     stage::{Stage, wait_until},
@@ -28,7 +28,7 @@ fn who_decides_about_a_loop_sees_what_the_critic_wrote_and_how_to_get_more_round
     }
     let refused = stage.expect(6, &["resume", "--review", "again"]).err;
     assert!(refused.contains("PAST_BOUND") && refused.contains("set a higher `max_iterations`"), "{refused}");
-    // What the hint says is so.
+    // The hint is right.
     stage.write("flow.yaml", LOOP.replace("max_iterations: 1", "max_iterations: 2"));
     stage.expect(3, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
     assert_eq!(stage.lines("code.txt").len(), 3);

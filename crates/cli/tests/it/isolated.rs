@@ -7,7 +7,7 @@ use crate::{
 use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio};
 
-/// Runs git in `work`, as somebody whose configuration is empty.
+/// Runs git in `work`, with an empty user configuration.
 pub(crate) fn git(stage: &Stage, arguments: &[&str]) -> String {
     let mut command = std::process::Command::new("git");
     command.args(["-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main"]);
@@ -17,7 +17,7 @@ pub(crate) fn git(stage: &Stage, arguments: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Puts a program before the real git, which it may call as `/usr/bin/git`. What it returns begins commands that find it.
+/// Puts a program before the real git, which it may call as `/usr/bin/git`. The returned function runs commands that find it.
 fn git_is(stage: &Stage, script: &str) -> impl Fn(&[&str]) -> Process {
     stage.write_program("bin/git", script);
     let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
@@ -51,7 +51,7 @@ pub(crate) fn in_git(stage: &Stage) {
     }
 }
 
-/// What a run in a tree of its own leaves alone, of git.
+/// The parts of git that a run in a tree of its own leaves alone.
 fn of_git(stage: &Stage) -> Vec<String> {
     let index = fs::read(stage.path("work/.git/index")).unwrap();
     let mut all = vec![format!("{index:?}"), stage.read("work/.git/HEAD"), stage.read("work/.git/logs/HEAD")];
@@ -80,7 +80,7 @@ steps:
       echo more >> a.txt; rm b.txt; echo made > made.txt
 ";
 
-/// Where the only run works.
+/// The folder of the only run.
 fn tree(stage: &Stage) -> String {
     format!(".local/state/envoi/trees/{}", stage.run_id())
 }
@@ -492,7 +492,7 @@ fn where_both_changed_the_same_lines_nothing_is_written_until_a_person_decides()
     stage.expect(0, &["apply", &id, "--theirs"]);
     assert_eq!(stage.read("work/new.txt"), "theirs\n");
     assert!(!stage.path("work/b.txt").exists());
-    // What was changed since stays when it is taken back.
+    // A later change stays when the apply is undone.
     stage.write("work/new.txt", "later\n");
     stage.expect(0, &["apply", &id, "--undo"]);
     assert_eq!(stage.read("work/new.txt"), "later\n");
@@ -510,7 +510,7 @@ fn with_markers_both_sides_stand_in_the_file_and_what_they_cannot_show_is_a_conf
     stage.write("work/new.txt", "ours\n");
     stage.write("work/b.txt", "changed, and taken away there\n");
     let before = work(&stage);
-    // One side has deleted `b.txt`: no markers show that.
+    // A side has deleted `b.txt`: markers cannot show that.
     let done = stage.expect(6, &["apply", "--markers"]);
     assert!(done.err.contains("`b.txt`") && !done.err.contains("`new.txt`"), "{done:?}");
     assert!(done.err.contains("markers cannot show"), "{done:?}");
@@ -1186,7 +1186,7 @@ fn a_branch_has_what_a_run_has_changed_and_nothing_else_moves() {
     in_git(&stage);
     git(&stage, &["config", "user.name", "N"]);
     git(&stage, &["config", "user.email", "n@example.org"]);
-    // What the run changes fits no commit while the user's own changes are not in one.
+    // The run's changes fit no commit while the user's own changes are not in one.
     stage.expect(0, &["run", "flow.yaml", "--isolate"]);
     let branches = || git(&stage, &["branch", "--list", "result*"]);
     let (before, refused) = (untouched(&stage), stage.expect(6, &["apply", "--branch", "result"]));

@@ -1,5 +1,5 @@
-//! One set of rows: what REST answers and what commands print with `--json` has the schemas of `envoi_api`, and the same thing is the
-//! same row everywhere ([docs/api.md](../../../../docs/api.md)).
+//! A common set of rows: REST responses and the `--json` output of commands have the schemas of `envoi_api`, and the same thing is
+//! the same row everywhere ([docs/api.md](../../../../docs/api.md)).
 
 use crate::{
     repair::sql,
@@ -51,7 +51,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("{value:#}"))
 }
 
-/// What a command prints, a value in each line.
+/// The output of a command, a value in each line.
 fn lines(out: &str) -> Vec<Value> {
     out.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))

@@ -76,7 +76,7 @@ fn the_runs_of_an_older_build_are_shown() {
 #[test]
 fn the_runs_of_an_older_build_go_on_where_the_store_is_now() {
     let stage = kept();
-    // Until somebody has looked, the step whose engine was killed may be at work in the workspace.
+    // Until a person has looked, the step whose engine was killed may be at work in the workspace.
     stage.expect(5, &["resume", KILLED]);
     stage.expect(0, &["approve", ASKS]);
     assert_eq!(stage.lines("published.txt"), ["draft"]);

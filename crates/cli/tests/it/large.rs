@@ -54,7 +54,7 @@ fn many_artifacts_are_a_manifest_and_lie_in_their_places_before_the_next_step() 
         .output();
     let held = held.unwrap();
     assert!(held.status.success(), "{held:?}");
-    // What was lost is made again from the store, and nothing else is found wrong.
+    // The lost files are made again from the store, and no other fault is found.
     fs::remove_file(stage.path(&format!(".envoi/runs/{run}/big/out/0007"))).unwrap();
     fs::remove_file(stage.path(&format!(".envoi/runs/{run}/big/make.files.json"))).unwrap();
     stage.expect(0, &["repair"]);
@@ -142,7 +142,7 @@ fn the_steps_of_another_run_go_on_while_a_large_set_is_kept_and_placed() {
     assert_eq!(count(&stage.path(&format!("{base}/big/out"))), files);
 }
 
-/// What the files of a folder take of the disk, and what of it is no hole.
+/// The sizes of the files of a folder, and the space that they take on the disk (holes take none).
 fn room(folder: &Path) -> (u64, u64) {
     let mut sum = (0, 0);
     for path in blobs(folder) {
@@ -157,7 +157,7 @@ fn sparse_bytes() -> u64 {
     std::env::var("ENVOI_SPARSE_MIB").map_or(64, |number| number.parse().unwrap()) << 20
 }
 
-/// An artifact has no largest size. One that is nothing but a hole takes time to be read, and no room: it cannot fill the disk of the store.
+/// An artifact has no largest size. A sparse file takes time to be read, and no room: it cannot fill the disk of the store.
 #[test]
 fn a_sparse_artifact_takes_no_room_in_the_store_and_the_next_step_has_it_whole() {
     let size = sparse_bytes();
@@ -177,7 +177,7 @@ fn a_sparse_artifact_takes_no_room_in_the_store_and_the_next_step_has_it_whole()
     assert!(bytes > 2 * size && taken < 16 << 20, "{bytes} bytes, of which {taken} take room");
 }
 
-/// One step makes many files, and puts a file where they belong; what follows it, if anything, comes behind it.
+/// A step makes many files, and puts a file where they belong; `then` is what follows it, if anything.
 fn in_the_way(then: &str) -> String {
     let blocked = "], artifacts: [\"out/**\"] }";
     let make = format!(
@@ -257,7 +257,7 @@ fn listed_files_and_those_of_manifests_stand_beside_each_other_and_follow_one_an
     assert_eq!(list(&stage, &format!("{base}/again.files.json")), ENOUGH + 5);
     let reads = stage.expect(0, &["show", "--handoff", "reads", "--json"]).out;
     assert!(reads.contains("out 3") && reads.contains("own"), "the newest version lies there: {reads}");
-    // What the few had changed is made good from a list as well as from a manifest.
+    // The files that the small steps had changed are restored from a list as well as from a manifest.
     for lost in ["out/0003", "out/1204", "own.txt"] {
         fs::remove_file(stage.path(&format!("{base}/{lost}"))).unwrap();
     }
@@ -278,7 +278,7 @@ fn a_fork_has_the_files_of_the_manifests_that_its_source_has_lived() {
     stage.write("use.sh", "exit 1");
     stage.expect(1, &["run", "flow.yaml"]);
     let root = stage.run_id();
-    // What the workspace has lost since is not what the fork is made of.
+    // Files that the workspace has lost since do not matter for the fork.
     fs::remove_dir_all(stage.path("out")).unwrap();
     stage.write("use.sh", "cat $ENVOI_RUN_BASE/big/out/1199; ls $ENVOI_RUN_BASE/big/out | wc -l");
     stage.expect(0, &["fork", &root]);
@@ -320,7 +320,7 @@ fn items_have_a_manifest_each_and_what_they_made_lies_in_one_place() {
         sizes.sort_unstable();
         sizes
     };
-    // One for each item, the second of which hands over all that matches, and one for the step's newest.
+    // A list for each item, the second of which hands over all that matches, and one for the step's newest.
     assert_eq!(sizes(), [ENOUGH, 2 * ENOUGH, 2 * ENOUGH]);
     lists.iter().for_each(|name| fs::remove_file(base.join(name)).unwrap());
     fs::remove_file(base.join("y/0042")).unwrap();

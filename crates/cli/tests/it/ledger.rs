@@ -1,4 +1,4 @@
-//! What a run has used is kept, and told.
+//! The use of a run is kept, and shown.
 
 use crate::stage::{Stage, wait_until};
 use serde_json::json;

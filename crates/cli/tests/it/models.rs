@@ -106,7 +106,7 @@ fn settled(stage: &Stage) -> Value {
 #[test]
 fn a_model_is_asked_in_each_protocol_and_what_it_used_is_charged() {
     let (stage, _stub) = stage("plain", "");
-    // Of the tokens that are given 20 come from a cache, and with `messages` 10 are written to it.
+    // 20 of the input tokens come from a cache, and with `messages` 10 are written to it.
     let costs = [("chat", "0.000019"), ("responses", "0.000019"), ("messages", "0.00002")];
     for (place, (protocol, cost)) in costs.into_iter().enumerate() {
         stage.write("flow.yaml", flow(protocol, ""));

@@ -1,4 +1,4 @@
-//! Others are told: at least once, always with the same id, never of what did not happen, and never in the way.
+//! Others are notified: at least once, always with the same id, never of what did not happen, and never in the way.
 
 #[path = "../../../notify/tests/notify/receiver.rs"]
 #[allow(dead_code, reason = "the tests of `notify` need more of it")]
@@ -13,10 +13,10 @@ use receiver::{Answer, OK, Receiver};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What a command is said to have failed with whose engine did not wait for it.
+/// The error of a command whose engine did not wait for it.
 const CUT_SHORT: &str = "the command was cut short when the engine closed";
 
-/// One step, and these targets.
+/// A step, and these targets.
 fn flow(notify: &str) -> String {
     format!(
         "flow: told\nnotify: {notify}\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger; echo $TRACEPARENT > trace\n"
@@ -47,7 +47,7 @@ fn an_end_has_one_notice_with_its_event_and_its_variables() {
     let done = stage.expect(0, &["run", "flow.yaml"]);
     assert!(!done.err.contains("not delivered"), "{done:?}");
     let run = stage.run_id();
-    // Who looks again is an engine again, with nothing to tell.
+    // Another resume is an engine again, with nothing to notify.
     stage.expect(0, &["resume", &run]);
     let told = stage.lines("told");
     assert_eq!(told.len(), 1, "{told:?}");

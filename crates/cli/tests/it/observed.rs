@@ -1,10 +1,10 @@
-//! What can be seen of runs from outside: the trace that commands are part of, and the log of the process.
+//! The traces of runs that are visible from outside: the trace that commands are part of, and the log of the process.
 
 use crate::stage::{Process, Stage};
 
 const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// Two attempts of one step, and a step; each leaves what it was told.
+/// Two attempts of one step, and a step; each leaves its `TRACEPARENT`.
 const TWICE: &str = "
 flow: f
 steps:
@@ -15,7 +15,7 @@ steps:
     run: echo \"$TRACEPARENT\" >> told.txt
 ";
 
-/// The parts of what the commands of a run were told.
+/// The parts of each `TRACEPARENT` of a run.
 fn told(stage: &Stage) -> Vec<Vec<String>> {
     stage.lines("told.txt").iter().map(|line| line.split('-').map(str::to_owned).collect()).collect()
 }
@@ -38,7 +38,7 @@ fn every_attempt_is_a_span_of_its_own_in_the_trace_of_its_run() {
 fn a_run_belongs_to_the_trace_of_its_caller() {
     let rows = [
         (CALLER, Some("01")),
-        // Whoever began the trace does not want it recorded.
+        // The caller of the trace does not want it recorded.
         ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", Some("00")),
         ("00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", None),
         ("", None),

@@ -13,7 +13,7 @@ use std::{
     thread,
 };
 
-/// Each command leaves what it was told of its trace.
+/// Each command leaves its trace variables.
 const FLOW: &str = "
 flow: publish
 steps:
@@ -25,7 +25,7 @@ steps:
     run: echo \"$TRACEPARENT\" >> told.txt; exit 3
 ";
 
-/// What it was posted.
+/// A post that the collector received.
 #[derive(Debug, Clone)]
 struct Posted {
     head: String,

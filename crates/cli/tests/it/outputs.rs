@@ -1,4 +1,4 @@
-//! What a report has to hold.
+//! The required contents of a report.
 
 use crate::stage::Stage;
 

@@ -1,7 +1,7 @@
-//! Several steps at once, killed at any moment: what was done is not done again, what was not is, and losers end.
+//! Several steps at once, killed at any moment: a done step is not done again, an open one is, and losers end.
 //!
-//! Owns the whole of a parallel flow over crashes of the engine alone, and of engine and supervisors together. What two
-//! branches mean to each other is the kernel's to show.
+//! Owns the whole of a parallel flow over crashes of the engine alone, and of engine and supervisors together. The
+//! kernel's tests show how two branches affect each other.
 
 use crate::{
     crash::Shown,
@@ -24,7 +24,7 @@ use std::{
 const KILLS: usize = 60;
 /// So many of one run, then it is left alone to come to its end.
 const KILLS_A_RUN: usize = 12;
-/// What a command does for its step: one short write, which the file takes whole.
+/// The work of a command for its step: one short write, which the file takes whole.
 const MARK: &str = "echo $ENVOI_ATTEMPT >> ledger";
 
 /// A question beside a part that is done twice: a fan, an inner flow, and two of which the first is enough. The one that
@@ -97,7 +97,7 @@ fn pinned() -> Arc<Flow> {
     Arc::new(envoi_flow::load_with("flow.yaml", &flow(), &parts).unwrap().flow)
 }
 
-/// What contract 3 calls the step of a visit.
+/// The step of a visit as contract 3 names it.
 fn stage_of(visit: &VisitId) -> String {
     match visit.scope.strip_prefix("part.") {
         Some(_) => format!("part/{}", visit.step),
@@ -148,7 +148,7 @@ fn done(records: &[Record]) -> BTreeSet<String> {
     done
 }
 
-/// What the envelope says of steps beside each other, against what the events say.
+/// Compares the parallel steps in the envelope with the events.
 fn assert_envelope(run: &Run, so_far: &[Record]) {
     let envelope = run.envelope();
     let at = so_far.last().map(|record| (record.seq, record.event.name()));
@@ -253,7 +253,7 @@ fn assert_whole(stage: &Stage, run: &str) {
     let ledger = stage.lines("ledger");
     let unique: BTreeSet<&String> = ledger.iter().collect();
     assert_eq!(unique.len(), ledger.len(), "twice: {ledger:?}");
-    // Of a loser it is not known how far it came; of everything else it is.
+    // It is not known how far a loser came; for everything else it is.
     let expected: BTreeSet<String> = expected().iter().map(|visit| format!("{visit}.1")).collect();
     let without_loser =
         |ids: &[String]| ids.iter().filter(|id| !is_slow(id)).cloned().collect::<BTreeSet<_>>();
@@ -280,7 +280,7 @@ fn assert_whole(stage: &Stage, run: &str) {
     }
 }
 
-/// One hand-off a visit, in the journal and as a file.
+/// A hand-off for each visit, in the journal and as a file.
 fn assert_handoffs(stage: &Stage, run: &str, events: &[Value]) {
     let name = |visit: &Value| {
         let scope = visit["scope"].as_str().map_or_else(String::new, |scope| format!("{scope}."));
@@ -316,7 +316,7 @@ fn fan_in_doubt(stage: &Stage) -> String {
     stage.run_id()
 }
 
-/// What was done since then.
+/// The steps done since then.
 fn done_since(stage: &Stage) -> Vec<String> {
     stage.lines("ledger").split_off(2)
 }
@@ -354,7 +354,7 @@ fn of_items_in_doubt_each_is_asked_about_and_nothing_else_is_done_again() {
     let failed = stage.expect(1, &["answer", &questions["1.look.1"], "--choice", "fail"]);
     assert!(failed.err.contains("1 of 3 items failed: 1"), "{failed:?}");
     assert_eq!(done_since(&stage), ["0.look.1.2", "2.look.1.1"]);
-    // What has succeeded is kept.
+    // Steps that have succeeded are kept.
     stage.expect(0, &["resume", &run]);
     assert_eq!(done_since(&stage), ["0.look.1.2", "2.look.1.1", "1.look.2.1", "tell.1.1"]);
     stage.assert_nothing_left();

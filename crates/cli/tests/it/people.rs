@@ -524,7 +524,7 @@ fn killed_between_question_answer_and_next_step_nothing_is_lost_or_repeated() {
             (count(&stage, &run, "interrupt_raised") > 0).then_some(())
         });
         let question = text(&stage.json(&["--json", "inbox", "--all"])[0]["question"]);
-        // The answer, again and again, each time killed a little later, until somebody says that it was taken.
+        // The answer, again and again, each time killed a little later, until a response reports that it was taken.
         for attempt in 0_u64.. {
             let at = dice.micros(2_000 + attempt * 2_000, 8_000 + attempt * 4_000);
             let done = stage.start(&["--json", "approve", &question]).done_within(at);
@@ -546,7 +546,7 @@ fn killed_between_question_answer_and_next_step_nothing_is_lost_or_repeated() {
     }
 }
 
-/// The run rests after the first of two answers and goes on with the second: whoever gave both follows it to its end.
+/// The run rests after the first of two answers and goes on with the second: the client that gave both follows it to its end.
 #[test]
 fn a_review_of_two_questions_is_followed_until_the_run_rests_after_both() {
     let judge = |name: &str| {
@@ -626,7 +626,7 @@ steps:
     assert!(rows.into_iter().any(|row| row == ["attempts", "2", "-", "2,", "raised", "by", "1"]), "{shown}");
 }
 
-/// Two who decide at once: one decision counts, and who made the other one is told that it does not.
+/// Two people decide at once: one decision counts, and the other person gets a refusal.
 #[test]
 fn of_two_answers_at_once_one_counts_and_the_other_is_refused() {
     for round in 0..10 {
@@ -679,7 +679,7 @@ fn a_question_that_is_put_again_shows_what_is_there_now() {
     stage.expect(6, &["approve"]);
     let shown = stage.expect(0, &["show", &only_question(&stage)]).out;
     assert!(shown.contains("+evil") && !shown.contains("+words"), "{shown}");
-    // What it is about is kept, whatever happens to the file afterwards.
+    // The subject of the question is kept, also if the file changes afterwards.
     stage.write("notes.md", "worse\n");
     let shown = stage.expect(0, &["show", &only_question(&stage)]).out;
     assert!(shown.contains("+evil"), "{shown}");

@@ -8,7 +8,8 @@ use rustix::process::Signal;
 use std::{fs, path::PathBuf};
 
 /// A stage with a `claude`, a `codex`, a `gemini` and an `opencode` that note how they were started, and write the transcript that `next` names, else
-/// `hello`, with the id of the session that they were given. Where there is a file `leaves`, they leave a process that holds their output. A transcript `wait` writes its first line and waits until it is ended.
+/// `hello`, with the id of their session. If there is a file `leaves`, they leave a process that holds their output. A transcript `wait`
+/// writes its first line and waits until it is ended.
 fn stage(steps: &str) -> Stage {
     let stage = Stage::new();
     let bin = stage.path("bin");
@@ -120,7 +121,7 @@ fn a_fork_forks_the_session_where_the_run_is_cut_and_says_which_it_does_not_take
     );
     assert!(started[3].contains(&fork), "{started:?}");
     assert!(!started[4].contains("resume"), "{started:?}");
-    // What it began with is gone: it begins anew, and says so.
+    // The original session is gone: it begins anew, and reports that.
     stage.write("next", "lost\n");
     let fork = stage.expect(0, &["fork", &run, "--from", "polish"]);
     let logs = stage.expect(0, &["logs", &text(&stage.json(&["--json", "runs"])[0]["run"])]);
@@ -129,7 +130,7 @@ fn a_fork_forks_the_session_where_the_run_is_cut_and_says_which_it_does_not_take
         "{fork:?} {logs:?}"
     );
     assert!(stage.lines("started")[6].contains("--session-id"), "{:?}", stage.lines("started"));
-    // Where the session had not begun yet, a new one begins.
+    // If the session had not begun yet, a new one begins.
     let done = stage.expect(0, &["fork", &run, "--from", "fix"]);
     assert!(done.err.contains("fix@claude, other@codex are not taken over"), "{done:?}");
 }
@@ -648,7 +649,7 @@ fn an_unusable_account_is_reported_before_anything_is_started() {
         let checked = stage.expect(0, &["check", "flow.yaml"]);
         let done = stage.expect(1, &["run", "flow.yaml"]);
         assert!(done.err.contains("TOOL_CANNOT_START") && done.err.contains(expected), "{done:?}");
-        // What can be known before is said before.
+        // A mistake that can be known before is reported before.
         let is_known = account != "spare";
         assert_eq!(checked.err.contains("warning: step `fix`: "), is_known, "{checked:?}");
         assert_eq!(done.err.contains("warning: step `fix`: "), is_known, "{done:?}");
@@ -696,7 +697,7 @@ fn a_reset_that_cannot_be_is_none_and_the_account_is_tried_soon() {
     engine.kill();
 }
 
-/// What `doctor` says of a program whose file is this script; without one there is none.
+/// The report of `doctor` on a program whose file is this script; `None`: without a program.
 fn examined(stage: &Stage, script: Option<&str>) -> serde_json::Value {
     fs::create_dir_all(stage.path("bin")).unwrap();
     if let Some(script) = script {

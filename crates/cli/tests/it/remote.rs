@@ -1,5 +1,5 @@
-//! `envoi --server URL`: the same commands against a real server. What they print, how they exit, and what survives when the
-//! server does not.
+//! `envoi --server URL`: the same commands against a real server: their output, their exit codes, and what survives the end
+//! of the server.
 
 mod alike;
 mod files;
@@ -14,7 +14,7 @@ use crate::{
 use rustix::fs::{FlockOperation, flock};
 use std::{fs::File, path::PathBuf, process::Command};
 
-/// A client of a server: the binary, told by its environment where to go.
+/// A client of a server: the binary, with the server's address in its environment.
 pub(crate) struct Afar<'s> {
     stage: &'s Stage,
     url: String,
@@ -44,7 +44,7 @@ impl<'s> Afar<'s> {
 
     pub(crate) fn envoi(&self, arguments: &[&str]) -> Done {
         let done = self.start(arguments).done();
-        // What was brought here does not outlive the command; what others hold beside it is theirs.
+        // Files that were brought here do not outlive the command; files of other processes are theirs.
         assert_eq!(abandoned(self.stage), Vec::<PathBuf>::new(), "{arguments:?}");
         done
     }
@@ -55,7 +55,7 @@ impl<'s> Afar<'s> {
         done
     }
 
-    /// What a terminal has in its environment.
+    /// The environment for a terminal.
     pub(crate) fn env(&self) -> [(&str, &str); 2] {
         [("ENVOI_SERVER", &self.url), ("ENVOI_TOKEN", &self.token)]
     }
@@ -67,7 +67,7 @@ pub(crate) fn mirrors(stage: &Stage) -> Vec<PathBuf> {
     folders.filter(|folder| folder.to_string_lossy().contains("mirror")).collect()
 }
 
-/// Those of them that no process has any more. One that has nothing to be held by yet is just being made.
+/// The mirrors that no process holds any more. A mirror without a lock file is just being made.
 pub(crate) fn abandoned(stage: &Stage) -> Vec<PathBuf> {
     let is_free = |folder: &PathBuf| {
         let lock = File::open(folder.join("mirror.lock"));

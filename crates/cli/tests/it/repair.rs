@@ -1,4 +1,4 @@
-//! What can be rebuilt is rebuilt, and is right before anybody is given it.
+//! Everything that can be rebuilt is rebuilt, and is right before it is used.
 
 use crate::stage::{Stage, wait_until};
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};

@@ -1,11 +1,11 @@
-//! What a report says is what counts, through the real supervisor. Which report is one, whatever the exit, is tried in
-//! `contract`; here each kind of file is really left behind.
+//! The content of a report counts, through the real supervisor. `contract` tests which file is a report, for any exit;
+//! here each kind of file is really left behind.
 
 use crate::stage::{LONG, Process, Stage};
 use serde_json::Value;
 use std::{os::unix::process::CommandExt as _, process::Command};
 
-/// What a command leaves as its report, the code of the attempt that exits 0 with it, and what a message calls it that finds it bad.
+/// The report that a command leaves, the code of the attempt that exits 0 with it, and the word for a bad report in its message.
 type Left = (&'static str, &'static str, Option<&'static str>, Option<&'static str>);
 
 const INVALID: Option<&str> = Some("SKILL_REPORT_INVALID");
@@ -19,7 +19,7 @@ const LEFT: [Left; 16] = [
     ),
     ("sparse", r#"printf '{"ok":true}' > "$ENVOI_REPORT""#, None, None),
     ("failed", r#"printf '{"ok":false,"data":2}' > "$ENVOI_REPORT""#, Some("SKILL_REPORTED_FAILURE"), None),
-    // Of a skill that was not declared; what a plain command calls itself is its own affair.
+    // A skill that was not declared; a plain command may use any name.
     (
         "other",
         r#"printf '{"ok":true,"generatedAt":"t","skillName":"other","data":1}' > "$ENVOI_REPORT""#,
@@ -70,7 +70,7 @@ const LEFT: [Left; 16] = [
     ("nowhere", r#"ln -s /nowhere/at/all "$ENVOI_REPORT""#, INVALID, Some("expected ")),
 ];
 
-/// What only a user whom permissions keep out leaves so: root reads it.
+/// Only a user without permission finds such a file unreadable: root reads it.
 const UNREADABLE: Left = (
     "unreadable",
     r#"printf '{"ok":true,"generatedAt":"t","skillName":"s"}' > "$ENVOI_REPORT"; chmod 0000 "$ENVOI_REPORT""#,
@@ -128,7 +128,7 @@ fn assert_rows(left: &[Left], how: (&str, &str, Option<&str>), user: Option<u32>
         return assert_rows(left, how, user, AMPLE);
     }
     if user.is_some() && rustix::process::geteuid().is_root() {
-        // What shows a store belongs to its user.
+        // A command that shows a store needs its owner as the user.
         let given = Command::new("chown").args(["-R", "0"]).arg(stage.path("")).status();
         assert!(given.unwrap().success());
     }
@@ -198,8 +198,8 @@ fn a_report_behind_the_output_option_counts_in_a_script_too() {
     }
 }
 
-/// A report in a folder that the command enters counts, also where only the shell knows that folder. One outside of the workspace is
-/// not searched, and the attempt says that there is none.
+/// A report in a folder that the command enters counts, also if only the shell knows that folder. A report outside of the workspace
+/// is not searched, and the attempt reports that there is none.
 #[test]
 fn a_report_in_a_folder_that_a_script_enters_counts_and_one_that_is_not_found_is_named() {
     let write = r#"import sys; open(sys.argv[-1], "w").write("{\"ok\": false, \"generatedAt\": \"t\", \"skillName\": \"w\"}")"#;
@@ -237,7 +237,7 @@ fn a_report_in_a_folder_that_a_script_enters_counts_and_one_that_is_not_found_is
     assert!(shown.contains("no report was found at `r.json` (`--output r.json`)"), "{shown}");
 }
 
-/// What is found in a workspace where another step works may be that step's.
+/// A report found in a workspace where another step works may be that step's.
 #[test]
 fn no_report_is_searched_beside_another_step() {
     let write = r#"import sys; open(sys.argv[-1], "w").write("{\"ok\": false, \"generatedAt\": \"t\", \"skillName\": \"w\"}")"#;

@@ -85,7 +85,7 @@ fn runs_go_by_a_rule_and_what_others_name_stays() {
     is_whole(&stage, &ids[0]);
     let refused = stage.expect(2, &["show", &ids[1]]);
     assert!(refused.err.contains("RUN_NOT_FOUND") && refused.err.contains("deleted"), "{refused:?}");
-    // What is there is found, and the numbers of events go on.
+    // The other run is still found, and the numbers of events go on.
     stage.expect(0, &["run", "flow.yaml"]);
     is_whole(&stage, &text(&stage.runs()[0]["run"]));
     stage.expect(0, &["repair"]);
@@ -548,7 +548,7 @@ fn a_run_with_snapshots_is_archived_with_them_and_one_whose_contents_cannot_be_r
     stage.expect(0, &["run", "flow.yaml"]);
     let ids = ids(&stage);
     let newest = (ids[0].clone(), "it has the newest event of the store".to_owned());
-    // What cannot be known is not lost.
+    // Contents that cannot be read are not lost.
     stage.write(".envoi/artifacts/packs/broken.tar", "no pack");
     let done = stage.expect(8, &["gc"]);
     assert!(done.err.contains("is not archived") || done.err.contains("not a whole pack"), "{done:?}");
@@ -561,7 +561,7 @@ fn a_run_with_snapshots_is_archived_with_them_and_one_whose_contents_cannot_be_r
     assert!(stage.expect(0, &["verify", &bundle]).out.contains("2 snapshots of the workspace"));
 }
 
-/// A tree that somebody has edited is not removed by a rule, however old its run is, and neither is the run.
+/// A tree that a person has edited is not removed by a rule, however old its run is, and neither is the run.
 #[test]
 fn an_edited_tree_keeps_its_run() {
     let stage =

@@ -231,7 +231,7 @@ fn all_rows_of_a_run_are_compared_with_its_events() {
 const KEEPS: &str = "flow: keeps\nsteps:\n  - id: a\n    run: seq 1 30000 > big; seq 9 > small\n    artifacts: [big, small]\n  \
                      - { id: b, ask: Go on? }\n  - { id: c, run: echo c >> did }\n";
 
-/// What `doctor` finds is what `repair` mends, or names again.
+/// `repair` mends each finding of `doctor`, or names it again.
 #[test]
 fn the_doctor_and_a_repair_say_the_same_and_other_runs_begin() {
     let other = "run = (SELECT max(run) FROM journals)";

@@ -1,4 +1,5 @@
-//! What the snapshots of a run have beside the files that git lists: submodules without their repository, and what the flow names.
+//! The contents of the snapshots of a run beside the files that git lists: submodules without their repository, and the paths that the flow
+//! names.
 
 use crate::{
     files::stage,
@@ -25,7 +26,7 @@ fn with_submodule(flow: &str) -> Stage {
     stage
 }
 
-/// Where the only run works.
+/// The folder of the only run.
 fn tree(stage: &Stage) -> String {
     format!(".local/state/envoi/trees/{}", stage.run_id())
 }

@@ -100,7 +100,7 @@ steps:
     let run = stage.run_id();
     let done = with_token(&stage, &["restore", &run, "--at", "one", "--here"]);
     assert!(done.code == Some(0) && done.err.contains("`large-***.bin` is as it was"), "{done:?}");
-    // Where the secret is not at hand nothing can be masked: the event has no name then.
+    // If the secret is not at hand, nothing can be masked: the event has no name then.
     stage.expect(0, &["restore", &run, "--undo"]);
     stage.expect(0, &["restore", &run, "--at", "one", "--here"]);
     let names: Vec<serde_json::Value> = left(&stage, &run);
@@ -112,7 +112,7 @@ steps:
     let into = with_token(&stage, &["restore", &run, "--at", "one", "--into", "there"]);
     assert!(into.code == Some(0) && into.err.contains("`large-***.bin` is not kept"), "{into:?}");
     let shown = stage.expect(0, &["show", &run, "--events"]);
-    // What is laid aside has the names as they are, for its owner alone.
+    // Files that are laid aside keep their names, for their owner alone.
     let asides: Vec<_> = fs::read_dir(stage.store().join("files/aside")).unwrap().flatten().collect();
     let laid = asides.iter().flat_map(|place| fs::read_dir(place.path()).unwrap().flatten());
     let modes: Vec<u32> = laid.map(|laid| laid.metadata().unwrap().mode() & 0o777).collect();
@@ -385,7 +385,7 @@ fn a_pipe_that_a_step_puts_in_the_place_of_the_key_is_named_and_only_runs_with_s
     fs::remove_file(stage.path(".envoi/secrets.key")).unwrap();
     assert_eq!(envoi(&["resume", &run]).code, Some(0), "it goes on once the pipe is removed");
     assert_eq!(said_of_keys(&stage, 0), [""; 0]);
-    // What stands in the place of the other key is named too.
+    // A bad file in the place of the other key is reported too.
     stage.write(".envoi/bridge.key", "short");
     let said = said_of_keys(&stage, 8);
     assert!(said.len() == 1 && said[0].contains("bridge.key`: it is not 32 bytes long"), "{said:?}");

@@ -63,7 +63,7 @@ fn a_run_is_started_answered_and_ended_over_rest() {
     assert_eq!(answered.json()["answered_by"], "ann");
     admin.wait_until_run_is(&run, "succeeded");
     assert_eq!(stage.lines("did.txt"), ["draft", "publish"]);
-    // What the command line sees is the same run, and who answered is the token's name.
+    // The command line sees the same run, and the answer has the name of the token.
     let events = stage.events(&run);
     let answer = events.iter().find(|event| event["type"] == "interrupt_answered").unwrap();
     assert_eq!([&answer["by"]["actor"], &answer["channel"]], ["ann", "rest"]);
@@ -228,7 +228,7 @@ fn a_server_that_is_stopped_ends_at_once_and_the_step_goes_on() {
     stage.write("go", "");
     admin.wait_until_run_is(&run, "succeeded");
     assert_eq!(stage.lines("did.txt"), ["a"]);
-    // Whoever comes back with the last event that it has seen gets the rest and nothing twice.
+    // A reader that comes back with its last event gets the rest and nothing twice.
     let rest: Vec<String> =
         admin.follow(&format!("/v1/runs/{run}/stream"), Some("1")).unwrap().map(|told| told.id).collect();
     assert_eq!(rest, (2..2 + rest.len()).map(|seq| seq.to_string()).collect::<Vec<_>>());
@@ -287,7 +287,7 @@ fn a_certificate_makes_it_https() {
     assert_eq!(admin.json("/v1/health"), json!({"status": "ok"}));
     let plain = Client::new(&format!("http://{}", served.address()), served.first.as_deref());
     assert!(plain.try_call("GET", "/v1/health", &[], &[]).is_err(), "nothing is said in the clear");
-    // One that cannot come up says so before it looks whether another is there.
+    // A server that cannot come up reports that before it looks for another one.
     stage.write(".envoi/key.pem", "no key");
     let done = stage.envoi(&["serve", "--listen", "127.0.0.1:0", "--take-over"]);
     assert_eq!(done.code, Some(2), "{done:?}");
@@ -331,7 +331,7 @@ fn a_question_whose_time_runs_out_while_no_server_is_there_expires_when_one_come
         });
         assert_eq!(expired(&run), gone_before, "nobody was there to see it");
         server = Served::on(&stage, &address);
-        // Nobody asks for anything: the server sees to it by itself.
+        // There is no request: the server applies it by itself.
         wait_until("the end", || expired(&run));
         admin.wait_until_run_is(&run, "failed");
         assert_eq!(admin.json(&format!("/v1/questions/{question}"))["state"], "expired");

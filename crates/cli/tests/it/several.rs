@@ -1,4 +1,4 @@
-//! What people see of a run that does several things at once: lines, tables, logs, decisions, and the picture on a terminal.
+//! The views of a run that does several things at once: lines, tables, logs, decisions, and the picture on a terminal.
 
 use crate::{
     stage::{Stage, wait_until},

@@ -43,7 +43,7 @@ fn a_script_of_bash_that_fails_says_which_line_did() {
     assert!(shown.contains(&format!("warning: a.1.1: {sentence}")), "{shown}");
     let logged = stage.expect(0, &["logs", &stage.run_id()]);
     assert_eq!(logged.out, "a.1.1 | one\na.1.1 | words\n", "the script prints what it prints");
-    // Of a pipeline bash names the last command, whichever of them failed.
+    // Bash names the last command of a pipeline, no matter which of them failed.
     let piped = flow("  - id: a\n    shell: bash\n    run: |\n      echo one\n      false | cat\n");
     let said = piped.expect(1, &["run", "flow.yaml"]).err;
     let sentence = "line 2 of the script failed: `false | cat` (exit codes of its pipeline: 1, 0)";

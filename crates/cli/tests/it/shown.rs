@@ -1,4 +1,4 @@
-//! What people read: times in their zone, items by their value, lists that fit the terminal.
+//! Output for people: times in their zone, items by their value, lists that fit the terminal.
 
 use crate::{
     stage::{Stage, text},
@@ -11,7 +11,7 @@ const ZONE: (&str, &str) = ("TZ", "XYZ-5:30");
 
 const ONE: &str = "flow: one\nsteps:\n  - id: greet\n    run: echo hello\n";
 
-/// What `envoi` prints there, in that zone.
+/// The output of `envoi` there, in that zone.
 fn printed(stage: &Stage, arguments: &[&str]) -> String {
     let done = stage.command(arguments).env(ZONE.0, ZONE.1).output().unwrap();
     assert!(done.status.success(), "{done:?}");
@@ -272,7 +272,7 @@ fn why_shows_the_newest_decisions_unless_more_are_wanted() {
         "{newest}"
     );
     assert!(newest.contains("\ns209.1  "), "{newest}");
-    // What is shown are the last lines of all, also where a page of events is not enough.
+    // The last lines of all are shown, also if a page of events is not enough.
     let (_, decisions) = all.split_once("\n\n").unwrap();
     for limit in ["1", "2", "199", "200", "201", "211", "500"] {
         let some = stage.expect(0, &["why", "--limit", limit]).out;

@@ -138,7 +138,7 @@ impl Stage {
         Process::spawn(&mut self.command(arguments))
     }
 
-    /// What a command prints as JSON.
+    /// The JSON output of a command.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let done = self.expect(0, arguments);
         serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", done.out))
@@ -269,7 +269,7 @@ pub(crate) struct Process {
     started: Instant,
     /// Read from the start: a pipe that is full would stop who writes.
     errors: Option<JoinHandle<()>>,
-    /// What came of it so far.
+    /// Its output on standard error so far.
     said: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -308,7 +308,7 @@ impl Process {
         lossy(&line)
     }
 
-    /// What it has said on standard error so far.
+    /// Its output on standard error so far.
     pub(crate) fn said(&self) -> String {
         lossy(&self.said.lock().unwrap())
     }
@@ -336,8 +336,8 @@ impl Process {
         None
     }
 
-    /// Waits for its end. A command that no engine has heard, because the machine is busy, is given again: what it asked for was not done, and
-    /// will not be.
+    /// Waits for its end. If the engine did not get a command, because the machine is busy, it is given again: its request was not done,
+    /// and will not be.
     pub(crate) fn done_when_heard(self, stage: &Stage, arguments: &[&str]) -> Done {
         let mut done = self.done();
         wait_until("an engine hears the command", || {

@@ -263,7 +263,7 @@ fn passed_on(dice: &mut Dice) -> usize {
         is_finished |= done.code == Some(0);
         engine = next;
     }
-    // One that was stopped before it took over does so when it goes on: then it has finished the run, and the last one finds out.
+    // An engine that was stopped before its takeover takes over when it goes on: then it has finished the run, and the last one finds out.
     let done = engine.done();
     assert!(done.code == Some(0) || is_finished && found_out(&done), "{done:?}");
     let expected: Vec<_> = (1..=STEPS).map(|n| format!("s{n:02}")).collect();

@@ -34,7 +34,7 @@ steps:
     artifacts: ["out/*"]
 "#;
 
-/// What a person sees.
+/// The screen that a person sees.
 #[derive(Clone)]
 pub(crate) struct Emulator(Arc<Mutex<vt100::Parser>>);
 
@@ -120,7 +120,7 @@ impl Terminal {
         self.emulator.shows()
     }
 
-    /// What a person types.
+    /// Types this text.
     pub(crate) fn types(&self, text: impl AsRef<[u8]>) {
         let mut left = text.as_ref();
         while !left.is_empty() {
@@ -205,7 +205,7 @@ fn normal(screen: &str, run: &str) -> String {
     text
 }
 
-/// A run begins and ends while nobody can look.
+/// A run begins and ends while no viewer can look.
 fn run_while_stopped(stage: &Stage, watching: &[&Terminal]) {
     stage.write("short.yaml", "flow: short\nsteps:\n  - id: a\n    run: exit 1\n");
     let all = |what| watching.iter().for_each(|terminal| signal(terminal.child.id(), what));
@@ -404,7 +404,7 @@ fn logs_are_followed_beside_the_engine_until_the_run_is_at_rest() {
     assert_eq!((only.code, only.out.as_str()), (Some(0), "a.1.1 ! two\n"));
     let json = json.done();
     assert_eq!(json.out, "{\"attempt\":\"b.1.1\",\"stream\":\"stdout\",\"line\":\"five\"}\n");
-    // Of a run that is at rest already everything is printed, and that is all.
+    // For a run that is at rest already everything is printed, and that is all.
     assert_eq!(stage.expect(0, &["logs", "-f"]).out.lines().count(), 5);
 }
 

@@ -17,8 +17,8 @@ use std::{
     thread,
 };
 
-/// What a process may be told to believe in by `SSL_CERT_FILE`, and whether it then believes a veil: the authority that has signed
-/// its certificate, another one, and what the machine has.
+/// The authority that a process may get by `SSL_CERT_FILE`, and whether it then trusts a veil: the authority that has signed its
+/// certificate, another one, and the machine's own.
 pub(crate) const BELIEFS: [(Option<&str>, bool); 3] =
     [(Some("authority.pem"), true), (Some("other.pem"), false), (None, false)];
 
@@ -52,7 +52,7 @@ impl Veil {
         Self { url, unheard }
     }
 
-    /// Waits until somebody has come and said nothing, because of the certificate.
+    /// Waits until a client has connected and sent nothing, because of the certificate.
     pub(crate) fn wait_until_refused(&self) {
         wait_until("a refused certificate", || self.unheard.load(Ordering::Relaxed) > 0);
     }

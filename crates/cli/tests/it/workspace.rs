@@ -150,7 +150,7 @@ fn of_runs_that_begin_at_the_same_moment_the_refused_ones_hear_that_the_workspac
     stage.expect(0, &["run", "other.yaml"]);
     let begun: Vec<_> = (0..4).map(|_| stage.start(&["run", "flow.yaml"])).collect();
     wait_until("a run at work", || !stage.lines("did").is_empty());
-    // One that comes late finds the workspace free. A refused one that has become the engine stays until the run is over.
+    // A late run finds the workspace free. A refused run that has become the engine stays until the run is over.
     stage.write("go", "");
     let done: Vec<_> = begun.into_iter().map(|run| run.done()).collect();
     let (succeeded, refused): (Vec<_>, Vec<_>) = done.iter().partition(|done| done.code == Some(0));

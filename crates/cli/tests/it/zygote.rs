@@ -50,7 +50,7 @@ fn a_supervisor_outlives_the_engine_and_the_zygote_that_made_it() {
     assert_eq!(stage.lines("did"), ["one", "two", "three"], "it was waited for, and not started again");
 }
 
-/// What it was asked for last lies unread in its socket, with the lock of the attempt.
+/// The last request lies unread in its socket, with the lock of the attempt.
 #[test]
 fn a_stopped_zygote_ends_with_its_engine_and_the_next_one_does_its_work() {
     let stage = Stage::with_flow(FLOW);

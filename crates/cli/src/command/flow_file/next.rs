@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 1024 * 1024;
 /// Columns that a command with the id of a run and a few words need.
 const ROOM_FOR_A_COMMAND: usize = 60;
 
-/// One suggestion: the command, and the reason.
+/// A suggestion: the command, and the reason.
 struct Advice {
     command: String,
     why: String,

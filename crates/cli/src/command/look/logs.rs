@@ -46,7 +46,7 @@ pub(crate) trait Outputs {
     fn pause(&self) -> Duration;
 }
 
-/// One output of one attempt.
+/// An output of an attempt.
 pub(crate) trait Output {
     /// Appends at most [`PIECE_BYTES`] from this offset on, and returns how many bytes it appended.
     fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure>;

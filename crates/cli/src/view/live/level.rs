@@ -20,7 +20,7 @@ pub(crate) struct Level {
     pub(crate) rounds: Rounds,
 }
 
-/// One step, or one item of it.
+/// A step, or an item of it.
 #[derive(Debug)]
 pub(crate) struct StepView {
     /// The scope: its flow and item. Empty at the top.

@@ -1,4 +1,4 @@
-//! One line of a picture: pieces of text, each with a role, and the colours of the roles.
+//! A line of a picture: pieces of text, each with a role, and the colours of the roles.
 
 use crate::text::columns::{Charset, clip, width};
 

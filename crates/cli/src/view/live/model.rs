@@ -180,7 +180,7 @@ impl RunModel {
         }
     }
 
-    /// Steps that are abandoned. Those that were under way also get a hand-off.
+    /// Steps that are abandoned. Steps that were under way also get a hand-off.
     fn given_up(&mut self, given: &StepsGivenUp) {
         let Some(level) = self.level.within(&given.scope) else { return };
         let steps = level.steps.iter_mut().filter(|step| given.steps.contains(&step.id));

@@ -7,7 +7,7 @@
 use envoi_kernel::{Flow, Run, flow};
 use std::collections::BTreeSet;
 
-/// One loop.
+/// A loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loop {
     /// The row of its first step in the flow, from 0.

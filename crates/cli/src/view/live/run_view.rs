@@ -1,4 +1,4 @@
-//! One displayed run: its model, and the ends of the outputs of its live attempts.
+//! A displayed run: its model, and the ends of the outputs of its live attempts.
 
 use super::{model::RunModel, so_far::so_far, tail::Tail};
 use crate::view::describe::remarks;

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment: what was said is done once when it is said again, and what was told stays true.
+//! `kill -9` at any moment: a message that is sent twice is handled once, and earlier responses stay true.
 
 use super::{
     REVIEW,

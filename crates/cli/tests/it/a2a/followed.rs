@@ -75,7 +75,7 @@ fn a_stream_of_a_message_tells_each_thing_once_and_ends_where_the_task_rests() {
         let task = if way == Way::Old { begun[0].1.clone() } else { begun[0].1["task"].clone() };
         assert_eq!(talk(&task), ["< x"]);
         let id = text(&task["id"]);
-        // What comes again is told as it stands, and no more.
+        // A repeated message gets the task as it is, and no more.
         assert_eq!(lines(&peer, &peer.told(peer.stream(first))), ["task: input-required"]);
         let answered = peer.told(peer.stream(peer.message("n", &[peer.text("yes")], &json!({"taskId": id}))));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Tasks of a tenant: listed, cancelled, and who is to be told of them.
+//! Tasks of a tenant: listed, cancelled, and their push configurations.
 
 use super::{
     REVIEW,

@@ -278,7 +278,7 @@ steps:
         peer.send(peer.message("m", &[peer.text(words)], &more), &[])
     };
     assert_eq!(say("yes", json!("int_0")).unwrap_err().code, -32602);
-    // By its id, or as it was told.
+    // The question is named by its id, or by its text.
     let after = say("something", question("Two?")["id"].clone()).unwrap();
     peer.assert_state(&after, "INPUT_REQUIRED");
     assert_eq!(after["status"]["message"]["parts"][0]["text"], "One?");

@@ -1,4 +1,4 @@
-//! What clients of 0.3 do that those of 1.0 do not, as they are in the wild.
+//! Habits of clients of 0.3 that clients of 1.0 do not have, as they occur in practice.
 
 use super::{
     REVIEW, WORDS,

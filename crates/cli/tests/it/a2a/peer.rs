@@ -175,7 +175,7 @@ impl Peer {
         self.client.open("POST", &path, &headers, body.to_string().as_bytes())
     }
 
-    /// The rest of a stream: ids, and what is told without the frame of the binding.
+    /// The rest of a stream: ids, and the data without the frame of the binding.
     pub(crate) fn told(&self, stream: Stream) -> Vec<(String, Value)> {
         let strip = |data: Value| if self.way == Way::Rest { data } else { data["result"].clone() };
         stream.map(|told| (told.id, strip(told.data))).collect()

@@ -1,4 +1,5 @@
-//! Receivers that clients have named: told at least once, what streams tell, and never inside unless that is allowed.
+//! Receivers that clients have named: they are notified at least once, with the contents of streams, and never at an internal address
+//! unless that is allowed.
 
 use super::{
     REVIEW, known,
@@ -27,7 +28,7 @@ fn body(request: &Request) -> Value {
     serde_json::from_str(&request.body).unwrap()
 }
 
-/// What a post and the item of a stream have in common: the place, and what is told.
+/// The common parts of a post and of the item of a stream: the position, and the data.
 fn as_streamed(task: &str, request: &Request) -> (String, Value) {
     let id = request.header("idempotency-key").unwrap();
     (id.strip_prefix(&format!("{task}:")).unwrap().to_owned(), body(request))
@@ -67,7 +68,7 @@ fn messages_under_way_at_a_kill_are_sent_by_the_next_server_and_equal_the_stream
     let followed = peer.told(peer.subscribe(&task, Some("0")).unwrap());
     let mut told: Vec<(String, Value)> = told.iter().map(|request| as_streamed(&task, request)).collect();
     assert_eq!(told.iter().filter(|told| **told == cut_short).count(), 2, "it is told again");
-    // Both were told of one event, which the next server tells as a whole.
+    // Both posts were about one event, which the next server sends as a whole.
     assert_eq!(told[..2], told[2..4]);
     told.drain(..2);
     assert_eq!(told, followed);
@@ -101,7 +102,7 @@ fn a_receiver_of_the_older_version_is_sent_the_task_as_it_stood_then() {
     assert!(receiver.is_quiet());
 }
 
-/// One question, and nothing else.
+/// A question, and nothing else.
 const GATE: &str = "
 flow: gate
 steps:
@@ -136,7 +137,7 @@ fn a_push_configuration_sent_with_an_answer_gets_all_that_the_answer_causes() {
     let told = as_streamed(&task, &receiver.next());
     assert_eq!(told.1["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
     assert_eq!(Some(&told), peer.told(peer.subscribe(&task, Some("0")).unwrap()).last());
-    // The same again: who has been told is told nothing twice; who is not there begins where the answer was given.
+    // The same message again: a notified receiver gets nothing twice; a new one begins at the answer.
     bring(&peer, &answer, &push);
     peer.call("DeleteTaskPushNotificationConfig", json!({"taskId": task, "id": "mine"}), &[]);
     assert_eq!(configs(&peer, &task), []);

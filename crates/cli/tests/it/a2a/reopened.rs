@@ -77,7 +77,7 @@ fn all_followers_see_that_a_finished_task_works_again_also_after_a_kill() {
         let peer = Peer::new(&client, way);
         assert_eq!(peer.get(&id).unwrap(), asks);
         assert_eq!([listed(&client, "FAILED"), listed(&client, "INPUT_REQUIRED")], [0, 1]);
-        // One that had heard of the end goes on behind it; one that comes new begins with the question.
+        // A reader that has got the end goes on behind it; a new reader begins with the question.
         let behind = peer.subscribe(&id, Some(end)).unwrap();
         let mut anew = peer.subscribe(&id, None).unwrap();
         let first = anew.next().unwrap().data;
@@ -104,7 +104,7 @@ fn all_followers_see_that_a_finished_task_works_again_also_after_a_kill() {
         let posted = [receiver.next(), receiver.next()].map(|post| serde_json::from_str(&post.body).unwrap());
         let posted = posted.into_iter().map(|told| (String::new(), told)).collect();
         assert_eq!(words(posted), ["working", "completed"]);
-        // One that had heard nothing but the beginning is told of one end at a time.
+        // A reader that has got only the beginning gets one end at a time.
         let from_the_start = states(&peer.told(peer.subscribe(&id, Some("0")).unwrap()));
         assert_eq!(from_the_start, ended, "a stream ends with an end");
         let done = peer.get(&id).unwrap();

@@ -54,7 +54,7 @@ fn says_aside(peer: &Peer, status: &Value) -> bool {
     says
 }
 
-/// The status in something told, whatever it is called there.
+/// The status in a message, by any of its names.
 fn status(told: &Value) -> Value {
     let found = ["/statusUpdate/status", "/task/status", "/status"];
     found.iter().find_map(|place| told.pointer(place)).cloned().unwrap_or_default()

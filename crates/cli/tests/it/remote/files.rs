@@ -1,4 +1,4 @@
-//! What a run has changed, seen from a client of a server: as it is where the store is.
+//! The changes of a run, seen from a client of a server: as they are where the store is.
 
 use super::{Afar, served};
 use crate::stage::{Stage, text};
@@ -77,7 +77,7 @@ fn a_patch_from_a_server_fits_the_files_that_the_run_began_with() {
     assert_eq!(stage.read("fresh/made.txt"), "one\ntwo\n");
     assert_eq!(fs::read(stage.path("fresh/bytes")).unwrap(), b"\0b");
     assert_eq!(fs::read_link(stage.path("fresh/link")).unwrap().to_str(), Some("made.txt"));
-    // What changes the folder of the server is not done from afar.
+    // A command that changes the folder of the server is not done remotely.
     let refused = afar.expect(2, &["apply", &run]);
     assert!(refused.err.contains("error[NOT_REMOTE]") && refused.err.contains("--patch FILE"), "{refused:?}");
 }

@@ -1,4 +1,4 @@
-//! What is followed is heard once, also when the server is killed in between and comes back at the same address.
+//! Each event of a followed run arrives once, also when the server is killed in between and comes back at the same address.
 
 use super::served;
 use crate::{
@@ -91,7 +91,7 @@ fn all_runs_are_followed_across_a_restart_with_each_event_once() {
     let events = stage.expect(0, &["show", "--events"]).out;
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(records, events);
-    // One that begins meanwhile is heard from its first event on.
+    // A run that begins meanwhile is followed from its first event on.
     heard.clear();
     afar.expect(0, &["run", "flow.yaml"]);
     until("run_ended", &mut heard);

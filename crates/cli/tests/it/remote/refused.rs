@@ -1,4 +1,4 @@
-//! What is refused: by the server, or before anything is asked of it.
+//! Refused commands: by the server, or before a request to it.
 
 use super::{Afar, served};
 use crate::{
@@ -41,7 +41,7 @@ fn without_a_good_token_nothing_is_done_and_another_tenant_s_run_is_not_there() 
 #[test]
 fn what_cannot_be_done_at_a_server_is_refused_before_anything_is_done() {
     let stage = Stage::with_flow(APPROVAL);
-    // Nobody is there: it is not even asked.
+    // No server runs there: the commands are refused without a request.
     let afar = Afar { stage: &stage, url: "http://127.0.0.1:1".to_owned(), token: "evt_x".to_owned() };
     for arguments in [
         &["serve"][..],

@@ -34,7 +34,7 @@ steps:
     assert_eq!([&given["by"], &given["text"], &given["channel"]], ["ann", "fine", "rest"]);
     let file = &given["attachments"][0];
     assert_eq!([&file["filename"], &file["mime"]], ["minutes.txt", "text/plain"], "{given}");
-    // Somebody answers what is not asked any more.
+    // A late answer to a closed question.
     let late = ann.expect(6, &["deny", &question]);
     assert!(late.err.contains("QUESTION_CLOSED"), "{late:?}");
 }
@@ -96,7 +96,7 @@ fn a_run_that_failed_is_resumed_and_one_that_is_live_is_cancelled() {
     assert_eq!(resumed.out, format!("{run}\n"));
     wait_until("the second attempt", || stage.lines("did.txt").len() == 2);
     let follower = afar.start(&["resume", &run]);
-    // Heard after the cancellation, it would open the run again.
+    // A request that arrived after the cancellation would open the run again.
     let server = served.client(served.first.as_deref().unwrap());
     wait_until("the follower's request", || {
         server.get("/v1/metrics").text().contains("{operation=\"resumeRun\",status=\"202\"} 2\n")
@@ -121,7 +121,7 @@ fn a_flow_is_registered_by_those_who_may_and_run_by_its_name_by_others() {
     let unknown = ann.expect(2, &["run", "publish"]);
     assert!(unknown.err.contains("FLOW_NOT_FOUND"), "{unknown:?}");
     admin.expect(0, &["run", "flow.yaml", "--yes-to", "approve"]);
-    // What is known is not registered anew, which a comment does not change.
+    // A known flow is not registered anew; a comment does not change it.
     stage.write("flow.yaml", format!("# the same\n{APPROVAL}"));
     let digest = text(&stage.runs()[0]["flow_digest"]);
     for flow in ["flow.yaml", "publish", &digest] {
@@ -153,7 +153,7 @@ steps:
     let forked = afar.expect(0, &["fork", &run[run.len() - 6..], "--from", "b", "--reason", "otherwise"]);
     let newest = text(&stage.runs()[0]["run"]);
     assert_eq!(forked.out, format!("{newest} succeeded\n"));
-    // What was lived before is not told again.
+    // Earlier events are not shown again.
     assert!(forked.err.contains("  b.1 ") && !forked.err.contains("  a.1 "), "{forked:?}");
     assert_eq!(stage.lines("did.txt"), ["a", "b", "c", "b", "c"]);
     let detached = afar.expect(0, &["--json", "fork", &run, "--from", "c", "--detach"]);
@@ -342,7 +342,7 @@ fn a_start_is_one_start_wherever_the_server_is_killed() {
         server.take().unwrap().process.kill();
         server = Some(Served::on(&stage, &address));
         let done = starting.done();
-        // One that had not been heard of yet is told so, and starts nothing.
+        // A request that did not arrive is reported so, and starts nothing.
         let unheard = done.code == Some(8) && done.err.contains("SERVER_UNREACHABLE");
         assert!(done.code == Some(0) || unheard, "{done:?}");
         if unheard {

@@ -5,7 +5,7 @@ use crate::stage::{Process, wait_until};
 
 const PROTOCOLS: [&str; 3] = ["chat", "responses", "messages"];
 
-/// What the provider does.
+/// The behaviours of the provider.
 const WAYS: [&str; 10] =
     ["text", "data", "misfits", "words", "refuses", "fails", "states", "plain", "odd", "cut"];
 

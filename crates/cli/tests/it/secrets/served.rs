@@ -10,7 +10,7 @@ use crate::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// What is heard of the run, one thing after the other.
+/// The outputs about the run, one after the other.
 #[derive(Default)]
 struct Heard(Vec<u8>);
 
@@ -78,7 +78,7 @@ impl Heard {
 
 #[test]
 fn no_spelling_of_a_secret_is_shown_logged_or_told_by_a_server() {
-    // One of the seeds: what is heard is much, and each piece is looked through.
+    // A single seed: there is much output, and each piece is searched.
     for seed in seeds().into_iter().rev().take(1) {
         let leaky = Leaky::new(seed, "");
         let (_agent, agent) = leaky.serving("agent.py");
@@ -141,7 +141,7 @@ fn no_spelling_of_a_secret_is_shown_logged_or_told_by_a_server() {
                 break;
             }
         }
-        // Of the question, and of the end.
+        // The notices of the question, and of the end.
         for _ in 0..2 {
             let hook = hooks.next();
             heard.hear(format!("{}\n{}", hook.head, hook.body).as_bytes());

@@ -1,4 +1,4 @@
-//! Models behind the bridge: who may call them, what they are told, and what of it stands in the journal.
+//! Models behind the bridge: who may call them, the responses, and the entries in the journal.
 
 use super::{
     APPROVAL,
@@ -19,7 +19,7 @@ use std::{
 const TURN: &str = "/api/llm-bridge";
 const CHAT: &str = "/api/llm-bridge/chat/completions";
 
-/// What commands call with: `ask(body)` gives the status and the answer.
+/// The program with which commands call: `ask(body)` gives the status and the answer.
 const ASK: &str = r#"
 import json, os, sys, urllib.error, urllib.request
 
@@ -298,7 +298,7 @@ fn files_are_read_inside_the_tenant_of_the_run_alone() {
     let line =
         "- theirs - own (text/plain): fine (text/plain, 20 bytes): NOT readable — there is no such content";
     assert_eq!(lines, ["Attachments of the user's message:", line, "", "Be brief."]);
-    // Nobody's files without a run, with another tenant's, with one that the body names, or with two that differ.
+    // No files without a run, with another tenant's, with one that the body names, or with two that differ.
     let other = [("x-envoi-a2a-context-id", strange.as_str())];
     let two = json!({"agent_run_id": "run_00000000000000000000000000"});
     for (headers, more) in [
@@ -436,7 +436,7 @@ fn a_provider_gets_the_trace_of_the_paying_run_and_of_each_call() {
     let script = "ask({'messages': []})\nask({'user': 'a'}, '')\nopen('trace.txt', 'w').write(os.environ['TRACEPARENT'])";
     let run = admin.run(&step("", script));
     admin.wait_until_run_is(&run, "succeeded");
-    // Nobody pays for this one, and what a client says of itself is not passed on.
+    // This call is charged to no run, and a client's own data on itself is not passed on.
     let own = stage.read("trace.txt");
     let alone = admin.call("POST", CHAT, &[("traceparent", &own)], b"{}");
     assert_eq!(alone.status, 200, "{}", alone.text());

@@ -51,7 +51,7 @@ impl Served {
         Self::said(stage.start(&[&["--json", "serve", "--listen", address], arguments].concat()))
     }
 
-    /// One that was started in another way, once it listens.
+    /// A server that was started in another way, once it listens.
     pub(crate) fn said(mut process: Process) -> Self {
         let line = process.line();
         let Ok(said) = serde_json::from_str::<Value>(&line) else { panic!("{line}{:?}", process.done()) };
@@ -167,7 +167,7 @@ impl Client {
         self.call("POST", path, &[], body.as_bytes())
     }
 
-    /// What a path shows, which is there.
+    /// The body at a path that exists.
     pub(crate) fn json(&self, path: &str) -> Value {
         let reply = self.get(path);
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
@@ -232,7 +232,7 @@ pub(crate) struct Stream {
     lines: BufReader<Box<dyn std::io::Read + Send>>,
 }
 
-/// One event of a stream.
+/// An event of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     pub(crate) id: String,

@@ -115,7 +115,7 @@ fn an_unregistered_flow_needs_the_scope_admin() {
             (403, &json!("SCOPE_TOO_SMALL")),
             "{operation}"
         );
-        // One that another tenant has registered is not there.
+        // A flow that another tenant has registered is not visible.
         register(&eve, &flow("touch owned"));
         let digest = text(&eve.json("/v1/flows")["flows"][0]["digest"]);
         let named = json!({"flow": digest, "seen": before["flow_digest"]});

@@ -20,8 +20,8 @@ use std::{
 
 const READERS: usize = 1_000;
 
-/// What a stream may hold (docs/server.md): a page with the event that makes it full, and what is unsent of the one before;
-/// then what a connection takes.
+/// The memory of a stream (docs/server.md): a page with the event that makes it full, and the unsent part of the page
+/// before; then the memory of a connection.
 const STREAM_KIB: u64 = 64 + 64 + 40;
 /// Whatever the number of readers is: connections to the database with their caches, and threads.
 const SERVER_KIB: u64 = 64 * 1024;
@@ -35,13 +35,13 @@ fn allow_descriptors() {
     }
 }
 
-/// One that comes back until it is told that there is nothing more.
+/// A reader that comes back until the server reports that there is nothing more.
 #[derive(Default)]
 struct Reader {
     socket: Option<TcpStream>,
-    /// What has come of the line that is not whole.
+    /// The received part of the incomplete line.
     line: Vec<u8>,
-    /// Of the event that is not whole.
+    /// The id of the incomplete event.
     id: Option<u64>,
     seen: Vec<u64>,
     in_head: bool,
@@ -100,7 +100,7 @@ impl Reader {
     }
 }
 
-/// Reads for those that are `wanted`, until `enough`. One whose connection has ended has no socket any more.
+/// Reads for the `wanted` readers, until `enough`. A reader whose connection has ended has no socket any more.
 fn read_until(
     readers: &mut [Reader],
     wanted: impl Fn(&Reader) -> bool,
@@ -165,7 +165,7 @@ fn a_thousand_readers_cost_a_page_each_and_see_each_event_once_across_a_kill_and
     readers.iter_mut().for_each(|reader| reader.connect(&address, &path, &bearer));
     read_until(&mut readers, |_| true, |all| all.iter().all(|reader| reader.seen.len() >= so_far));
 
-    // What follows is committed while they wait for it.
+    // Later events are committed while they wait for them.
     stage.write("go", "");
     read_until(
         &mut readers,

@@ -58,7 +58,7 @@ impl Asker {
         assert!(wrong.is_empty(), "{id}: {wrong:?}: {}", reply.text());
     }
 
-    /// What is declared and has not come.
+    /// The declared responses that have not come.
     fn missing(&self) -> Vec<(String, String)> {
         let mut declared = BTreeSet::new();
         for methods in self.document["paths"].as_object().unwrap().values() {
@@ -74,7 +74,7 @@ impl Asker {
     }
 }
 
-/// What is said beside the path.
+/// The parts of a request beside the path.
 #[derive(Default)]
 struct How<'a> {
     query: &'a str,
@@ -136,7 +136,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let asker_is = asker.ask(&reader, "getToken", &[], &plain()).json();
     assert_eq!(asker_is, json!({"name": "reader", "tenant": "local", "scopes": ["read"]}));
 
-    // What the codes of refusals mean.
+    // The meaning of the codes of refusals.
     let page = ask("explainCode", &["RUN_NOT_FOUND"], plain()).json();
     assert!(text(&page["page"]).starts_with("# RUN_NOT_FOUND\n"), "{page}");
     assert_eq!(ask("explainCode", &["run_not_found"], plain()).status, 404, "a code is written as it is");
@@ -331,7 +331,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
         admin.json(&format!("/v1/runs/{run}/handoffs/draft"))["file_changes"]["files"][0]["digest"].clone();
     assert_eq!(ask("getArtifact", &[&text(&notes)], plain()).text(), "words\n");
 
-    // What a run stands on. Content that is the tenant's, but of no file of the run, is none of the run's.
+    // The sources of a run. Content of the tenant that is in no file of the run does not belong to the run.
     assert_eq!(ask("getRunFlow", &[&run], plain()).json()["text"], APPROVAL);
     let part = ask("getRunContent", &[&run, &text(&notes)], headers(&[("range", "bytes=1-2")]));
     assert_eq!((part.status, part.text().as_str()), (206, "or"));
@@ -342,7 +342,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!((known.status, known.header("etag")), (304, tag));
     assert_eq!(ask("getRunContent", &[&run, &digest], plain()).status, 404);
 
-    // What it has changed: this one has kept no files.
+    // Its changes: this run has kept no files.
     for id in ["listDifferences", "getPatch"] {
         assert_eq!(ask(id, &[&run], plain()).status, 409, "{id}");
         assert_eq!(ask(id, &[NO_RUN], plain()).status, 404, "{id}");
@@ -400,7 +400,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     });
     let last = seen.unwrap().matches("id: ").count() - 1;
     assert_eq!(ask("followRun", &[&run], headers(&[("last-event-id", &last.to_string())])).status, 204);
-    // One that has no end is only begun.
+    // A stream without an end is only begun.
     for (id, path) in [("followQuestions", "/v1/questions/stream"), ("followTenant", "/v1/stream")] {
         let begun = admin.follow(path, None).unwrap();
         asker.seen.borrow_mut().insert((id.to_owned(), begun.status.to_string()));
@@ -532,7 +532,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!(ask("callModel", &[], body(r#"{"user": "a"}"#)).status, 500);
     assert_eq!(ask("listModels", &[], plain()).status, 200);
 
-    // Whoever sends as many bodies as may be.
+    // A client sends as many bodies as are allowed.
     let secret = token(&stage, &["full", "--scope", "admin"]);
     let (full, mut held) = (served.client(&secret), Vec::new());
     wait_until("two that are held", || {
@@ -553,7 +553,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     }
     drop(held);
 
-    // Whoever may not.
+    // A client without permission.
     for (id, params) in everything(&asker.document, &run, &question, &digest) {
         let params: Vec<&str> = params.iter().map(String::as_str).collect();
         asker.ask(&nobody, &id, &params, &plain());

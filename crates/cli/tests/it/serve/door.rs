@@ -132,7 +132,7 @@ fn half_a_session_or_a_wrong_one_opens_no_path() {
         }
     }
     assert_eq!(admin.json("/v1/runs"), before, "and nothing was done");
-    // A cookie that another server of this machine has planted keeps nobody out.
+    // A cookie of another server of this machine keeps no user out.
     let both = format!("{planted}; {}", one.cookie);
     assert_eq!(
         nobody.call("GET", "/v1/token", &[("cookie", &both), ("x-envoi-page", &one.key)], &[]).status,
@@ -197,7 +197,7 @@ fn who_signs_in_brings_one_thing_that_is_good_from_the_page_of_the_server() {
     // After all of this the code is as good as it was.
     let session = session_of(&sign_in(&served, &json!({"code": code})));
     assert_eq!(session.get(&served, "/v1/token").json()["scopes"], json!(["read", "admin"]));
-    // Of several who use one link at the same time, one is signed in.
+    // If several clients use one link at the same time, one is signed in.
     let (_, code) = link(&stage, &[]);
     let body = json!({"code": code});
     let statuses = std::thread::scope(|scope| {
@@ -325,7 +325,7 @@ fn a_page_that_is_switched_off_has_no_files_and_no_sessions_and_tokens_are_as_go
     assert_eq!(admin.post("/v1/sessions", &json!({"code": code}).to_string()).status, 404);
     assert_eq!(session.get(&served, "/v1/token").status, 401, "one that was begun before");
     assert_eq!(admin.get("/v1/token").status, 200);
-    // Nobody is given a link that leads nowhere.
+    // A link that leads nowhere is never given.
     for arguments in [&["page"][..], &["run", "flow.yaml", "--web"]] {
         let done = stage.envoi(arguments);
         assert_eq!(done.code, Some(2), "{arguments:?}: {done:?}");

@@ -1,4 +1,4 @@
-//! One token, or one tenant, does what it can to keep the others out.
+//! A token, or a tenant, does what it can to keep the others out.
 
 use super::client::{Served, token};
 use crate::stage::{Stage, wait_until};
@@ -69,7 +69,7 @@ fn one_token_sends_a_bounded_number_of_bodies_and_another_does_not_wait() {
         (token(&stage, &["one", "--scope", "answer"]), token(&stage, &["other", "--scope", "answer"]));
     let mut held = Vec::new();
     let upload = |bearer: &str| served.client(bearer).post("/v1/artifacts", "words");
-    // One that comes beside the other upload is refused itself.
+    // A request beside the other upload is refused itself.
     wait_until("two that are held", || {
         held.push(begun_upload(&served, &one));
         upload(&one).status == 429
@@ -98,7 +98,7 @@ fn content_that_only_drips_does_not_come_for_ever() {
         match socket.read(&mut piece) {
             Ok(length) => told.extend_from_slice(&piece[..length]),
             Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
-                // Each byte comes in time; what comes after the end is nobody's.
+                // Each byte comes in time; bytes after the end do not matter.
                 socket.write_all(b"x").unwrap_or_default();
             }
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {}

@@ -1,4 +1,4 @@
-//! What a run has changed, over REST: in pages, only of what was kept, and only as long as it is there.
+//! The changes of a run, over REST: in pages, only of kept files, and only as long as they exist.
 
 use super::{client::Client, served};
 use crate::stage::{Stage, text};

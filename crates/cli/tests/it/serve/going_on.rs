@@ -20,7 +20,7 @@ steps:
     run: echo b >> did.txt
 ";
 
-/// What the run needs is read again when the server comes up: a file system that is gone must not keep others waiting.
+/// Files that the run needs are read again when the server comes up: a file system that is gone must not keep others waiting.
 #[test]
 fn a_run_that_cannot_be_taken_up_keeps_neither_the_server_nor_other_runs_from_going_on() {
     for (how, said) in [("wait", "is not resumed yet"), ("panic", "does not go on, because of a defect")] {

@@ -23,7 +23,7 @@ steps:
     routing: { kind: microloop, success_values: [VERIFIED], loop_to: a, max_iterations: 0, on_exhausted: ask, status_from_exit: { 0: VERIFIED, 1: UNVERIFIED } }
 ";
 
-/// One request, of which a second one would do something too.
+/// A request that would have an effect again if it were sent twice.
 struct Row {
     operation: &'static str,
     path: String,

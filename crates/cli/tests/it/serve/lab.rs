@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-/// What was asked, as it came.
+/// A request, as it came.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) head: String,
@@ -21,14 +21,14 @@ impl Asked {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// What the user said to the model.
+    /// The user's message to the model.
     pub(crate) fn user(&self) -> Value {
         let body = self.json();
         let messages = body["messages"].as_array().unwrap().clone();
         messages.into_iter().find(|message| message["role"] == "user").unwrap()["content"].take()
     }
 
-    /// What the model was told first; null if nothing.
+    /// The first message to the model, of the system; null if there is none.
     pub(crate) fn system(&self) -> Value {
         let body = self.json();
         let messages = body["messages"].as_array().unwrap().clone();
@@ -37,18 +37,18 @@ impl Asked {
     }
 }
 
-/// What is answered.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
     /// A whole answer.
     Whole(u16, String),
     /// These pieces, then the end.
     Pieces(Vec<String>),
-    /// These pieces, and once somebody else waits too, those and the end.
+    /// These pieces, and once another client waits too, those and the end.
     Halves(Vec<String>, Arc<Barrier>, Vec<String>),
     /// Nothing: the connection ends.
     BreakOff,
-    /// These pieces of an answer, then nothing until whoever asked is gone.
+    /// These pieces of an answer, then nothing until the client is gone.
     Hang(Vec<String>),
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// One that answers `words`, by 10 tokens from 100, unless told otherwise.
+    /// A provider that answers `words`, by 10 tokens from 100, unless set otherwise.
     pub(crate) fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -102,7 +102,7 @@ impl Lab {
         config
     }
 
-    /// Where it is.
+    /// Its address.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -154,7 +154,7 @@ impl Lab {
                 if !pieces.is_empty() {
                     stream_to(&mut to, &pieces);
                 }
-                // Whoever asked says no more; what comes is the end.
+                // The client sends no more; the next thing is its end.
                 let mut rest = stream;
                 while rest.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
                 *self.gone.lock().unwrap() += 1;

@@ -5,7 +5,7 @@ use crate::stage::Stage;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// Everything in it that says `unsaid` is nobody's business.
+/// Each text with `unsaid` in it must not be logged.
 const FLOW: &str = "
 flow: f
 inputs: { word: { type: string, default: '' } }

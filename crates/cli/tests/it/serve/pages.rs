@@ -1,4 +1,4 @@
-//! Pages that a browser shows: those of origins that are named may ask, and their browsers are told so; others may not.
+//! Pages of a browser: pages of allowed origins may send requests, and their browsers learn that; others may not.
 
 use super::{
     APPROVAL,
@@ -18,7 +18,7 @@ fn land() -> (Stage, Served, Client) {
     (stage, served, admin)
 }
 
-/// What a browser asks before a page may send more than a form could.
+/// A browser's question before a page may send more than a form could.
 fn preflight(client: &Client, path: &str, headers: &[(&str, &str)]) -> Reply {
     let asks =
         [("access-control-request-method", "POST"), ("access-control-request-headers", "authorization")];
@@ -140,7 +140,7 @@ fn the_server_s_own_page_may_ask_behind_a_proxy_that_speaks_tls() {
     let other = [("host", "envoi.example"), ("origin", "https://envoi.example:8443")];
     assert_eq!(admin.call("GET", "/v1/health", &other, &[]).status, 403, "another port is another page");
     drop(served);
-    // What came in the clear is not the page of a server that speaks TLS alone.
+    // A page over plain HTTP is not the page of a server that speaks TLS alone.
     stage.write(".envoi/chain.pem", include_str!("certificate.pem"));
     stage.write(".envoi/key.pem", include_str!("key.pem"));
     stage.write(

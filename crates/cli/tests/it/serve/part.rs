@@ -37,7 +37,7 @@ fn a_part_takes_from_a_run_of_its_tenant_and_only_admin_goes_past_a_question() {
         let refused = start(client, part.clone());
         assert_eq!((refused.status, refused.json()["code"].as_str()), (status, Some(code)), "{part}");
     }
-    // What comes before the question needs no right of its own.
+    // The steps before the question need no right of their own.
     let before = start(&ann, json!({"until": "build"}));
     assert_eq!(before.status, 201, "{}", before.text());
     admin.wait_until_run_is(&text(&before.json()["run"]), "succeeded");

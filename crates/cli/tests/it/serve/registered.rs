@@ -85,7 +85,7 @@ fn a_flow_with_those_that_it_names_is_what_it_would_be_in_a_folder() {
 fn nothing_outside_of_what_is_given_can_be_named_and_each_mistake_has_its_place() {
     let stage = Stage::new();
     let (_served, admin) = served(&stage);
-    // What lies in the folder is not what was given.
+    // Files in the folder are not the files of the request.
     stage.write("build.yaml", BUILD);
     stage.write("parts/deep.yaml", DEEP);
     let naming = |path: &str| OUTER.replace("./build.yaml", path);

@@ -1,4 +1,4 @@
-//! What equals an answer needs the scope of one.
+//! A request that equals an answer needs the scope of an answer.
 
 use super::{
     client::{Client, Served, token},
@@ -34,7 +34,7 @@ fn register(client: &Client, flow: &str) -> String {
     text(&client.post("/v1/flows", flow).json()["digest"])
 }
 
-/// One that may run, and one that may answer too.
+/// A token that may run, and a token that may answer too.
 fn tokens(stage: &Stage, served: &Served) -> [Client; 2] {
     [&["ann", "--scope", "run"][..], &["bob", "--scope", "run", "--scope", "answer"][..]]
         .map(|arguments| served.client(&token(stage, arguments)))
@@ -115,7 +115,7 @@ fn a_correction_that_does_away_with_a_question_needs_the_scope_answer() {
         let refused = correct(&ann, flow, from);
         assert!(is_refused(&refused), "{refused:?}");
     }
-    // What leaves each question as it is, is put to those who may answer.
+    // A correction that leaves each question as it is, is accepted; the question is put again to those who may answer.
     let old = admin.question(&run);
     assert_eq!(correct(&ann, &other, None).0, 202);
     assert_ne!(admin.question(&run), old);

@@ -63,7 +63,7 @@ fn a_row_has_the_words_that_the_terminal_shows() {
     let asks = of("approve.1");
     assert_eq!([&asks["state"], &asks["ended_at"]], [&json!("asks"), &Value::Null]);
     assert_eq!(asks["question"], client.json("/v1/questions")["questions"][0]["question"]);
-    // What has not begun yet is in the shape.
+    // Steps that have not begun yet are in the shape.
     let shape = client.json(&format!("/v1/runs/{run}/shape"));
     let kinds: Vec<&Value> = shape["steps"].as_array().unwrap().iter().map(|step| &step["kind"]).collect();
     assert_eq!(kinds, ["run", "run", "flow", "ask"]);
@@ -252,13 +252,13 @@ fn a_list_of_runs_has_what_each_has_done_and_used_so_far() {
     assert_eq!(told("").2, Vec::<[Value; 5]>::new(), "only who asks for it pays for it");
     let (runs, order, rows) = told("?so_far=true");
     assert_eq!(order, runs);
-    // One has failed, and the run may go on past it. One was skipped, one is done, one asks.
+    // A failed step that the run may go on past, a skipped one, a done one, and one that asks.
     assert_eq!(rows[0], [json!(2), json!(4), json!(4), json!("0.00"), json!(0)]);
     assert_eq!(rows[1], [json!(1), json!(3), json!(2), json!("0.05"), json!(0)]);
     let costs = text(&runs[1]);
     let ledger = client.json(&format!("/v1/runs/{costs}/ledger"));
     assert_eq!(ledger["own_used"]["cost_usd"], rows[1][3], "as its own view has it");
-    // What has changed since the last look is seen.
+    // Changes since the last look are seen.
     stage.write("good", "");
     stage.expect(0, &["resume", &costs]);
     assert_eq!(told("?so_far=true&flow=costs").2, [[json!(3), json!(3), json!(4), json!("0.10"), json!(0)]]);

@@ -41,7 +41,7 @@ fn many_readers_see_each_event_once_across_a_kill_and_a_restart() {
         let read = || {
             let (mut ids, mut breaks): (Vec<String>, _) = (Vec::new(), 0);
             loop {
-                // While there is no server, nobody answers.
+                // While there is no server, there is no response.
                 let stream =
                     wait_for("a stream", || admin.follow(&path, ids.last().map(String::as_str)).ok());
                 if stream.status == 204 {
@@ -64,7 +64,7 @@ fn many_readers_see_each_event_once_across_a_kill_and_a_restart() {
         wait_for("all readers", || (begun.load(Ordering::SeqCst) == READERS).then_some(()));
         before.process.kill();
         let after = Served::on(&stage, &address);
-        // What follows is committed while they wait for it.
+        // Later events are committed while they wait for them.
         wait_for("all of them again", || (back.load(Ordering::SeqCst) == READERS).then_some(()));
         stage.write("go", "");
         let told: Vec<_> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
@@ -138,7 +138,7 @@ fn questions_are_streamed_when_asked_and_closed_and_the_list_leaves_no_gap() {
     let run = admin.run(APPROVAL);
     let question = admin.question(&run);
     let mut stream = admin.follow("/v1/questions/stream", Some(&place)).unwrap();
-    // The question that the list has is not told again.
+    // The question that the list has is not sent again.
     let put = stream.next().unwrap();
     assert_eq!(put.event, "interrupt_raised");
     assert_eq!(

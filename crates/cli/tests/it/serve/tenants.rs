@@ -1,4 +1,4 @@
-//! What a token may see and do: the document says which operations there are, and each is asked in every wrong way.
+//! The permissions of a token: the document lists the operations, and each is requested in every wrong way.
 
 use super::{
     APPROVAL,
@@ -8,7 +8,7 @@ use crate::stage::{Stage, text, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// One operation of the document.
+/// An operation of the document.
 pub(crate) struct Described {
     pub(crate) id: String,
     pub(crate) method: String,
@@ -36,7 +36,7 @@ fn body_of(id: &str) -> Option<&'static str> {
     })
 }
 
-/// Those that call models say no in their own way (contract 5).
+/// Operations that call models refuse in their own way (contract 5).
 const FORBIDDEN: &str = r#"{"error":"Forbidden"}"#;
 
 fn is_bridge(operation: &Described) -> bool {
@@ -63,7 +63,7 @@ pub(crate) fn operations(document: &Value) -> Vec<Described> {
     found
 }
 
-/// What stands for the parameters of paths: things that are there, or that never were.
+/// The values for the parameters of paths: ids that exist, or that never did.
 fn filled(path: &str, with: &BTreeMap<&str, String>) -> String {
     with.iter().fold(path.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value))
 }
@@ -136,7 +136,7 @@ fn without_a_good_token_every_operation_answers_the_same_whatever_is_there() {
         for (name, client) in &bearers {
             for with in [&there, &never] {
                 let reply = ask(client, &operation, &filled(&operation.path, with));
-                // One gets a session there: `door.rs`.
+                // This operation gives a session: `door.rs`.
                 if operation.id == "createSession" {
                     assert_eq!(reply.status, 400, "with {name}");
                     continue;

@@ -67,7 +67,7 @@ impl Outputs for Files {
     }
 }
 
-/// One output file. It is opened as soon as it exists.
+/// An output file. It is opened as soon as it exists.
 struct OneFile {
     path: PathBuf,
     file: Option<File>,

@@ -55,7 +55,7 @@ fn settled(record: &Record) -> Option<&AttemptId> {
     }
 }
 
-/// One output of one attempt, with the offset of the next read.
+/// An output of an attempt, with the offset of the next read.
 struct Stream {
     name: &'static str,
     output: Box<dyn Output>,

@@ -37,7 +37,7 @@ pub(crate) fn follow(home: &Home) -> Result<u8, Failure> {
     }
 }
 
-/// One run that is followed.
+/// A run that is followed.
 struct Followed {
     next: Seq,
     printer: Printer,

@@ -13,7 +13,7 @@ pub(crate) enum Files {
     Then,
 }
 
-/// What the value of an option has to look like.
+/// The expected form of the value of an option.
 #[derive(Debug)]
 pub(crate) struct Expected(&'static str);
 

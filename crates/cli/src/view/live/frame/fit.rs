@@ -8,7 +8,7 @@ use crate::{
     },
 };
 
-/// One row.
+/// A row.
 pub(super) struct Row {
     pub(super) line: Line,
     /// The state of the row's step. `None` for a row that only explains.
@@ -29,7 +29,7 @@ pub(super) fn fit(rows: Vec<Row>, room: usize, charset: Charset) -> Vec<Line> {
     if rows.len() <= room {
         return rows.into_iter().map(|row| row.line).collect();
     }
-    // One line counts the other rows.
+    // A line counts the other rows.
     let kept = room.saturating_sub(1);
     let rank = |(row, far): (&Row, usize)| if row.explains { 1 } else { far.saturating_mul(2) };
     let ranks = rows.iter().zip(distances(&rows)).map(rank);
