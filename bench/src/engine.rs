@@ -61,7 +61,7 @@ impl Rounds {
     }
 }
 
-/// One run, one step after the other.
+/// A run alone, one step after the other.
 pub(crate) fn alone() -> Outcome<Row> {
     let rounds = Rounds::of(|| step_s(1, STEPS_ALONE))?;
     Ok(Row {
@@ -99,7 +99,7 @@ pub(crate) fn commits() -> Outcome<()> {
     Ok(())
 }
 
-/// `runs` runs of ten steps at any time, until `all` have ended: when one ends, the next one begins. One
+/// `runs` runs of ten steps at any time, until `all` have ended: when one ends, the next one begins. A single
 /// round, without a raw measurement: for alternating comparisons (`bench/restate`).
 pub(crate) fn steady(runs: u32, all: u32) -> Outcome<()> {
     const STEPS: u32 = 10;
@@ -201,8 +201,8 @@ pub(crate) fn store(runs: u32, steps: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// One run that goes round a loop: how time, memory, bytes and the longest turn of the engine's loop grow
-/// with its visits, and how long the commands take that show it.
+/// A run that goes round a loop: how time, memory, bytes and the longest turn of the engine's loop grow with
+/// its visits, and how long the commands take that show it.
 pub(crate) fn grow(visits: u32) -> Outcome<()> {
     let mut stage = Stage::of(&dir(), 1, &loop_of(visits), Steps::GoRound)?;
     stage.begin(1)?;

@@ -15,7 +15,7 @@ const CHANGED: usize = 20;
 /// Files per folder.
 const A_FOLDER: usize = 25;
 
-/// One row for each measurement.
+/// A row for each measurement.
 pub(crate) fn snapshots(count: usize) -> Outcome<Vec<Row>> {
     let base = tempfile::tempdir()?;
     let root = base.path().join("work");

@@ -1,4 +1,4 @@
-//! One line of the table, and how several rounds become one figure.
+//! A line of the table, and how several rounds become one figure.
 
 use std::fmt;
 

@@ -25,7 +25,7 @@ const FOLDERS: &[&str] = &[SCHEMAS, COMMANDS];
 /// Files in the schemas' folder that are not generated.
 const BY_HAND: &[&str] = &["config.schema.json", "flow.schema.json"];
 
-/// One generated file. Its path is relative to the root.
+/// A generated file. Its path is relative to the root.
 struct Generated {
     path: String,
     text: String,

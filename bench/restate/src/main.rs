@@ -83,7 +83,7 @@ async fn connect(to: SocketAddr) -> Outcome<BufReader<TcpStream>> {
     Ok(BufReader::new(stream))
 }
 
-/// One POST; the connection stays open.
+/// Sends a POST; the connection stays open.
 async fn call(server: &mut BufReader<TcpStream>, path: &str, body: &str) -> Outcome<()> {
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",

@@ -78,7 +78,7 @@ impl TaskState {
     }
 }
 
-/// One turn of a conversation.
+/// A turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The id, made by the author. Unique at best within one conversation.

@@ -32,7 +32,7 @@ pub enum SendReply<'v> {
     Message(&'v Value),
 }
 
-/// One page of a list of tasks.
+/// A page of a list of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedPage {
     /// The tasks in the agent's order: newest first.

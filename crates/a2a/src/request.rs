@@ -252,7 +252,7 @@ pub enum Reply {
     Card(Value),
 }
 
-/// One page of tasks.
+/// A page of tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskPage {
     /// The tasks, the most recently changed first.

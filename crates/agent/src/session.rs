@@ -56,7 +56,7 @@ struct Accepted {
     task: Option<Box<Task>>,
 }
 
-/// One attempt that communicates with one agent.
+/// An attempt that communicates with one agent.
 pub(crate) struct Session<'o> {
     order: &'o Order,
     client: Arc<Client>,

@@ -18,7 +18,7 @@
 //! | `trees/HEX` | lists of snapshots of the workspace, by digest |
 //! | `blobs/sha256/HEX` | artifacts, texts, reports, data, and the files of snapshots, by digest |
 //! | `SHA256SUMS` | the sums of all entries before it, for `sha256sum -c` |
-//! | `SHA256SUMS.sig` | a signature of them, if it was signed. Who made it is decided by the caller |
+//! | `SHA256SUMS.sig` | a signature of them, if it was signed. The caller decides who made it |
 //!
 //! The format of a run that names no snapshot is 1, as it was before bundles had them; else it is 2.
 
@@ -40,7 +40,7 @@ pub use import::{ImportError, import};
 pub use manifest::{FORMAT, LeftOut, Manifest};
 pub use outgoing::{Outgoing, outgoing};
 
-/// What a signature of the sums is for: the namespace of `ssh-keygen -Y`.
+/// The purpose of a signature of the sums: the namespace of `ssh-keygen -Y`.
 pub const NAMESPACE: &str = "envoi-run";
 pub use verify::{Opened, Whole, open, verify};
 pub use wrong::Wrong;

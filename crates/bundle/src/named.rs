@@ -51,7 +51,7 @@ pub(crate) fn workspace(record: &Record) -> Workspace {
     }
 }
 
-/// What was written while files were set back, with its paths.
+/// The files that were written while files were set back, with their paths.
 pub(crate) fn late(record: &Record) -> impl Iterator<Item = &LateFile> {
     let (late, others): (&[LateFile], &[LateFile]) = match &record.event {
         Event::AttemptSettled(settled) => (

@@ -274,7 +274,7 @@ fn check_contents(entries: &Entries, manifest: &Manifest, named: &Life) -> Resul
     check_folder(entries, BLOBS, &named.contents, &left_out, &named.snapshots)
 }
 
-/// Returns how many there are, and their bytes. What is left out and named `elsewhere` too may be there.
+/// Returns how many there are, and their bytes. Contents that are left out and named `elsewhere` too may be there.
 fn check_folder(
     entries: &Entries,
     folder: &str,

@@ -43,7 +43,8 @@ impl At<'_> {
         self.finish(variables, &Stop::default(), arguments)
     }
 
-    /// Those of these paths that git ignores and does not track, by its rules and this index. One for which it does not answer is none.
+    /// Returns the paths that git ignores and does not track, by its rules and this index. A path for which it does not answer is not
+    /// among them.
     ///
     /// # Errors
     /// Git cannot be asked.

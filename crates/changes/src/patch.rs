@@ -179,7 +179,7 @@ fn lack(shelf: &Shelf, found: &Difference<'_>) -> Option<Lack> {
     Some(Lack { path: found.path().to_vec(), why })
 }
 
-/// What git does not store of a change whose contents exist.
+/// The part of a change with existing contents that git does not store.
 fn not_by_git(before: Option<State>, after: Option<State>) -> Option<String> {
     match (before, after) {
         (Some(State::Folder(before)), Some(State::Folder(mode))) => {

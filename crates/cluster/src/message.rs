@@ -125,7 +125,7 @@ pub struct FreeSlot {
 pub struct Wanted {
     /// Attempts to run. The worker starts those that it has never started, and reports those that have ended.
     pub run: Vec<Arc<AttemptStarted>>,
-    /// Attempts to end and report. One that was never started must not be started any more.
+    /// Attempts to end and report. An attempt that was never started must not be started any more.
     pub end: Vec<AttemptId>,
 }
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The name of a worker: letters, digits, `-` and `.`, at most 60. One disk has this name, and no other.
+/// The name of a worker: letters, digits, `-` and `.`, at most 60. A disk has this name, and no other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WorkerId(String);

@@ -1,4 +1,4 @@
-//! One run: its messages, its decisions, and the messages to others that follow.
+//! A run: its messages, its decisions, and the messages to others that follow.
 //!
 //! Owns the rules between a run and the workers that have its attempts. The kernel decides what happens next;
 //! this object calls it once for each message, and compares what the run wants before and after. It sends

@@ -1,4 +1,4 @@
-//! One worker: its incarnation, its lease, its slots, and the runs that it holds.
+//! A worker: its incarnation, its lease, its slots, and the runs that it holds.
 //!
 //! Owns whether a worker lives, and that it never gets more attempts than it has slots: a free slot is
 //! offered once, and counts as used until the worker has looked at the run that used it. This object does not

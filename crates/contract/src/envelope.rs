@@ -139,7 +139,7 @@ pub struct Envelope {
     pub prior_plans: Vec<Object>,
     /// The feedback of critics.
     pub loop_feedback: Vec<String>,
-    /// One record per attempt.
+    /// A record per attempt.
     pub processing_history: Vec<ProcessingRecord>,
     /// Errors, free-form.
     pub errors: Vec<Object>,

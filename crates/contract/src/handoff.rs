@@ -116,7 +116,7 @@ pub struct Handoff {
     pub error: Option<String>,
     /// The duration in milliseconds, at most 2^53 - 1.
     pub duration_ms: u64,
-    /// When it was written: an RFC 3339 text, kept unchanged. Of the first ten members only this one may be absent.
+    /// The time of writing: an RFC 3339 text, kept unchanged. It is the only one of the first ten members that may be absent.
     pub timestamp: Option<String>,
     /// The changes in the workspace, an object: `{"files": [{path, digest, size, change}], "total": n}`, or
     /// `{"manifest", "total", "bytes"}` for more than 1,000 changes. Null or empty means absent, also for the

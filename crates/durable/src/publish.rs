@@ -57,9 +57,9 @@ type Claim = fn(&Path, &Path) -> io::Result<()>;
 /// user's process), and not every one can refuse to rename over another file.
 const CLAIMS: &[Claim] = &[|from, to| fs::hard_link(from, to), rename_to_new, copy_to_new];
 
-/// Puts `bytes` at `path` if nothing is there: false if something was. Of two that try at once, one succeeds. Not synced.
-/// Whole for every reader, where the file system knows hard links or a rename that replaces nothing; elsewhere a reader
-/// may see the beginning of it.
+/// Puts `bytes` at `path` if nothing is there: false if something was. If two processes try at once, one succeeds. Not
+/// synced. Whole for every reader, where the file system knows hard links or a rename that replaces nothing; elsewhere a
+/// reader may see the beginning of it.
 ///
 /// # Errors
 /// It cannot be written, or the file system knows no way.

@@ -74,7 +74,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).open(path)
 }
 
-/// What the name of a [`Temporary`] begins with. Then come the id of its process, a `-` and a number.
+/// The beginning of the name of a [`Temporary`]. Then come the id of its process, a `-` and a number.
 const BEGINNING: &str = ".new-";
 
 /// No process takes longer to write a file. An older file was left behind, even if another process has the id
@@ -93,7 +93,7 @@ fn process_of(name: &OsStr) -> Option<Pid> {
 }
 
 /// Whether another process may still be writing this file, which was last changed at `changed`: the process that is named in it lives. A
-/// file with another name is nobody's.
+/// file with another name belongs to no process.
 #[must_use]
 pub fn is_being_written(name: &OsStr, changed: SystemTime) -> bool {
     process_of(name).is_some_and(|process| {

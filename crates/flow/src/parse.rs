@@ -1,6 +1,6 @@
-//! From the tree of a file to a draft: one file for each part of the language.
+//! From the tree of a file to a draft: a module for each part of the language.
 //!
-//! A part is read alone. What has to fit together across steps is [`crate::check`]'s.
+//! A part is read alone. [`crate::check`] owns the rules across steps.
 
 pub(crate) mod agent;
 pub(crate) mod ask;

@@ -383,7 +383,7 @@ fn any_step() -> impl Strategy<Value = (usize, usize, usize, usize, usize, Strin
     (0..7_usize, 0..8_usize, 0..8_usize, 0..8_usize, 0..4_usize, any::<String>())
 }
 
-/// One of at most eight steps. The `ids` are chosen so that they collide after conversion.
+/// A step of a flow with at most eight. The `ids` are chosen so that they collide after conversion.
 fn step(
     at: usize,
     (kind, next, back, branch, agents, text): &(usize, usize, usize, usize, usize, String),

@@ -1,4 +1,4 @@
-//! One run as a pure state machine: events in, state and wants out.
+//! A run as a pure state machine: events in, state and wants out.
 //!
 //! Owns every decision about what happens next. Does no IO, reads no clock, makes no random choice and starts no thread: time
 //! arrives with the input, ids are derived. Living through a run and recovering it share [`Run::apply`]. It does not know

@@ -1,4 +1,4 @@
-//! One call to a model: a single request on its own connection, sent once.
+//! A call to a model: a single request on its own connection, sent once.
 
 use crate::{Access, Around, CALLS_FILE, Order, UNANSWERED_FILE};
 use envoi_contract::{json::Value, time::Timestamp};

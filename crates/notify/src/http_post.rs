@@ -1,4 +1,4 @@
-//! One POST to an address that a client has named, and the meaning of the answer.
+//! A POST to an address that a client has named, and the meaning of the answer.
 //!
 //! The name of the host is resolved once for each POST. Every resulting address is checked, and the
 //! connection goes to one of these. If the name resolves to another address afterwards, that changes nothing.

@@ -83,7 +83,7 @@ impl<K: Ord> Turns<K> {
         self.under_way.is_empty()
     }
 
-    /// Whether no further delivery may begin, whoever owns it.
+    /// Whether no further delivery of any owner may begin.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.under_way.len() >= self.most

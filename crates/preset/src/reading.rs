@@ -12,7 +12,7 @@ use crate::{
 };
 use envoi_contract::json::Value;
 
-/// One line of a program.
+/// A line of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramLine {
     /// The line as it was written. Invalid UTF-8 is replaced.

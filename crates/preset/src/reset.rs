@@ -118,8 +118,8 @@ fn midnight(now: Timestamp) -> Timestamp {
     Timestamp::from_millis(now.as_millis().saturating_sub(now.as_millis().rem_euclid(day_ms)))
 }
 
-/// The end of the limit in a rollout file of `codex`, in Unix seconds. Of the newest limits in the file, only those
-/// that are used up count.
+/// The end of the limit in a rollout file of `codex`, in Unix seconds. Only the newest limits in the file count,
+/// and only those that are used up.
 #[must_use]
 pub fn of_rollout(text_of_file: &str) -> Option<u64> {
     let limits = text_of_file.lines().rev().find_map(|line| {

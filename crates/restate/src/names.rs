@@ -1,9 +1,9 @@
 //! The names of the objects, their handlers and their state keys in Restate. None of these may change while
 //! runs are under way.
 
-/// One object for each run. Its key is the run's id.
+/// An object for each run. Its key is the run's id.
 pub(crate) const RUN: &str = "EnvoiRun";
-/// One object for each worker. Its key is the worker's name.
+/// An object for each worker. Its key is the worker's name.
 pub(crate) const WORKER: &str = "EnvoiWorker";
 /// There is one such object.
 pub(crate) const DISPATCHER: &str = "EnvoiDispatcher";

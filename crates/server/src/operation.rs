@@ -91,7 +91,7 @@ pub struct Outcome {
     pub content: Content,
 }
 
-/// One operation.
+/// An operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
     /// Its name.

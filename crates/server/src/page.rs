@@ -16,7 +16,7 @@ use axum::{
 use envoi_contract::digest::Digest;
 use std::sync::Arc;
 
-/// One file.
+/// A file.
 struct File {
     path: &'static str,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! One request in the form for operations: its sender, its parameters, its headers and its body.
+//! A request in the form for operations: its sender, its parameters, its headers and its body.
 
 use crate::{
     auth::{

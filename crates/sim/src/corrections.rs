@@ -27,7 +27,7 @@ pub(crate) struct Correction {
 /// How often a text is changed anew when the reader refuses it, or it says the same.
 const TRIES: u64 = 12;
 
-/// What stands before a step in the text of a flow.
+/// The text before a step in a flow file.
 const BEFORE_A_STEP: &str = "  - id: ";
 
 /// How a person corrects the run of this name, which goes on under `old` as `sample` says; most runs are not corrected.
@@ -44,7 +44,7 @@ pub(crate) fn of(seed: u64, run: &str, sample: &Sample, old: &Flow) -> Option<Co
     Some(Correction { flow: Arc::new(flow), pinned, after: dice.between(2, 40), from })
 }
 
-/// One to three changes.
+/// Makes one to three changes.
 fn changed(dice: &mut Dice, sample: &Sample, old: &Flow) -> Option<(String, Loaded)> {
     let mut pieces: Vec<String> = sample.text.split(BEFORE_A_STEP).map(str::to_owned).collect();
     let mut parts = BTreeMap::clone(&sample.loaded.parts);

@@ -1,4 +1,4 @@
-//! One world from its beginning until nothing can happen any more.
+//! A world from its beginning until nothing can happen any more.
 //!
 //! Owns the choice of the next event. The effects of an engine on the world are in `effects`; crashes,
 //! take-overs and other mishaps in `mishap`; the expectations in `checks`; model calls in `called`.

@@ -95,7 +95,7 @@ impl Finished {
     /// Steps that follow a step are repeated with it.
     fn repeat(&mut self, flow: &Flow, step: &StepId) {
         let mut again: BTreeSet<&StepId> = [step].into();
-        // What a step of a graph needs is listed before it, or is found the next time round.
+        // The needs of a step of a graph are listed before it, or are found the next time round.
         while let Some(next) = flow.steps.iter().find(|other| {
             let follows = match flow.graph {
                 true => other.needs.iter().any(|need| again.contains(need)),

@@ -108,7 +108,7 @@ fn graph(dice: &mut Dice, count: usize) -> String {
     text
 }
 
-/// What a step does: a command, once or for each of some items, or a flow.
+/// The work of a step: a command, once or for each of some items, or a flow.
 fn work(dice: &mut Dice) -> String {
     let run = "run: [work]\n    on_in_doubt: ";
     let policy = dice.word(&["ask", "rerun", "fail"]);

@@ -1,7 +1,7 @@
-//! One life of the real engine, with a simulated world around it.
+//! A life of the real engine, with a simulated world around it.
 //!
-//! What the engine does to the world goes into an outbox; the driver takes it out piece by piece, and can
-//! let the engine die or fall asleep before any of it. Nothing is decided here and nothing is checked.
+//! The engine's effects on the world go into an outbox; the driver takes them out piece by piece, and can let
+//! the engine die or fall asleep before each of them. Nothing is decided here and nothing is checked.
 
 use crate::store::SimJournal;
 use envoi_contract::time::Timestamp;

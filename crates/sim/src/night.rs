@@ -1,6 +1,6 @@
 //! A night: runs whose agents share accounts with limits, while engines, machines and clocks come and go.
 //!
-//! Owns the flows of a night. What the providers do is in `provider`, what is promised and counted in `watch`.
+//! Owns the flows of a night. `provider` has the behaviour of the providers, `watch` the promises and counts.
 
 mod provider;
 mod watch;

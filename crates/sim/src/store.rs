@@ -118,8 +118,8 @@ impl SimStore {
         SimJournal { epoch: state.epoch, state: Arc::clone(&self.state) }
     }
 
-    /// The oldest commit of this holder meets its fate and is answered. What became durable, if anything did; `None` when
-    /// nothing waits.
+    /// The oldest commit of this holder meets its fate and is answered. Returns what became durable, if anything did;
+    /// `None` when nothing waits.
     pub fn settle_next(&self, epoch: u64, fate: Fate) -> Option<(RunId, Vec<Record>)> {
         let (outcome, pending) = {
             let mut state = lock(&self.state);

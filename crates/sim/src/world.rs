@@ -204,7 +204,7 @@ impl Outside {
         self.boots = self.boots.saturating_add(1);
     }
 
-    /// Hand-offs become visible. One that is visible already has to be the same.
+    /// Hand-offs become visible. A hand-off that is visible already has to be the same.
     pub(crate) fn show(&mut self, run: &RunId, records: &[Record]) -> Result<(), Violation> {
         for record in records {
             let Event::HandoffWritten(written) = &record.event else { continue };

@@ -1,4 +1,4 @@
-//! One attempt as data: its order, folder, records and processes.
+//! An attempt as data: its order, folder, records and processes.
 
 pub(crate) mod bringing;
 pub(crate) mod cached;

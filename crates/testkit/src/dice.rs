@@ -55,14 +55,14 @@ impl Dice {
         usize::try_from(self.below(u64::try_from(length).unwrap_or(0))).unwrap_or(0)
     }
 
-    /// One of the elements; `None` if there is none.
+    /// An element of the list; `None` if there is none.
     #[must_use]
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let index = self.index(from.len());
         from.get(index)
     }
 
-    /// One of these words; empty if there is none.
+    /// A word of these; empty if there is none.
     #[must_use]
     pub fn word<'a>(&mut self, from: &[&'a str]) -> &'a str {
         self.pick(from).copied().unwrap_or_default()

@@ -43,7 +43,7 @@ pub use client::{ForkError, Forked, Zygote};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{ForkError, Forked, Zygote};
 
-/// What a copy does, and its name in process lists.
+/// The work of a copy, and its name in process lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
     /// The whole work of a copy. The copy ends with exit code 0 when this returns, and with 101 if it panics.

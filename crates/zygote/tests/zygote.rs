@@ -189,7 +189,7 @@ fn killed_at_any_moment(folder: &Path) {
     }
 }
 
-/// One round of the story above, or an original that another process kills.
+/// A round of the story above, or an original that another process kills.
 fn wait_for_the_end() -> ExitCode {
     let words: Vec<String> = env::args().collect();
     let zygote = Zygote::start(&PROGRAM).unwrap();

@@ -22,7 +22,7 @@ const BY_HAND: &[&str] = &[
 
 const REFERENCE: &str = "#/components/schemas/";
 
-/// One schema with members.
+/// A schema with members.
 struct Shape<'d> {
     name: &'d str,
     members: Vec<Member<'d>>,

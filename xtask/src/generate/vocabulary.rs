@@ -11,7 +11,7 @@ use envoi_contract::user_envelope::OriginKind;
 use envoi_contract::{handoff, routing};
 use std::fmt::Write as _;
 
-/// One closed vocabulary.
+/// A closed vocabulary.
 struct Vocabulary {
     /// Name of the type, in every language.
     name: &'static str,

@@ -53,7 +53,7 @@ impl Code {
     }
 }
 
-/// One character of code, or a whole comment, string or character literal.
+/// A character of code, or a whole comment, string or character literal.
 struct Token {
     length: usize,
     is_code: bool,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One problem to fix. Sorts by place.
+/// A problem to fix. Sorts by place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Problem {
     /// Path relative to the root of the repository.

@@ -29,7 +29,7 @@ pub(crate) fn reply(reply: &Reply) -> Value {
     }
 }
 
-/// One response of a stream. JSON-RPC has it as `result`; HTTP+JSON and webhooks have it directly.
+/// A response of a stream. JSON-RPC has it as `result`; HTTP+JSON and webhooks have it directly.
 pub(crate) fn stream_item(item: &StreamItem) -> Value {
     let (name, value) = match item {
         StreamItem::Task(one) => ("task", task(one)),

@@ -86,7 +86,7 @@ struct Page {
     next: Option<String>,
 }
 
-/// One call of JSON-RPC.
+/// A call of JSON-RPC.
 struct Call {
     params: Params,
     /// Whether the extension for user envelopes is in use.

@@ -1,4 +1,4 @@
-//! One HTTP request, and whether it may have arrived.
+//! A single HTTP request, and whether it may have arrived.
 //!
 //! Each request has its own connection. If the agent closed a reused connection, it would be unclear whether the
 //! request arrived.

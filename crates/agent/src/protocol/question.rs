@@ -3,7 +3,8 @@
 //!
 //! A question is identified by its text, and by marks from the agent: the id of its message and a time. The text
 //! alone is not enough, because an agent may ask the same again. Some agents give a new id or a new time in each
-//! reply to the same question. One reply does not show that; two replies do. Until then the result is "unclear".
+//! reply to the same question. A single reply does not show that; two replies do. Until then the result is
+//! "unclear".
 
 use crate::input::mask::Mask;
 use envoi_contract::json::Value;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// The interval at which the log repeats that the outage continues.
 const LOG_EVERY: Duration = Duration::from_secs(600);
 
-/// One outage of an agent, from the first failed call to the next answer.
+/// An outage of an agent, from the first failed call to the next answer.
 #[derive(Default)]
 pub(super) struct Outage {
     since: Option<Instant>,

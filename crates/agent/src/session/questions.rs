@@ -35,7 +35,7 @@ impl Session<'_> {
             }
             Change::Unclear => {
                 let is_due = self.time_since_sent() >= Duration::from_millis(timeouts.settle_ms);
-                // One poll cannot tell an old question from a new one.
+                // A single poll cannot distinguish an old question from a new one.
                 (is_due && before.is_some()).then(|| self.unclear())
             }
         }

@@ -100,7 +100,7 @@ impl Default for Ways {
     }
 }
 
-/// One received call.
+/// A received call.
 #[derive(Debug, Clone)]
 pub(crate) struct Heard {
     pub(crate) method: String,

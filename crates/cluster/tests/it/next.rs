@@ -89,7 +89,7 @@ fn the_answer_to_the_end_of_a_step_is_the_next_step() {
     let next = attempts(&settled.wanted);
     assert_eq!(texts(&next), ["build.1.1"]);
     assert!(!calls_for_a_slot(&settled), "it has one");
-    // One commit has the end of the first step and the start of the next.
+    // A single commit has the end of the first step and the start of the next.
     let commits: Vec<_> =
         settled.sent.iter().filter(|sent| matches!(sent.message, Message::Commit(_))).collect();
     let [envoi_cluster::Sent { message: Message::Commit(commit), .. }] = commits[..] else {

@@ -28,7 +28,7 @@ pub(super) fn apply(input: &Value) -> Option<Got> {
     ]))))
 }
 
-/// One operation; `None` if it is not understood.
+/// An operation; `None` if it is not understood.
 fn step(envelope: &mut Envelope, operation: &Value) -> Option<Result<Option<Value>, Diagnostic>> {
     match operation.get("op")?.as_str()? {
         "new" => return Some(replace(envelope, Envelope::from_dict(operation.get("args")?))),

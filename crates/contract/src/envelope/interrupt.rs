@@ -60,7 +60,7 @@ vocabulary! {
     }
 }
 
-/// One question to a person or a system, with its 16 members. Interrupts of another system may lack an owner or a
+/// A question to a person or a system, with its 16 members. Interrupts of another system may lack an owner or a
 /// status; the kind is required. Source: seed 2, CONTRACTS 3; part `interrupt` of the schema `envelope`.
 ///
 /// ```

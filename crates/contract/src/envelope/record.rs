@@ -1,4 +1,4 @@
-//! One entry of the history: an attempt and its result.
+//! An entry of the history: an attempt and its result.
 
 use alloc::string::String;
 
@@ -22,7 +22,7 @@ vocabulary! {
     }
 }
 
-/// One attempt of a step, with its 8 members; counts are at most 2^53 - 1. Source: seed 2, CONTRACTS 3.
+/// An attempt of a step, with its 8 members; counts are at most 2^53 - 1. Source: seed 2, CONTRACTS 3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessingRecord {
     /// The step.

@@ -28,7 +28,7 @@ pub(super) fn is_whole(text: &str) -> bool {
 pub(super) struct Finder<'a> {
     text: &'a str,
     readings_left: usize,
-    /// Where the next reading may begin.
+    /// The position at which the next reading may begin.
     next: usize,
     /// Found hand-offs that were not returned yet, in order.
     found: VecDeque<Range<usize>>,

@@ -17,7 +17,7 @@ const DEFAULT_MAX_ITERATIONS: u64 = 3;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Kind {
-    /// One step after the other; with a `loop_target`, a gate.
+    /// Runs the steps one after the other; with a `loop_target`, a gate.
     #[default]
     Linear,
     /// Repeats until a success value is stated.

@@ -114,7 +114,7 @@ impl Route {
     }
 }
 
-/// One decision with its reason: the resolver's output, and a member of a hand-off.
+/// A decision with its reason: the resolver's output, and a member of a hand-off.
 ///
 /// The signal has two wire forms with the same meaning: [`Signal::orchestrator`] inside a hand-off,
 /// [`Signal::resolver`] as the resolver's output. [`Signal::decode`] reads both, and the aliases of other systems. A

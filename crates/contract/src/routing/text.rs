@@ -29,9 +29,9 @@ pub(super) struct Findings {
 pub(super) enum Reading<'a> {
     /// The lines that count, read one by one.
     Lines(Vec<&'a str>),
-    /// One JSON object whose members count. Hints count only if it was not fenced.
+    /// A JSON object whose members count. Hints count only if it was not fenced.
     Json { object: Object, body: &'a str, fenced: bool },
-    /// One fenced YAML block whose members at the left margin count.
+    /// A fenced YAML block whose members at the left margin count.
     Yaml(&'a str),
 }
 

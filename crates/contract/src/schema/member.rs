@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::shape::described;
 use crate::json::{Object, Value};
 
-/// One kind of document.
+/// A kind of document.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) title: &'static str,
@@ -33,7 +33,7 @@ pub(super) enum Others {
     Refused,
 }
 
-/// One member.
+/// A member.
 #[derive(Debug)]
 pub(super) struct Member {
     name: &'static str,

@@ -56,7 +56,7 @@ pub(super) fn part(name: &str) -> Object {
     only("$ref", format!("#/$defs/{name}"))
 }
 
-/// One of several shapes.
+/// The schema of several alternatives.
 pub(super) fn any_of<const N: usize>(shapes: [Object; N]) -> Object {
     only("anyOf", Value::from(Vec::from(shapes)))
 }

@@ -92,7 +92,7 @@ pub(super) fn command(
     Ok(vec![shared.launcher.exe.to_string_lossy().into_owned(), ARGUMENT.to_owned()])
 }
 
-/// What the program of an attempt in doubt had reported of its use: of the process alone, because the sums of its session are charged with the
+/// The use that the program of an attempt in doubt had reported: of the process alone, because the sums of its session are charged with the
 /// next attempt. `None` if the bridge has counted, or if the program reports no calls.
 pub(super) fn used(job: &Job, dir: &AttemptDir) -> Option<Value> {
     let Command::Agent(call) = &job.started.command else { return None };

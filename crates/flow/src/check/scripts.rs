@@ -11,7 +11,7 @@ use envoi_kernel::{
 /// A script that a shell or Python runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedScript {
-    /// What names it, in words: "step `build`".
+    /// Its place, in words: "step `build`".
     pub place: String,
     /// The program that runs it, and its options. The script follows as the last argument.
     pub interpreter: Vec<String>,

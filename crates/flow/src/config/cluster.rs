@@ -22,7 +22,7 @@ pub(crate) const CLUSTER: Vocabulary = Vocabulary {
     later: &[],
 };
 
-/// One minute: long enough to restart a worker, and short enough to detect a lost one soon.
+/// A minute: long enough to restart a worker, and short enough to detect a lost one soon.
 const LEASE_MS: u64 = 60_000;
 /// Shortest lease. Commands get TERM after three fifths of it. Two grace periods later all their processes are
 /// killed.

@@ -110,7 +110,7 @@ fn every_key_has_a_default_and_an_example_that_fits() {
     }
 }
 
-/// The fenced examples of a page. Those that begin with `# PATH` are files that other examples use.
+/// The fenced examples of a page. Examples that begin with `# PATH` are files that other examples use.
 fn examples(page: &str) -> (Vec<String>, BTreeMap<String, String>) {
     let mut flows = Vec::new();
     let mut files = BTreeMap::new();

@@ -61,7 +61,7 @@ impl Draft {
     }
 }
 
-/// One step of a [`Draft`].
+/// A step of a [`Draft`].
 #[derive(Debug)]
 pub(crate) struct DraftStep {
     /// The id as written, even if it is invalid: references to it are then not reported as further mistakes.

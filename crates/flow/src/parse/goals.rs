@@ -22,7 +22,7 @@ const MAX_ROUNDS: u64 = 1000;
 /// The default number of rounds: the seed's number of stages.
 const ROUNDS: u64 = 5;
 
-/// The default number of rounds without progress before a person decides. One such round may be bad luck.
+/// The default number of rounds without progress before a person decides. A single such round may be bad luck.
 const STUCK_AFTER: u64 = 2;
 
 /// Reads `goals` after the steps, because its list is evaluated where the first round begins.

@@ -1,4 +1,4 @@
-//! One step of a flow file.
+//! A step of a flow file.
 //!
 //! Owns the keys of a step except `ask` and `routing`. References to other steps and inputs are recorded here, and
 //! checked when the whole file was read.

@@ -91,7 +91,7 @@ pub(super) struct Used {
     pub(super) cost: Bounded,
 }
 
-/// One of these amounts.
+/// The limits of an amount.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bounded {
     /// The amount of all attempts if each keeps its budget; `None` if an attempt has no budget.

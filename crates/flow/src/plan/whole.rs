@@ -21,7 +21,7 @@ pub(super) struct Whole<'f> {
     by_id: BTreeMap<&'f FlowId, usize>,
 }
 
-/// One flow of a run.
+/// A flow of a run.
 #[derive(Debug)]
 pub(super) struct Part<'f> {
     pub(super) flow: &'f Flow,
@@ -35,7 +35,7 @@ pub(super) struct Part<'f> {
 pub(super) struct Calls {
     /// The flow that it runs, once per item.
     pub(super) runs: Option<usize>,
-    /// One of these, once, if the step's text contains a hint to it.
+    /// At most one of these, once, if the step's text contains a hint to it.
     pub(super) hints: Vec<usize>,
 }
 

@@ -15,7 +15,7 @@ use envoi_contract::code::Code;
 /// Further mistakes are counted and not shown. A broken file of a megabyte has thousands, and no person reads them.
 const MAX_KEPT: usize = 100;
 
-/// One mistake.
+/// A mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// `FLOW_SYNTAX` for a text that is not YAML; `FLOW_INVALID` for YAML that is not a valid flow; the corresponding

@@ -112,7 +112,7 @@ pub(crate) const FLOW: Vocabulary = Vocabulary {
 
 pub(crate) const WORKSPACE: Vocabulary =
     Vocabulary { place: "`workspace`", keys: &["folder", "isolate", "bring", "setup", "keep"], later: &[] };
-/// Of `keep`.
+/// The keys of `keep`.
 pub(crate) const KEEP: Vocabulary = Vocabulary { place: "`keep`", keys: &["also"], later: &[] };
 
 pub(crate) const GOALS: Vocabulary =

@@ -298,7 +298,7 @@ fn collection(start: Span, end: Span, last: Option<Span>) -> Span {
 
 /// Converts the parser's positions, which count characters, to bytes.
 struct Offsets {
-    /// One entry per character, and one for the end. Empty if characters and bytes are the same.
+    /// An entry per character, and one for the end. Empty if characters and bytes are the same.
     bytes: Vec<usize>,
     length: usize,
 }

@@ -14,7 +14,7 @@ use envoi_contract::json::{Object, Value};
 /// All mistakes in a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormErrors {
-    /// One line per mistake.
+    /// A line per mistake.
     lines: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ fn listed(fields: &[&str]) -> String {
     all.join(", ")
 }
 
-/// One field of a form.
+/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// The name of its member.

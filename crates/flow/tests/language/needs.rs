@@ -163,7 +163,7 @@ fn a_loop_is_not_closed_by_a_step_that_does_not_wait_for_it() {
         judge("needs: [test, other]"),
         judge("needs: [test, other], join: settled"),
         judge("needs: [test, lint, build], join: any"),
-        // One of the repeated needs has to succeed too.
+        // At least one of the repeated needs has to succeed too.
         judge("needs: [test, lint, other], join: { quorum: 2 }"),
         between("needs: [test, lint], join: any"),
         // Only the loop itself enters it.

@@ -99,7 +99,7 @@ fn the_figure_dominates_whose_lowering_saves_most() {
     let path = "a c".to_owned();
     assert_eq!(saves(&looped("", "")), ("routing.max_iterations", step("c"), 4, most(2), path.clone()));
     let retried = "    retry: { attempts: 2 }\n";
-    // One try fewer saves one attempt in each of five visits. One round fewer saves three.
+    // Each of five visits saves one attempt with a try fewer. A round fewer saves three.
     assert_eq!(saves(&looped("", retried)), ("retry.attempts", step("a"), 2, most(5), "a".to_owned()));
     let capped = "limits: { iterations: 3 }\n";
     assert_eq!(saves(&looped(capped, "")), ("limits.iterations", None, 3, most(2), String::new()));

@@ -47,7 +47,7 @@ fn a_list_of_unknown_length_is_named_first() {
     assert_eq!((dominant.saves, dominant.spent), (most(3), most(3_000)));
     let known = "  files: { type: array, maxItems: 4, default: [] }\n";
     let found = fan(known, "${{ inputs.files }}", "    retry: { attempts: 3, backoff: 0s }\n");
-    // One try fewer saves one attempt per item. One item fewer saves its three attempts.
+    // A try fewer saves one attempt per item. An item fewer saves its three attempts.
     assert!(matches!(found.most_attempts.unwrap().field, Field::RetryAttempts(_)));
 }
 

@@ -115,7 +115,7 @@ struct Stage {
     shared: SharedContents,
 }
 
-/// One process of the worker.
+/// A process of the worker.
 struct Life {
     worker: Worker,
     given: Arc<Mutex<Given>>,

@@ -1,4 +1,4 @@
-//! One node and one endpoint, with their own folder and ports. Both can be killed and started again.
+//! A node and an endpoint, with their own folder and ports. Both can be killed and started again.
 
 use crate::{endpoint, journal::Journals, worker::now};
 use envoi_cluster::{Message, message::ToRun, wire::Posted};

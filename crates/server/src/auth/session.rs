@@ -2,7 +2,7 @@
 //!
 //! A session has two halves. The browser keeps the cookie, which no script can read; but every server of the
 //! same machine gets it, because cookies do not distinguish ports. The page keeps the key for its own origin,
-//! and sends it as a header; but a script could read it. One half alone is not enough. The store has the
+//! and sends it as a header; but a script could read it. A single half is not enough. The store has the
 //! digests of both. A session acts in the name of a token and never has more rights than that token; it ends
 //! with the token.
 

@@ -1,4 +1,4 @@
-//! One model call on a run's account: counted before it is made, charged when it has ended.
+//! A model call on a run's account: counted before it is made, charged when it has ended.
 //!
 //! A call that does not finish, because its client disconnects or the server stops, ends as broken off, with
 //! the usage known so far. If even that cannot be stored, the next engine ends it.

@@ -17,7 +17,7 @@ pub(crate) struct SseReader {
     looked: usize,
 }
 
-/// One event, with the empty line that ends it.
+/// An event, with the empty line that ends it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SseEvent {
     pub(crate) bytes: Bytes,

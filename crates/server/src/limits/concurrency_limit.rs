@@ -23,12 +23,12 @@ impl ConcurrencyLimit {
         Self { most, open: Arc::default() }
     }
 
-    /// One more for this client; `None` if it has reached the limit.
+    /// Another permit for this client; `None` if it has reached the limit.
     pub(crate) fn acquire(&self, token: &str) -> Option<Permit> {
         self.acquire_below(token, self.most)
     }
 
-    /// One more for this client; `None` if it has `most` already.
+    /// Another permit for this client; `None` if it has `most` already.
     pub(crate) fn acquire_below(&self, token: &str, most: usize) -> Option<Permit> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(token.to_owned()).or_default();

@@ -15,7 +15,7 @@ const TIMES: usize = 15;
 
 /// The limit of connections.
 pub(crate) struct ConnectionLimit {
-    /// One permit for each possible connection.
+    /// A permit for each possible connection.
     pub(crate) permits: Arc<Semaphore>,
     clients: ConcurrencyLimit,
 }

@@ -1,7 +1,7 @@
-//! One request to a provider: its own connection, HTTP/1.1, TLS with the root certificates of the platform.
+//! A request to a provider: its own connection, HTTP/1.1, TLS with the root certificates of the platform.
 //!
-//! Dropping a response closes its connection. A request is sent once, and redirections are not followed. Of a
-//! response only the status, the type, the limits and the body are used.
+//! Dropping a response closes its connection. A request is sent once, and redirections are not followed. Only
+//! the status, the type, the limits and the body of a response are used.
 
 use super::catalog::{Key, Provider};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};

@@ -25,7 +25,7 @@ pub(crate) enum SourceError {
     Apply(#[from] ApplyError),
 }
 
-/// One notification.
+/// A notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notification {
     /// Its position, which is the same each time it is sent.

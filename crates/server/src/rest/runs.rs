@@ -145,7 +145,7 @@ fn event_page(
     let from = request.after()?;
     let limit = request.limit()?;
     let run = request.run(app)?;
-    // One row more than the page shows whether there is another page.
+    // A row more than the page shows whether there is another page.
     let most = limit.saturating_add(1);
     let mut events =
         app.read(|reader| reader.event_texts(&run, from, most, PAGE_BYTES, filter).map_err(Problem::from))?;

@@ -1,7 +1,7 @@
 //! The mishaps, and their times.
 //!
-//! An engine dies or falls asleep between any two of its doings. What it had in memory is gone; what was
-//! durable, and what its supervisors do, is not.
+//! An engine dies or falls asleep between any two of its effects. Its memory is gone; durable data and the
+//! work of its supervisors are not.
 
 use super::Driver;
 use crate::{

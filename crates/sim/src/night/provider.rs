@@ -100,7 +100,7 @@ impl Account {
         let opens_ms = window.saturating_add(1).saturating_mul(WINDOW_MS).saturating_sub(self.phase_ms);
         match dice.below(10) {
             0..5 => Answer::Refused(Some(opens_ms)),
-            // Who believes it is refused again.
+            // A program that believes it is refused again.
             5..8 => Answer::RefusedWrongly(now_ms.saturating_add(opens_ms.saturating_sub(now_ms) / 2)),
             _ => Answer::Refused(None),
         }

@@ -56,7 +56,7 @@ pub(crate) struct Watch {
     /// Attempts that have failed and were not refused.
     failures: BTreeMap<(RunId, VisitId), BTreeSet<AttemptId>>,
     doubted: BTreeSet<(RunId, VisitId)>,
-    /// Until when a visit waits whose account opens nobody knows when: it may be tried once more at the end.
+    /// The end of the wait of a visit whose account opens at an unknown time: it may be tried once more at the end.
     unstated: BTreeMap<(RunId, VisitId), Timestamp>,
     /// The visits that each session was used by.
     sessions: BTreeMap<String, BTreeSet<String>>,
@@ -138,7 +138,7 @@ impl Watch {
                     }
                 }
                 Event::AttemptStarted(started) => {
-                    // One that knows of a refusal.
+                    // An attempt that knows of a refusal.
                     let Some(call) = call_of(started).filter(|call| call.refusals > 0) else { continue };
                     let account = call.account.as_ref().unwrap_or(&call.program).clone();
                     let tried_by = Some((run.clone(), started.attempt.clone()));

@@ -1,8 +1,8 @@
 //! The folder of one attempt, its file names, and its lock.
 //!
-//! The lock is a whole-file `flock` on the open file that the engine passes to the supervisor. Nobody unlocks
-//! it: the lock is free when the last process that has the file open has ended. `probe` reads how the attempt
-//! ended.
+//! The lock is a whole-file `flock` on the open file that the engine passes to the supervisor. It is never
+//! unlocked: the lock is free when the last process that has the file open has ended. `probe` reads how the
+//! attempt ended.
 
 use std::fs::{self, File};
 use std::io;

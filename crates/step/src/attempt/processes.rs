@@ -190,7 +190,7 @@ mod linux {
         false
     }
 
-    /// Every process except `me` that has the marks. Of other processes it reads only the environment,
+    /// Every process except `me` that has the marks. It reads only the environment of other processes,
     /// because a machine has hundreds.
     pub(crate) fn marked(me: Pid, marks: &Marks) -> io::Result<Vec<Process>> {
         let mut found = Vec::new();

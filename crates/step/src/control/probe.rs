@@ -127,7 +127,7 @@ pub struct ProbeError {
     pub source: io::Error,
 }
 
-/// One announcement of an attempt. A backup can restore a journal from before the announcement; then the
+/// An announcement of an attempt. A backup can restore a journal from before the announcement; then the
 /// folder of the attempt belongs to another start.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {

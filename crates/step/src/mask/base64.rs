@@ -395,7 +395,7 @@ fn after_gap(bytes: &[u8], at: usize) -> Result<Option<usize>, TooFew> {
     Ok(has_line_end.then_some(place))
 }
 
-/// One character of white space, escaped or not.
+/// A character of white space, escaped or not.
 struct White {
     is_line_end: bool,
     /// The place after the character.

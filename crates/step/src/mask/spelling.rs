@@ -18,7 +18,7 @@ const MOST_DIGITS_IN_BRACES: usize = 8;
 /// The meaning of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// One byte of UTF-8.
+    /// A byte of UTF-8.
     Byte(u8),
     /// A whole character.
     Char(char),
@@ -97,7 +97,7 @@ fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) ->
             (b'\\', next) if count < MOST_BACKSLASHES => {
                 count += 1;
                 end = next;
-                // One backslash may be written as several, if it is itself escaped.
+                // A backslash may be written as several, if it is itself escaped.
                 if count > 1 {
                     found(Reading::Char('\\'), end);
                 }
@@ -151,7 +151,7 @@ fn byte_or_char(code: u32, end: usize, found: &mut impl FnMut(Reading, usize)) {
     char::from_u32(code).into_iter().for_each(|char| found(Reading::Char(char), end));
 }
 
-/// One to three octal digits, beginning with `first`.
+/// Reads one to three octal digits, beginning with `first`.
 fn octal(bytes: &[u8], first: u8, at: usize, found: &mut impl FnMut(Reading, usize)) -> Result<(), TooFew> {
     let mut code = 0_u32;
     let mut digit = first;

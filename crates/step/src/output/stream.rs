@@ -1,4 +1,4 @@
-//! One output stream on disk: written while it arrives, masked, with its beginning and its end kept.
+//! An output stream on disk: written while it arrives, masked, with its beginning and its end kept.
 //!
 //! The first half of the cap goes into the file itself, where a person can follow it. Later bytes go into a
 //! ring file beside it, whose content is appended to the file when the stream has ended. The ring begins with

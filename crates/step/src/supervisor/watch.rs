@@ -37,7 +37,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// lease does.
 const LEASE_LOOK: Duration = Duration::from_secs(1);
 
-/// One pipe of the command and the destination of its bytes.
+/// A pipe of the command and the destination of its bytes.
 struct Pipe<'w, 'a> {
     from: Option<std::fs::File>,
     to: &'w mut StreamFile<'a>,

@@ -479,7 +479,7 @@ pub(crate) fn the_mode_of_an_artifact_is_a_part_of_the_key() {
     assert_eq!(fs::metadata(run.path("out/app")).unwrap().permissions().mode() & 0o777, 0o755);
 }
 
-/// A supervisor is killed after the files were restored. One of them has displaced an ignored file of a
+/// A supervisor is killed after the files were restored. A restored file has displaced an ignored file of a
 /// person.
 fn killed_with_files<'p>(place: &'p Place, name: &str) -> Run<'p> {
     let run = place.run(name);

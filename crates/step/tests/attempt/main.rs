@@ -32,7 +32,7 @@ macro_rules! trials {
     };
 }
 
-/// One test, with its name for each way of making a supervisor.
+/// A test, with its name for each way of making a supervisor.
 struct Trials {
     forked: &'static str,
     started: &'static str,

@@ -140,7 +140,7 @@ impl Stage {
     }
 }
 
-/// The lock of an attempt that nobody holds. A child that another test has just forked holds it too, for a moment.
+/// The free lock of an attempt. A child that another test has just forked holds it too, for a moment.
 pub(crate) fn free_lock(dir: &AttemptDir) -> LockFile {
     wait_for("the lock", || dir.try_lock().unwrap())
 }

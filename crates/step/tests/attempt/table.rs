@@ -105,7 +105,7 @@ const KINDS: [Kind; 12] = [
     Kind::Changing,
 ];
 
-/// One path with one kind of thing.
+/// A path with one kind of thing.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     in_workspace: bool,

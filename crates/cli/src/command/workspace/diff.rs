@@ -17,7 +17,7 @@ use std::path::Path;
 pub(crate) struct View<'a> {
     /// Only below this path.
     pub(crate) path: Option<&'a str>,
-    /// One line per file instead of the changed lines.
+    /// A line per file instead of the changed lines.
     pub(crate) stat: bool,
 }
 

@@ -70,7 +70,7 @@ enum Joint {
     Background,
 }
 
-/// One command and its input.
+/// A command and its input.
 #[derive(Debug, Default)]
 struct Simple {
     words: Vec<Word>,

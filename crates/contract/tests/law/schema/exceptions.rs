@@ -9,7 +9,7 @@ use envoi_contract::json::{Number, Object, Value};
 use envoi_contract::routing::Signal;
 use envoi_contract::time::Timestamp;
 
-/// One difference.
+/// A difference.
 pub(super) struct Exception {
     pub(super) message: &'static str,
     pub(super) why: &'static str,

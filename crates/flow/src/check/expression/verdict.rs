@@ -167,7 +167,7 @@ impl Names<'_> {
     /// A field that no data of the step can have.
     fn field(&self, id: &str, members: &[String], call: Call) -> Option<Diagnostic> {
         let [_, data, fields @ ..] = members else { return None };
-        // What is called is a method of the value.
+        // The last name of a call is a method of the value.
         let called = usize::from(call != Call::No);
         let fields = fields.get(..fields.len().saturating_sub(called))?;
         // A run keeps the flow that it began with, and fails where it reads the field.

@@ -41,8 +41,8 @@ impl Order {
     /// The order of steps. Each step waits for the steps that `needs` has at its position.
     ///
     /// # Errors
-    /// Cycles: each step of a cycle waits for the next one, and the last for the first. One cycle is returned per
-    /// group of connected cycles, not all of them.
+    /// Cycles: each step of a cycle waits for the next one, and the last for the first. A single cycle is
+    /// returned per group of connected cycles, not all of them.
     pub(in crate::check) fn of(needs: &[Vec<usize>]) -> Result<Self, Vec<Vec<usize>>> {
         let mut waiting: Vec<usize> = needs.iter().map(Vec::len).collect();
         let mut dependents = vec![Vec::new(); needs.len()];

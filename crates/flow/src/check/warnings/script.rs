@@ -6,7 +6,7 @@
 use crate::check::quotes::{Quotes, State};
 use envoi_kernel::expression::{Segment, segments};
 
-/// One command: its words as written, without quoted parts.
+/// A command: its words as written, without quoted parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Command {
     words: Vec<String>,

@@ -5,7 +5,7 @@
 pub struct Span {
     /// First byte.
     pub start: usize,
-    /// One past the last byte.
+    /// The byte after the last one.
     pub end: usize,
 }
 

@@ -6,7 +6,7 @@
 //!
 //! The bound is the sum, over all locations of a value, of how much of the schema can apply there. That depends only
 //! on the depth of the location ([`Work::by_depth`]): the parts that apply at one location, and the parts that each
-//! of them applies one level below. Of parts that cannot apply to the same location, such as two properties of one
+//! of them applies one level below. If two parts cannot apply to the same location, such as two properties of one
 //! object, only the larger one counts. A reference counts as its target; if the target is not certain, as all
 //! possible targets. A schema that refers to itself needs no special case, because each level of the value applies it
 //! again.

@@ -45,7 +45,7 @@ impl Reader {
     /// # Errors
     /// The machine's.
     pub fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError> {
-        // Of rows of one moment the one that closes longest counts, and a try counts more than the row that permitted it.
+        // If rows have the same time, the one that closes longest counts, and a try counts more than the row that permitted it.
         let sql = "SELECT * FROM (SELECT tenant, account, at_ms, until_ms, resets_at_ms, in_a_row, tried, passed, row_number() OVER \
                    (PARTITION BY tenant, account ORDER BY at_ms DESC, until_ms DESC, tried DESC, run DESC) AS place \
                    FROM (SELECT run, account, at_ms, until_ms, resets_at_ms, max(in_a_row, 1) AS in_a_row, 0 AS tried, 0 AS passed FROM refusals \

@@ -45,7 +45,7 @@ fn of_ended(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
     advance(draft)
 }
 
-/// What waits for an account, or asks whether it is to wait.
+/// Ends the waits for accounts, and answers the questions whether to wait.
 fn of_waiting(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
     let Reopen { by, why, request, .. } = who;
     let awaited = |(timer, (_, visit)): (&TimerId, &(_, VisitId))| {

@@ -39,7 +39,7 @@ pub(crate) struct Fold {
     last_shown: (TaskState, Vec<InterruptId>),
 }
 
-/// One entry of the conversation, in order.
+/// An entry of the conversation, in order.
 #[derive(Debug, Clone)]
 pub(crate) enum HistoryEntry {
     /// The run began.
@@ -184,7 +184,7 @@ impl fmt::Display for StreamPosition {
     }
 }
 
-/// One update for clients.
+/// An update for clients.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskUpdate {
     /// The position of the update.

@@ -31,7 +31,7 @@ fn bodies(receiver: &Receiver, count: usize) -> Vec<String> {
     (0..count).map(|_| receiver.next().body).collect()
 }
 
-/// One notification for each event, except for timers that fire; two for timers that are set.
+/// A notification for each event, except for timers that fire; two for timers that are set.
 struct Events(Arc<Store>);
 
 struct Reading {

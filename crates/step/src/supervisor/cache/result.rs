@@ -148,7 +148,7 @@ pub(super) fn keep(
     if let Some(path) = watched.look().links().ok_or(NotKept::TooManyLinks)?.next() {
         return Err(NotKept::Link(path.to_owned()));
     }
-    // Any file may be behind `--output`. One that is not a report is not restored as a report.
+    // Any file may be behind `--output`. A file that is not a report is not restored as a report.
     let report = match left.report {
         Some(copy) if !left.report_assigned => match SkillReport::decode(&read(copy)?) {
             Ok(_) => return Err(NotKept::ReportBehindOption),

@@ -147,7 +147,7 @@ impl Lived {
         spans.extend(trail.pause(now));
         let first = self.commits[0];
         let begun = |trail: &mut Trail| trail.take(&self.records[..first]);
-        // One record at a time.
+        // Record by record.
         let mut trail = self.trail();
         let mut singly = begun(&mut trail);
         self.records[first..]
