@@ -17,7 +17,7 @@ steps:
     run: echo 'Three pages, all dates agree with the tags.'
 `;
 
-/** Of an item ten visits: the item, and nine steps that are skipped, so that nothing is started. */
+/** Ten visits per item: the item, and nine steps that are skipped, so that nothing is started. */
 const PAGES = (items) => `
 flow: pages
 title: All pages of the site
@@ -40,7 +40,7 @@ function noted() {
   new MutationObserver(look).observe(document, { childList: true, subtree: true });
 }
 
-/** The times between frames from now on, until `frames` asks for them. */
+/** Records the times between frames from now on, until `frames` reads them. */
 const watchFrames = (page) =>
   page.evaluate(() => {
     globalThis.frames = [];

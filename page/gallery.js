@@ -80,13 +80,13 @@ async function edited(tab) {
   await tab.getByLabel("speed.md", { exact: true }).evaluate((text) => text.scrollIntoView({ block: "center" }));
 }
 
-/** A visit, which stands below the tree on a phone. */
+/** A visit, which is below the tree on a phone. */
 async function placed(tab) {
   await tab.locator(".output", { hasText: "is broken" }).waitFor();
   await tab.getByRole("complementary", { name: "7.check.1" }).evaluate((place) => place.scrollIntoView({ block: "start" }));
 }
 
-/** What differs between two rounds, in view. */
+/** The differences between two rounds, in view. */
 async function compared(tab) {
   await tab.getByLabel("compare with").selectOption({ label: "visit 2" });
   await tab.getByRole("region", { name: "compared with visit 2" }).locator(".diff").last().waitFor();

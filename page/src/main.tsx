@@ -1,4 +1,4 @@
-/** The page: signs in, shows the screen of the address, says when it is not live. */
+/** The page: signs in, shows the screen of the address, and shows when it is not live. */
 
 import { signal } from "@preact/signals";
 import { render } from "preact";
@@ -22,16 +22,16 @@ import { Offline, Refused, key } from "./wire/request.js";
 import { recall, signIn, signOut, who, why } from "./wire/session.js";
 import { isOther } from "./wire/version.js";
 
-/** Where one wanted to go before one had to sign in. */
+/** The address that was wanted before the sign-in. */
 let wanted = "";
 
-/** Screens that ask for the same whoever looks: they do not wait until it is known who that is. */
+/** Screens that are the same for every user: they do not wait until the user is known. */
 const ALIKE = new Set(["inbox", "runs", "r"]);
 
-/** Whether there is a session from before. Whether it is still good, the first answer says. */
+/** Whether there is a session from before. The first answer shows whether it is still valid. */
 const isBack = signal(false);
 
-/** A code in the address is used once, and stands there no longer. */
+/** A code in the address is used once, and then removed from it. */
 async function enter(): Promise<void> {
   const { parts } = place.value;
   isBack.value = parts[0] !== "in" && key.get() !== undefined;
@@ -130,7 +130,7 @@ const takesLetters = (target: HTMLElement): boolean => /^(TEXTAREA|SELECT)$/.tes
 
 const OF_A_RUN: Readonly<Record<string, string[]>> = { w: ["why"], s: [], d: ["files"], c: ["cost"], m: ["map"] };
 
-/** Clicks or focuses what stands there. */
+/** Clicks or focuses this element. */
 function reach(id: string, how: "click" | "focus"): boolean {
   const element = document.getElementById(id);
   element?.scrollIntoView({ block: "nearest" });

@@ -26,7 +26,7 @@ steps:
     routing: { kind: microloop, success_values: [VERIFIED], max_iterations: 1 }
 `;
 
-/** What it says is clear to nobody. */
+/** Its output is not clear. */
 const REVIEW = `
 flow: review
 steps:

@@ -1,4 +1,4 @@
-// What is compared: attempts, rounds and forks, with what they handed over, wrote and changed; and that each comparison has an address.
+// Comparisons: of attempts, rounds and forks, with their hand-offs, outputs and changes; and each comparison has an address.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -7,7 +7,7 @@ import { DESK, NARROW, Person, Stage, ended } from "./stage.js";
 
 after(ended);
 
-/** Two rounds of three steps, of which one is an inner flow; in the second one the draft says something else, and one file more changes. */
+/** Two rounds of three steps, of which one is an inner flow; in the second one the draft differs, and one more file changes. */
 const ROUNDS = `
 flow: rounds
 title: Notes, in rounds
@@ -62,7 +62,7 @@ test("two visits are compared by their hand-off, output and files, and the compa
   };
   await look(page);
   await person.accessible(page);
-  // Somebody else who has the address sees the same.
+  // Another person with the address sees the same.
   const other = await person.tab(page.url());
   await look(other);
   // A link to a line of the same output keeps what is compared.
@@ -73,7 +73,7 @@ test("two visits are compared by their hand-off, output and files, and the compa
   await look(other);
   await other.getByLabel("compare with").selectOption({ label: "nothing" });
   assert.doesNotMatch(hash(other), /compare/);
-  // What is not there is not made up.
+  // A missing visit is not invented.
   await other.goto(`${stage.url}/#/r/${run}/at/draft.2?compare=draft.7.1`);
   await other.getByRole("status").filter({ hasText: "The link compares with draft.7.1, which is not there." }).waitFor();
   await person.accessible(other);
@@ -127,7 +127,7 @@ test("two rounds, and a fork and the run that it comes from, are compared as who
   await page.goto(`${stage.url}/#/r/${fork}/compare`);
   await page.getByRole("combobox", { name: "What" }).selectOption({ label: "rounds of draft … critic" });
   await page.getByRole("row", { name: /build › compile/ }).waitFor();
-  // On a small screen it is read as well; a run without rounds says that there is nothing.
+  // It can be read on a small screen as well; a run without rounds shows that there is nothing.
   const alone = await stage.run("flow: alone\nsteps:\n  - id: a\n    run: echo a\n");
   await stage.until(alone, "succeeded");
   const narrow = await Person.at(stage, NARROW);

@@ -1,4 +1,4 @@
-// Who builds flows: a failure found with the keyboard alone, files as they are byte for byte, a run while its server is gone, `run --web`.
+// A person who builds flows: a failure found with the keyboard alone, files byte for byte, a run while its server is gone, `run --web`.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

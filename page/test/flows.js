@@ -59,7 +59,7 @@ steps:
     run: echo second
 `;
 
-/** A claude whose account is at its limit for three hours, as the real program says it. */
+/** A claude whose account is at its limit for three hours, with the output of the real program. */
 export function throttled(stage) {
   const transcript = readFileSync(new URL("../../crates/preset/tests/transcripts/claude/limit.jsonl", import.meta.url), "utf8");
   const resets = String(Math.floor(Date.now() / 1000) + 3 * 3600);
@@ -88,7 +88,8 @@ steps:
     routing: { kind: microloop, loop_to: write, max_iterations: 4, success_values: [VERIFIED] }
 `;
 
-/** A provider of models: what it says depends on the model, and on how often that was asked. Its store offers them as `small` and `large`. */
+/** A provider of models: its answer depends on the model, and on the number of requests to it. Its store offers them as `small` and
+ * `large`. */
 export async function models(stage) {
   const asked = { writer: 0, judge: 0 };
   const server = createServer((request, response) => {

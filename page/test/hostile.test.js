@@ -57,8 +57,9 @@ steps:
 `;
 
 /**
- * The elements in the main part, each name with its number. Of those that hold a piece of text there may be any number. Lists of
- * values are not counted: the evidence of a doubt leaves out what is 0, such as how long the attempt ran. Nor are choices: there is one for each flow that is registered by then.
+ * The elements in the main part, each name with its number. There may be any number of elements that hold a piece of text. Lists of values
+ * are not counted: the evidence of a doubt leaves out what is 0, such as how long the attempt ran. Nor are choices: there is one for each
+ * flow that is registered by then.
  */
 const made = (page) =>
   page.evaluate(() => {
@@ -99,7 +100,7 @@ test("rounds, retries, doubt, comparisons and refusals show a text as text, with
     await page.getByLabel("compare with").selectOption({ label: "attempt 2 of this visit" });
     await page.getByRole("region", { name: /^compared with/ }).getByText(words.seen, { exact: false }).first().waitFor();
     await note("compared");
-    // What somebody wrote in the last round stands above the next one.
+    // The text of the last round is above the next question.
     await stage.ask("POST", `questions/${question}/answer`, { choice: "again", text: typed(words) });
     const next = await eventually("the next round", async () => (await stage.ask("GET", `questions?run=${run}`)).questions.find((each) => each.question !== question));
     await look("asked again", `q/${next.question}`, "It was asked before,");
@@ -119,7 +120,7 @@ test("rounds, retries, doubt, comparisons and refusals show a text as text, with
     await page.getByLabel("Version").selectOption({ index: 1 });
     await page.getByRole("row", { name: /tried.*changed: run/ }).waitFor();
     await note("compared with a corrected flow");
-    // What stands in the address is nobody's text either.
+    // A text in the address has no author either.
     const echo = encodeURIComponent(typed(words));
     await look("no such place", `r/${run}/at/${echo}`, `There is no step at ${words.seen}`);
     await look("no run is like that", `runs?q=${echo}&flow=${echo}`, `words ${words.seen}`);
@@ -181,7 +182,7 @@ steps:
   await page.goto(`${stage.url}/#/r/${run}/at/deep.1`);
   await page.getByRole("main").getByText("data", { exact: true }).click();
   await page.getByText("[".repeat(99) + "]".repeat(99), { exact: false }).first().waitFor();
-  // What is no data is refused by the engine, which quotes the beginning of it.
+  // The engine refuses a value that is not data, and quotes the beginning of it.
   await page.goto(`${stage.url}/#/r/${run}/at/half.1`);
   await page.getByRole("complementary").getByText("expected a whole surrogate pair, found `\\ud800 <b>x</b> \\u202een", { exact: false }).first().waitFor();
   await page.goto(`${stage.url}/#/r/${run}/at/deeper.1`);

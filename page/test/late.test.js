@@ -1,4 +1,4 @@
-// An action that comes too late, or twice: what the page says then, and that it is done once.
+// An action that comes too late, or twice: the page reports it, and it is done once.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -21,7 +21,7 @@ steps:
     run: while [ ! -e go ]; do sleep 0.05; done
 `;
 
-/** It asks nobody the first time. */
+/** It asks no person the first time. */
 const FORKS = `
 flow: forks
 steps:
@@ -68,7 +68,7 @@ test("what a button does is there before it can be pressed: resume, fork", async
   await stage.close();
 });
 
-/** What happens after the page has been told to send a request, and before the server has it. */
+/** Acts after the page was triggered to send a request, and before the server has it. */
 async function meanwhile(page, path, act) {
   let times = 0;
   await page.route(path, async (route) => {
@@ -118,7 +118,7 @@ test("who comes too late is told what is true: the run is over, the workspace or
   await page.getByLabel("From step").selectOption("one");
   await page.getByRole("radio", { name: /^shared/ }).check();
   await page.getByRole("row", { name: /one.*runs again/ }).waitFor();
-  // What was said of it is no longer so when the button is pressed.
+  // The shown state is no longer true when the button is pressed.
   await stage.ask("POST", `runs/${root}/fork`, { from: "ok", workspace: "shared" });
   await page.getByRole("button", { name: "Begin a new run at one" }).click();
   await alert.getByText("FAMILY_BUSY").waitFor();

@@ -69,7 +69,7 @@ test("a round, what is filtered and an open file have a link, which shows the sa
   await page.goto(`${stage.url}/#/r/${run}`);
   await page.getByRole("row", { name: /sent back round 2/ }).click();
   await page.getByRole("row", { name: /draft visit 2/ }).waitFor();
-  // A step that repeats itself needs no rows: what became of each visit stands in its own.
+  // A step that repeats itself needs no rows: each visit has its own result.
   await page.getByRole("row", { name: /loop poll 3 rounds/ }).getByRole("img", { name: "succeeded, succeeded, succeeded" }).waitFor();
   const round = page.url();
   assert.match(hash(page), /\?row=round 2 of/);
@@ -192,7 +192,7 @@ test("the size of a file is said before it is read: a large one is asked about, 
   await person.accessible(page);
   const [download] = await Promise.all([page.waitForEvent("download"), all.click()]);
   assert.equal(statSync(await download.path()).size, 35_000_000);
-  // One that a browser cannot hold. Such a file would fill the machine of the test: its head says how long it is.
+  // A file that a browser cannot hold. Such a file would fill the machine of the test: its head has its length.
   await page.evaluate(() => {
     const own = globalThis.fetch;
     globalThis.fetch = async (url, more) => (/stdout$/.test(url) && more.headers.range === undefined ? new Response("", { headers: { "content-length": "9000000000" } }) : own(url, more));

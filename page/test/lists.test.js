@@ -97,7 +97,7 @@ test("a long list of runs goes on while one scrolls, is counted by state, and is
     last = person.asked.length;
     await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 600)));
   }
-  // The oldest one changes: the part in which it stands is asked for, and no other.
+  // The oldest run changes: its part of the list is loaded, and no other.
   const asked = () => person.asked.filter((url) => /\/v1\/runs\?/.test(url));
   const before = asked().length;
   const { questions } = await stage.ask("GET", `questions?run=${runs[0]}`);
@@ -168,7 +168,7 @@ test("what differs stands side by side where there is room, and the keys find it
   assert.match(await focused(), /two.*2/);
   await page.keyboard.press("n");
   assert.match(await focused(), /five/);
-  // Where there is no room they stand below each other, whatever was chosen.
+  // Without room they are below each other, no matter what was chosen.
   await page.setViewportSize({ width: 700, height: 800 });
   await below.waitFor();
   assert.equal(await page.getByRole("button", { name: "side by side" }).count(), 0);

@@ -1,4 +1,4 @@
-// What grows or changes while it is looked at: an output, a run of very many visits; and that one screen never shows what belongs to another.
+// Views that grow or change while they are seen: an output, a run of very many visits; and a screen never shows the data of another.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -24,7 +24,7 @@ test("an output is followed while one is at its end, and what is being read neve
   await eventually("the end is in view", async () => (await fromEnd()) <= 1);
   await grows(2);
   await eventually("it is followed", async () => (await fromEnd()) <= 1);
-  // Who reads further up is left there.
+  // A reader who is further up is left there.
   await output.evaluate((box) => (box.scrollTop = 40));
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   await grows(3);
@@ -88,7 +88,7 @@ test("a run of ten thousand visits that goes on is read once, then only what has
   assert.deepEqual(await seen(), before, "the rows in view are those from before");
   const elements = await page.evaluate(() => document.querySelectorAll("*").length);
   assert(elements <= 1500, `${elements} elements`);
-  // What has changed meanwhile is there.
+  // The changes made meanwhile are there.
   await page.getByLabel("words in steps").fill("2.all.1");
   await page.getByRole("row", { name: /succeeded 2\.all\.1/ }).waitFor();
   await person.done();
@@ -106,7 +106,7 @@ test("an address never shows what belongs to the one before, not for a frame", a
   for (const [first, second] of [[`r/${runs[0]}`, `r/${runs[1]}`], [`r/${runs[0]}/map`, `r/${runs[1]}/map`], [`q/${questions[0]}`, `q/${questions[1]}`]]) {
     await page.goto(`${stage.url}/#/${first}`);
     await page.getByRole("main").getByText("apples", { exact: false }).first().waitFor();
-    // What is drawn after the page has heard of the new address.
+    // The page draws this after it has got the new address.
     await page.evaluate((to) => {
       globalThis.wrong = [];
       const look = () => {
@@ -163,7 +163,7 @@ test("a run is asked for at once, and shown before it is known who looks; what o
   await person.accessible(page);
   rows();
   await page.getByRole("row", { name: /failed a/ }).waitFor();
-  // A session that is over leads to the sign-in, whichever answer says so.
+  // A session that is over leads to the sign-in, by any answer that reports it.
   person.allowed.push(/status of 401/);
   await page.evaluate(() => localStorage.setItem(Object.keys(localStorage)[0], "nothing"));
   await page.reload();

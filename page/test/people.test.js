@@ -1,4 +1,4 @@
-// People who decide: with a thumb, with a keyboard, several of them, those who may not, and where nobody knows what happened.
+// People who decide: with a thumb, with a keyboard, several of them, people without permission, and attempts in doubt.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -30,7 +30,7 @@ test("an approval is three taps from the link, whatever stands above the answers
   let taps = 0;
   const tap = async (locator) => {
     await locator.waitFor();
-    // What has to be scrolled to by hand is no tap, but the way there is one if it is taken by the button.
+    // A scroll by hand is not a tap; the tap on the button that scrolls there is one.
     taps += 1;
     await locator.tap();
   };
@@ -167,7 +167,7 @@ test("with the keyboard alone, from the link to the answer", async () => {
   await page.keyboard.press("g");
   await page.keyboard.press("r");
   await page.getByRole("heading", { name: "Runs" }).waitFor();
-  // Who speaks to the machine, or types with a slip, can switch letters off.
+  // A person who uses speech input, or makes typing errors, can switch letters off.
   await page.keyboard.press("?");
   await page.getByRole("heading", { name: "Help" }).waitFor();
   await page.getByLabel("Single letters are keys").uncheck();

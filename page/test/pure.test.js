@@ -1,4 +1,4 @@
-// What needs no browser: differences of texts, forms, the tree of a run.
+// Tests that need no browser: differences of texts, forms, the tree of a run.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ const { nano, ofNano, usedBy } = await module("model/used.ts");
 const { firstFailure } = await module("model/failure.ts");
 const { blocks, inlines, plainLine, values } = await module("model/markdown.ts");
 
-// What a browser has, and node has not.
+// Objects of a browser that node lacks.
 const kept = new Map();
 globalThis.location = { pathname: "/" };
 globalThis.document = { documentElement: { style: {} } };
@@ -110,7 +110,7 @@ test("several versions of a file stand beside each other between markers, and ea
   );
   assert.equal(marked("", [["item 1", "a\n"], ["item 2", "a\n"]]), text("<<<<<<< ours", "======= item 1", "a", "======= item 2", "a", ">>>>>>> item 1, item 2"));
   assert.equal(marked(ours, [["item 1", ours]]), ours);
-  // Whatever the versions are: without the markers and the others, each is there as it was.
+  // For any versions: without the markers and the others, each version is there unchanged.
   const words = ["a", "b", "c"];
   for (let seed = 1; seed <= 200; seed += 1) {
     const of = (by) => Array.from({ length: (seed * by) % 11 }, (_, nth) => words[(seed * 7 + nth * nth * by + nth) % 3]);
@@ -120,7 +120,7 @@ test("several versions of a file stand beside each other between markers, and ea
   }
 });
 
-/** One version of a marked text. Where it has no lines of its own between markers, it has those of `ours`. */
+/** A version in a marked text. If it has no lines of its own between markers, it has those of `ours`. */
 function version(both, name) {
   const found = [];
   const lines = both.split("\n").slice(0, -1);
@@ -226,7 +226,7 @@ test("visits of a loop are its rounds: past ones say why they were sent back, th
   assert.deepEqual(told(nodes), ["1 a", "1 draft … critic [running 2/5]", "2 round 1 [sent_back]", "3 draft", "3 critic", "2 round 2 [running]", "3 draft", "3 critic (to come)", "1 end (to come)"]);
   assert.equal(every(nodes).find(({ name }) => name === "round 1").group.words, "two dates are wrong");
   assert.deepEqual(above(nodes, "draft.2"), ["loop of .draft … critic", "round 2 of .draft … critic"]);
-  // Once is no loop yet; and each visit stands once, whatever the order of the rows.
+  // A single pass is no loop yet; and each visit is shown once, in any order of the rows.
   assert.deepEqual(told(treeOf(new Map(rows.slice(0, 2)), shape)), ["1 a", "1 draft", "1 critic (to come)", "1 end (to come)"]);
   const shuffled = treeOf(new Map([...rows].reverse()), shape);
   assert.deepEqual(told(shuffled), told(nodes));
@@ -301,13 +301,13 @@ test("a bar has the work and the waits of what it stands for, also when that is 
   const waited = rowAt(0, HOURS + 4, { waits: [waitAt(2, HOURS + 2)] });
   assert.deepEqual(seconds(ofRow(waited, 0)), [[0, 2], [HOURS + 2, HOURS + 4]]);
   assert.deepEqual(seconds(ofRow(rowAt(0, 9), 0)), [[0, 9]]);
-  // It waits still; it works again; nobody knows since when nothing works on it.
+  // It waits still; it works again; it is not known since when nothing works on it.
   assert.deepEqual(seconds(ofRow(rowAt(0, null, { waits: [waitAt(2, null)] }), 60_000)), [[0, 2]]);
   assert.deepEqual(seconds(ofRow(rowAt(0, null, { waits: [waitAt(2, 5)] }), 60_000)), [[0, 2], [5, 60]]);
   assert.deepEqual(seconds(ofRow(rowAt(0, null, { state: "left" }), 60_000)), []);
   // A question has done nothing but wait.
   assert.deepEqual(seconds(ofRow(rowAt(0, HOURS, { waits: [waitAt(0, HOURS, "person")] }), 0)), []);
-  // Folded, it says the same: the axis leaves the wait out, and the bar shows it.
+  // Folded, the picture is the same: the axis leaves the wait out, and the bar shows it.
   const folded = nodeOf(undefined, [nodeOf(waited), nodeOf(rowAt(HOURS + 4, HOURS + 8))]);
   assert.deepEqual(seconds(worked(folded, 0)), [[0, 2], [HOURS + 2, HOURS + 8]].map(([a, b]) => [a, b]));
   const axis = axisOf(workOf(folded, false, 0));
@@ -315,12 +315,12 @@ test("a bar has the work and the waits of what it stands for, also when that is 
   assert.deepEqual(barOf(worked(folded, 0), axis.at).map(({ isWait }) => isWait), [false, true, false]);
   assert(axis.at(2000) > 0.2, "what was done is seen");
   assert.deepEqual(barOf(ofRow(rowAt(0, 9), 0), axis.at).map(({ isWait }) => isWait), [false]);
-  // Each wait says what for; one that is known counts more than a gap.
+  // Each wait has its reason; a known reason counts more than a gap.
   const person = ofRow(rowAt(0, HOURS, { waits: [waitAt(2, HOURS - 2, "person")] }), 0);
   assert.deepEqual(barOf(person, axisOf([{ ...person, isWork: true }]).at).map(({ reason }) => reason), [undefined, "person", undefined]);
   const due = ofRow(rowAt(0, null, { state: "ready", waits: [waitAt(2, 5)] }), 60_000);
   assert.deepEqual(due.waits.map(([from, to, reason]) => [from / 1000, to / 1000, reason]), [[2, 5, "next_try"], [5, 60, "slot"]]);
-  // What passes between its parts, and after them, is no wait.
+  // The time between its parts, and after them, is no wait.
   const whole = nodeOf(rowAt(0, 12), [nodeOf(rowAt(0, 4)), nodeOf(rowAt(6, 8))]);
   assert.deepEqual(barOf(worked(whole, 0), axisOf(workOf(whole, false, 0)).at).map(({ isWait }) => isWait), [false]);
   const stopped = nodeOf(rowAt(0, HOURS), [nodeOf(rowAt(0, 4)), nodeOf(rowAt(HOURS - 8, HOURS))]);

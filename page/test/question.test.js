@@ -117,7 +117,7 @@ test("a form: what is wrong is said at its field, and what was typed stays", asy
   await send.click();
   await page.getByText("This is not a whole number.").waitFor();
   await person.accessible(page);
-  // What only the server knows is said when it has refused; nothing is lost, also not by a reload.
+  // A mistake that only the server finds is shown when it has refused; nothing is lost, also not by a reload.
   await page.getByLabel("count").fill("0");
   await page.getByLabel("day").fill("2026-11-24");
   await page.getByLabel("yes").check();
@@ -155,7 +155,7 @@ test("what changes while it is read is not approved unseen", async () => {
   await page.getByText("What you looked at has changed", { exact: false }).waitFor();
   assert.equal((await stage.ask("GET", `runs/${run}`)).status, "waiting");
   await page.getByRole("link", { name: "Look at it as it is now" }).click();
-  // What differs from what was seen, and not from what was there before the run.
+  // The differences from the version that was seen, and not from the one before the run.
   await page.getByText("It was asked before,", { exact: false }).waitFor();
   await page.getByRole("button", { name: "what differs" }).click();
   const lines = async () => (await page.locator(".diff").getByRole("row").allInnerTexts()).map((line) => line.replaceAll(/\s+/g, " ").trim());

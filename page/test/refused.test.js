@@ -1,4 +1,4 @@
-// What the server refuses: later, too large, not like that. The page says so at the field, waits as long as it is asked to, and loses nothing.
+// Refusals of the server: later, too large, invalid. The page shows them at the field, waits as long as required, and loses nothing.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -216,7 +216,7 @@ test("who answers second is told who was first, and one answer counts", async ()
     people.push([person, page]);
   }
   const [[ann, hers], [bob, his]] = people;
-  // Bob's page hears of nothing.
+  // Bob's page gets no events.
   await his.route(/\/v1\/(stream|questions\/[^/]*)$/, (route) => route.abort());
   bob.allowed.push(/Failed to load resource/);
   await hers.getByRole("button", { name: "Send: Approve" }).tap();

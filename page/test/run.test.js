@@ -81,7 +81,7 @@ test("a run that goes on is followed, cancelled and taken up again, each said be
   await stage.close();
 });
 
-/** A step that tells of its cost. */
+/** A step that reports its cost. */
 const COSTS = (dollars) => `printf '{"ok":true,"generatedAt":"t","skillName":"s","metrics":{"cost_usd":${dollars}}}' > $ENVOI_REPORT`;
 
 test("a list of runs says how far each is, and what it has cost; what is not known of it is said", async () => {
@@ -99,7 +99,7 @@ test("a list of runs says how far each is, and what it has cost; what is not kno
   assert.doesNotMatch(await waits.innerText(), /\$/, "a run without a cost has none");
   await person.accessible(page);
   await person.shot(page, "runs-cost-desk");
-  // It is told anew when it has changed.
+  // The cost is read again when it has changed.
   await stage.ask("POST", `questions/${question}/answer`, { choice: "approve" });
   await page.getByRole("link", { name: /succeeded asks .*2 of 2 steps/ }).waitFor();
   await page.route(/\/runs\?/, async (route) => {

@@ -1,4 +1,4 @@
-// A session over TLS, and what stands nowhere: halves of a session in an address, secrets of a flow on any screen.
+// A session over TLS, and data that appear nowhere: halves of a session in an address, secrets of a flow on any screen.
 
 import assert from "node:assert/strict";
 import { copyFileSync } from "node:fs";
@@ -38,7 +38,7 @@ test("over TLS the cookie is of this host alone, and a question is answered as e
 
 const SECRET = "hunter2-correct-horse-battery";
 
-/** It says its secret wherever a step says something. (A secret in a file that is handed over is a warning, and stays there: docs/flow-file.md.) */
+/** It prints its secret in each of its texts. (A secret in a file that is handed over is a warning, and stays there: docs/flow-file.md.) */
 const LEAKS = `
 flow: leaks
 secrets: { TOKEN: { file: token.txt } }

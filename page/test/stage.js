@@ -1,7 +1,7 @@
 // A real server on a store of its own, and a real browser that opens its page.
 //
-// A page of a test fails it if it says anything on its console, breaks its policy, asks another host, or has an accessibility
-// violation that axe finds.
+// A page fails its test if it prints anything on its console, breaks its policy, sends a request to another host, or has an
+// accessibility violation that axe finds.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -21,7 +21,7 @@ export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, is
 export const NARROW = { viewport: { width: 320, height: 256 } };
 export const DESK = { viewport: { width: 1280, height: 800 } };
 
-/** Those whose server runs. */
+/** The stages whose server runs. */
 const open = new Set();
 
 export class Stage {
@@ -156,7 +156,7 @@ function removed(folder) {
 /** Nothing is said about how fast a machine is: so long nothing takes that comes at all. While a test is written, PATIENCE may be shorter. */
 const PATIENCE_MS = Number(process.env.PATIENCE ?? 180_000);
 
-/** What `get` gives, once it gives something. */
+/** The result of `get`, once it has one. */
 export async function eventually(what, get) {
   for (const until = Date.now() + PATIENCE_MS; Date.now() < until; ) {
     const found = await get();
@@ -185,7 +185,7 @@ export class Person {
     const person = new Person();
     person.stage = stage;
     person.wrong = [];
-    /** What the console may say: failures of the network are the browser's own words. */
+    /** The messages that the console may have: failures of the network are the browser's own messages. */
     person.allowed = [];
     person.asked = [];
     person.open = 0;
@@ -212,7 +212,8 @@ export class Person {
     return page;
   }
 
-  /** Until a page that reads no stream asks nothing any more: what it has planned comes within a round, because timers of a page end in turn. */
+  /** Waits until a page that reads no stream sends no requests any more: planned requests come within a round, because timers of a page end
+   * in turn. */
   async quiet(page) {
     for (let before = -1; before !== this.asked.length || this.open > 0; ) {
       before = this.asked.length;
@@ -225,7 +226,7 @@ export class Person {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
       await page.evaluate(AXE);
-      // What is scrolled halfway under the head would be a small target.
+      // An element that is scrolled halfway under the head would be a small target.
       const top = await page.evaluate(() => [scrollY, scrollTo(0, 0)][0]);
       const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }));
       const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("\n  ")}`);
@@ -241,14 +242,14 @@ export class Person {
     if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) });
   }
 
-  /** What opens the server: halves of the session that is open, and the first token. */
+  /** The credentials for the server: halves of the session that is open, and the first token. */
   async rights() {
     const kept = this.context.pages().map((page) => page.evaluate(() => Object.values(localStorage)).catch(() => []));
     return [this.stage.token, ...(await this.context.cookies()).map(({ value }) => value), ...(await Promise.all(kept)).flat()];
   }
 
   async done() {
-    // Addresses end up in logs. What stands after `#` is sent to nobody.
+    // Addresses end up in logs. The part after `#` is not sent.
     const asked = this.asked.map((url) => decodeURIComponent(url.split("#")[0]));
     for (const right of await this.rights()) assert(!asked.some((url) => url.includes(right)), "no address opens anything");
     await this.context.close();

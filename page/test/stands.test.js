@@ -1,4 +1,4 @@
-// How a run stands: the list, its own screen and the terminal say it with one word, which the server computes.
+// The state of a run: the list, its own screen and the terminal show it with one word, which the server computes.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -13,14 +13,14 @@ const DOUBT = "flow: doubt\nsteps:\n  - id: pay\n    run: |\n      echo PAY \"NO
 /** Times are written in the manner of each place. */
 const timeless = (text) => text.replaceAll(/\s+/g, " ").trim().replace(/(until|next try at|next try) .*$/, "until TIME").replace(/ (\d[\w.]*( \w+)?( \d+ \w+)?|now) ago/, " TIME ago");
 
-/** What `envoi runs` says of each run. */
+/** The state of each run in `envoi runs`. */
 function inTerminal(stage) {
   const [heads, ...lines] = stage.envoi("runs").out.split("\n").filter((line) => line !== "");
   const [from, to] = [heads.indexOf("STATUS"), heads.indexOf("STEP")];
   return Object.fromEntries(lines.map((line) => [line.split(" ")[0], [timeless(line.slice(heads.indexOf("FLOW"), from)), timeless(line.slice(from, to))]]));
 }
 
-/** What the list of the page says of each. */
+/** The state of each run in the list of the page. */
 const onPage = (page) => page.locator(".runs .row").evaluateAll((all) => all.map((row) => [row.hash.split("/").at(-1), row.querySelector("b").innerText, row.querySelector(".state").innerText.replace(/^\S+\s/, "")])).then((all) => Object.fromEntries(all.map(([run, flow, state]) => [run, [timeless(flow), timeless(state)]])));
 
 test("the list says of each run what the terminal says of it", async () => {
@@ -56,7 +56,7 @@ test("the list says of each run what the terminal says of it", async () => {
   ]);
   assert(Object.values(told).some(([flow]) => flow === "part (part)"));
   await person.accessible(page);
-  // Its own screen says the same.
+  // Its own screen shows the same.
   await page.goto(`${stage.url}/#/r/${runs.account}`);
   await page.locator("header.head .state", { hasText: "waiting for claude of flow fixes until" }).waitFor();
   // The list by how they stand, and by flow.
@@ -82,7 +82,7 @@ test("a step that works without an engine is said, and the run can be taken up; 
   const run = await stage.run("flow: long\nsteps:\n  - id: slow\n    run: while [ ! -e go ]; do sleep 0.05; done\n");
   const person = await Person.at(stage, PHONE);
   const page = await person.tab(stage.link());
-  // The engine of a server goes on with all runs: another answer stands for a run that an engine has left.
+  // The engine of a server goes on with all runs: another response is used for a run that an engine has left.
   let more = { activity: "working", step_works: true, stands: "running_without_an_engine" };
   await page.route(new RegExp(`/runs(/${run})?(\\?|$)`), async (route) => {
     const response = await route.fetch();

@@ -1,4 +1,4 @@
-// A run in the states that are hard to come by: each is shown as what it is, and says what to do.
+// A run in states that are hard to reach: each is shown as what it is, with the remedy.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -245,7 +245,7 @@ steps:
   await page.keyboard.press("Enter");
   await eventually("the lines are marked", async () => (await marked(page)).join() === "7,8,9");
   assert.match(new URL(page.url()).hash, /at\/fails\.1\?attempt=1&log=stdout&line=7-9$/);
-  // One that is not there is not made up.
+  // A missing line is not invented.
   await other.goto(`${stage.url}/#/r/${run}/at/fails.1?attempt=1&log=stdout&line=9000`);
   await other.getByText("The link leads to line 9000. Here are 300 lines.").waitFor();
   assert.deepEqual(await marked(other), []);
@@ -311,7 +311,7 @@ test("what is not known of the cost is said, and not added up", async () => {
   await page.getByRole("row", { name: /dollars ≥ \$0\.00/ }).waitFor();
   await page.getByRole("row", { name: /model calls ≥ 4/ }).waitFor();
   await page.getByRole("row", { name: /tokens ≥ 0 in, ≥ 0 out/ }).waitFor();
-  // Who decides is told so too.
+  // The person who decides gets the same information.
   const asks = await stage.run("flow: asks\nsteps:\n  - id: ok\n    ask: 'Publish the notes?'\n");
   const { question } = await stage.question(asks);
   await page.route(new RegExp(`/questions/${question}$`), async (route) => {
@@ -378,7 +378,7 @@ test("nothing that has the focus is covered, whatever the screen", async () => {
             if (element === null || element === document.body || element.matches(".skip")) return null;
             const { left, top, right, bottom } = element.getBoundingClientRect();
             const [x, y] = [[left, right, innerWidth], [top, bottom, innerHeight]].map(([a, b, end]) => (Math.max(0, a) + Math.min(end, b)) / 2);
-            // Of a label and its field, either may be on top; a box that scrolls has its rows there.
+            // A label or its field may be on top; a box that scrolls has its rows there.
             const there = document.elementFromPoint(x, y);
             const isOwn = there !== null && (element.contains(there) || there.contains(element) || element.closest("label")?.contains(there));
             return isOwn ? null : `${element.outerHTML.slice(0, 90)} under ${there?.outerHTML.slice(0, 90)}`;

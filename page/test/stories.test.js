@@ -1,4 +1,4 @@
-// What goes wrong around a person who decides: the server dies, many tabs are open, steps print what should deceive.
+// Trouble around a person who decides: the server dies, many tabs are open, steps print deceiving texts.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -23,13 +23,13 @@ test("the server is killed while a person answers: one answer, and the page says
   person.allowed.push(/Failed to load resource/);
   const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
   await page.getByText("Nothing waits for you.").waitFor();
-  // Once the server dies before the answer has reached it, once after it has recorded it and before anybody hears of that.
+  // Once the server dies before the answer has reached it, once after it has recorded it and before the page gets the response.
   for (const moment of ["before", "after"]) {
     const run = await stage.run(ASKS);
     const { question } = await stage.question(run);
     await page.goto(`${stage.url}/#/q/${question}`);
     await page.getByText("Approve", { exact: true }).tap();
-    // The page sends it again for a while only: its clock stands still, so that a server may take long to start.
+    // The page sends it again for a while only: its clock is stopped, so that a server may take long to start.
     await page.clock.setFixedTime(new Date());
     let tries = 0;
     await page.route(/\/answer$/, async (route) => {
@@ -46,7 +46,7 @@ test("the server is killed while a person answers: one answer, and the page says
     await page.getByText(/Approve, by ann at/).waitFor();
     await stage.until(run, "succeeded");
     assert.equal((await stage.answers(run)).length, 1, moment);
-    // What was recorded may also be seen before it is sent again.
+    // The recorded answer may also be seen before it is sent again.
     if (moment === "before") assert(tries > 1, "it was sent again");
     await page.getByText("Not live since", { exact: false }).waitFor({ state: "detached" });
     await page.unroute(/\/answer$/);
@@ -100,7 +100,7 @@ test("eight tabs: a new question appears in each, and there is one stream", asyn
   await stage.ask("POST", `questions/${question}/answer`, { choice: "approve" });
   for (const page of pages) await page.getByText("Nothing waits for you.").waitFor();
   assert.equal(streams(), 2);
-  // Who signs out in one tab is signed out in all.
+  // A sign-out in one tab is a sign-out in all.
   await pages[0].getByRole("button", { name: "Sign out" }).click();
   for (const page of pages) await page.getByRole("heading", { name: "Sign in" }).waitFor();
   await person.done();
@@ -142,7 +142,7 @@ test("a tab that is hidden reads no stream, and catches up when it is seen; one 
     return route.fulfill({ status: 429, headers: { "content-type": "application/problem+json" }, body: JSON.stringify({ type: "about:blank", title: "busy", status: 429, detail: "too many streams", code: "TOO_MANY_REQUESTS", hint: null, request_id: "req_1" }) });
   });
   await see("visible");
-  // What is asked after the second refusal is asked by the clock, and not because the tab is seen again.
+  // Requests after the second refusal are sent by the clock, and not because the tab is seen again.
   await eventually("two refusals", async () => refused > 1);
   await stage.ask("POST", `questions/${question}/answer`, { choice: "approve" });
   await page.getByText("Nothing waits for you.").waitFor();
@@ -219,7 +219,7 @@ test("a run's text is only text on every screen: names, values, files of all kin
   const page = await person.tab(stage.link());
   page.on("dialog", (dialog) => person.wrong.push(`dialog: ${dialog.message()}`));
   const main = () => page.getByRole("main").innerText();
-  /** What only a text could have made; of pictures, only those that the page shows on purpose. */
+  /** Elements that only a text could have made; of pictures, only those that the page shows on purpose. */
   const harmless = async (where) => {
     const found = await page.evaluate(() => ({
       made: [...document.querySelectorAll("main :is(script, iframe, object, embed, u, i, image, style, link, meta)")].map((each) => each.outerHTML),

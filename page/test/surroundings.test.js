@@ -1,4 +1,5 @@
-// What is around the page: a proxy with a prefix, a stream that is cut, another version of the server, magnified text, forced colours, paper.
+// The surroundings of the page: a proxy with a prefix, a stream that is cut, another version of the server, magnified text, forced colours,
+// paper.
 
 import assert from "node:assert/strict";
 import { createServer, request } from "node:http";
@@ -61,7 +62,7 @@ test("behind a proxy with a prefix all of it works, also when the stream is cut;
   await page.getByText("Nothing waits for you.").waitFor();
   const run = await stage.run(ASKS);
   await page.getByRole("link", { name: /Publish the notes/ }).waitFor();
-  // What happened while nothing was heard is not missed: the stream goes on after the last hint.
+  // Events during a cut are not missed: the stream goes on after the last hint.
   const before = proxy.last.length;
   proxy.cut();
   const other = await stage.run(ASKS.replace("Publish the notes?", "And these?"));
@@ -87,7 +88,7 @@ test("behind a proxy with a prefix all of it works, also when the stream is cut;
   await stage.close();
 });
 
-/** What changes from run to run. */
+/** Texts that change from run to run. */
 const steady = (text) => [[/\/\S*envoi-page-\w+/g, "FOLDER"], [/run_[0-9a-z]+(…[0-9a-z]+)?/g, "RUN"], [/sha256(:|%3A)[0-9a-f]+/g, "DIGEST"], [/int_[0-9a-z]+/g, "INT"], [/\d+\.\d s\b/g, "TIME"], [/\d+ (ms|s|min|h)\b( \d+ (s|min|h))?/g, "TIME"], [/(yesterday |tomorrow )?\d{1,2}:\d\d(:\d\d)?( [AP]M)?/g, "CLOCK"]].reduce((all, [what, word]) => all.replaceAll(what, word), text);
 
 test("a question and a run are told to who does not see them as they were told before", async () => {
@@ -136,7 +137,7 @@ test("the other screens are told to who does not see them as they were told befo
   const person = await Person.at(stage, DESK);
   person.allowed.push(/status of 416/);
   const page = await person.tab(stage.link());
-  // What took longest comes first, where nothing has a cost.
+  // The longest work comes first, if nothing has a cost.
   const costs = { draft: "0.30", check: "0.20", pages: "0.10" };
   await page.route(/\/ledger$/, async (route) => {
     const found = await (await route.fetch()).json();

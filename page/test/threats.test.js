@@ -37,7 +37,7 @@ test("another port of the host, a frame, a file's own address and a planted cook
   const half = await page.evaluate(() => Object.values(localStorage)[0]);
   assert(!half.includes(cookie.value) && !cookie.value.includes(half), "two halves");
 
-  // A page of another port is the same site, so that the browser sends the cookie with what it asks for.
+  // A page of another port is the same site, so that the browser sends the cookie with its requests.
   const evil = await person.context.newPage();
   await evil.goto(`http://127.0.0.1:${other.address().port}/`);
   const asked = [];
@@ -82,7 +82,7 @@ test("another port of the host, a frame, a file's own address and a planted cook
     assert.equal(await from.locator("#owned").count(), 0);
   }
 
-  // What the page itself is sent: no copy of it is kept, and the policy is whole.
+  // The responses to the page itself: no copy of it is kept, and the policy is whole.
   const [files, front] = await Promise.all([page.waitForResponse(/\/v1\/runs\/[^/]+\/files$/), page.goto(`${stage.url}/?again#/r/${run}/files`)]);
   assert.equal(files.headers()["cache-control"], "no-store");
   const headers = front.headers();
@@ -91,12 +91,12 @@ test("another port of the host, a frame, a file's own address and a planted cook
     ["cross-origin-opener-policy", "cross-origin-resource-policy", "referrer-policy", "x-frame-options", "x-content-type-options", "permissions-policy"].map((name) => headers[name]),
     ["same-origin", "same-origin", "no-referrer", "DENY", "nosniff", "camera=(), microphone=(), geolocation=()"],
   );
-  // The half that a page keeps does not come with a cookie that somebody planted.
+  // The half that a page keeps does not come with a planted cookie.
   const victim = await Person.at(stage, DESK);
   await victim.context.addCookies([cookie]);
   const fresh = await victim.tab(`${stage.url}/#/r/${run}`);
   await fresh.getByRole("heading", { name: "Sign in" }).waitFor();
-  // Who signs in gets a cookie of their own.
+  // A person who signs in gets a cookie of their own.
   await fresh.getByLabel("Token").fill(stage.token);
   await fresh.getByRole("button", { name: "Sign in" }).click();
   await fresh.getByRole("treegrid").waitFor();

@@ -24,7 +24,7 @@ test("names that differ at their end are told apart, on a phone too, and a toolt
     const names = page.locator(".line .name .cut");
     await names.nth(3).waitFor();
     assert.deepEqual(await names.evaluateAll((all) => all.map((each) => each.title).sort()), PATHS.map((path, nth) => `${nth} ${path}`).sort());
-    // What of a name is in sight: its beginning as far as there is room, and its end.
+    // The visible parts of a name: its beginning as far as there is room, and its end.
     const seen = await names.evaluateAll((all) => all.map((name) => {
       const [begin, end] = [...name.querySelectorAll(":scope > [aria-hidden]")];
       const cell = name.closest(".name").getBoundingClientRect();
@@ -43,7 +43,7 @@ test("names that differ at their end are told apart, on a phone too, and a toolt
     await person.shot(page, `names-${screen.viewport.width}`);
     assert(seen.every(({ isSeen }) => isSeen), JSON.stringify(seen));
     for (const [nth, path] of PATHS.entries()) assert(seen.some(({ whole }) => whole === `${nth} ${path}`));
-    // Who hears the row hears the name once.
+    // A screen reader gets the name of the row once.
     assert.equal(await page.getByRole("row", { name: /^succeeded 1 src\/journal\/pages\/part-002\.md (?!.*part-002)/ }).count(), 1);
     await person.accessible(page);
     await person.shot(page, `names-${screen.viewport.width}`);

@@ -9,7 +9,7 @@ export interface Work {
 
 /** A stretch that is left out. */
 export interface Break {
-  /** Where it stands on the axis, from 0 to 1, and how much of time it is. */
+  /** Its position on the axis, from 0 to 1, and the time that it takes. */
   at: number;
   ms: number;
 }
@@ -17,7 +17,7 @@ export interface Break {
 export interface Axis {
   from: number;
   to: number;
-  /** Where a time stands, from 0 to 1. */
+  /** The position of a time, from 0 to 1. */
   at: (time: number) => number;
   breaks: readonly Break[];
 }
@@ -25,7 +25,7 @@ export interface Axis {
 /** A stretch is left out if it is more than this part of the whole, and so many milliseconds. */
 const LONG = 0.05;
 const LONG_MS = 5_000;
-/** What is left out takes this part of what is shown, and so much at most together. */
+/** The part of the axis for a stretch that is left out, and the most for all of them together. */
 const SHOWN = 0.1;
 const SHOWN_TOGETHER = 0.3;
 
@@ -34,7 +34,7 @@ export function axisOf(all: readonly Work[]): Axis {
   const from = Math.min(...all.map((each) => each.from));
   const to = Math.max(from + 1, ...all.map((each) => each.to));
   const busy = all.flatMap((each) => (each.isWork ? [[each.from, each.to] as const] : [[each.from, each.from] as const, [each.to, each.to] as const]));
-  // Where nothing was done at all, nothing is left out.
+  // If nothing was done at all, nothing is left out.
   const least = all.some((each) => each.isWork && each.to > each.from) ? Math.max(LONG_MS, LONG * (to - from)) : Infinity;
   busy.sort(([a], [b]) => a - b);
   const idle: [from: number, to: number][] = [];

@@ -1,4 +1,4 @@
-/** The bounds of a run that can be raised: by how much, as somebody types it. */
+/** The limits of a run that can be raised: by how much, as a person types it. */
 
 import type { Raise } from "../wire/api.js";
 
@@ -13,7 +13,7 @@ export const BOUNDS: Readonly<Record<string, [member: keyof Raise["more"], label
   cost_usd: ["cost_usd", "More dollars"],
 };
 
-/** What is sent for an amount, or what is wrong with it. */
+/** The body of the request for an amount, or the mistake in it. */
 export function raised(bound: string, amount: string): [Raise["more"] | undefined, string?] {
   const [member = ""] = BOUNDS[bound] ?? [];
   const text = amount.trim();

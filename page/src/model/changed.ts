@@ -1,8 +1,8 @@
-/** What has changed between two looks at the files of a run. */
+/** The changes between two looks at the files of a run. */
 
 import type { ChangedFile } from "../wire/api.js";
 
-/** From what was there when it was asked before to what is there now; both are told against what was there before the run. */
+/** From the state at the earlier question to the present state; both are compared with the state before the run. */
 export function changedSince(before: readonly ChangedFile[], now: readonly ChangedFile[]): ChangedFile[] {
   const [then, today] = [before, now].map((files) => new Map(files.map((file) => [file.path, file] as const))) as [Map<string, ChangedFile>, Map<string, ChangedFile>];
   return [...new Set([...then.keys(), ...today.keys()])].sort().flatMap((path) => {

@@ -1,4 +1,4 @@
-/** What differs between two texts, line by line. */
+/** The differences between two texts, line by line. */
 
 export interface Change {
   kind: "same" | "added" | "removed" | "left out";
@@ -7,7 +7,7 @@ export interface Change {
   isUnended?: true;
 }
 
-/** Stands after such a line while it is compared: no line has one. */
+/** Follows such a line while it is compared: no line has one. */
 const UNENDED = "\n";
 
 /** With more lines, or more that differ, there is no use in it: the files are offered as they are. */

@@ -2,10 +2,10 @@
 
 import type { StepRow } from "../wire/api.js";
 
-/** Where a failure leads that ends no run: on, back, or elsewhere. */
+/** The way on after a failure that ends no run: on, back, or elsewhere. */
 const GOES_ON = new Set(["advance", "loop", "branch"]);
 
-/** Whether a failure ended the flow that it is in, and all that stands above it has failed of it. While that is not known, it has not. */
+/** Whether a failure ended the flow that it is in, and all flows above it have failed of it. While that is not known: false. */
 function isFatal(row: StepRow, rows: ReadonlyMap<string, StepRow>): boolean {
   if (row.state !== "failed" || (row.item === null && GOES_ON.has(row.leads_to ?? ""))) return false;
   if (row.part_of === null) return true;
@@ -21,7 +21,7 @@ function isFatal(row: StepRow, rows: ReadonlyMap<string, StepRow>): boolean {
 export function firstFailure(rows: ReadonlyMap<string, StepRow>, isWhole = true): StepRow | undefined {
   const wholes = new Set([...rows.values()].map((row) => row.part_of));
   const failed = [...rows.values()].filter((row) => row.state === "failed" && row.items === null && !wholes.has(row.place)).sort((a, b) => a.seq - b.seq);
-  // What was done again since has ended nothing.
+  // A failure of a step that was done again since has ended nothing.
   const newest = new Map<string, number>();
   const nameOf = (row: StepRow): string => `${row.scope} ${row.step}`;
   for (const row of rows.values()) newest.set(nameOf(row), Math.max(row.visit, newest.get(nameOf(row)) ?? 0));

@@ -10,7 +10,7 @@ export interface RunList {
   counts: object | null;
 }
 
-/** The parts of `size` runs in which these runs stand. One that is in none may be a new one, and those come first. */
+/** The parts of `size` runs that contain these runs. A run that is in none may be a new one, and new runs come first. */
 export function partsOf({ runs }: RunList, changed: readonly string[], size: number): number[] {
   const at = new Map(runs.map(({ run }, nth) => [run, nth]));
   return [...new Set(changed.map((run) => Math.floor((at.get(run) ?? 0) / size)))].sort((a, b) => a - b);
@@ -20,12 +20,12 @@ export function partsOf({ runs }: RunList, changed: readonly string[], size: num
 export function replaced<T extends RunList>(list: T, from: number, page: T): T | undefined {
   const last = page.runs.at(-1)?.run;
   const found = list.runs.findIndex(({ run }) => run === last);
-  // What has changed may be longer or shorter by now: the list goes on after the last run that both have.
+  // The changed part may be longer or shorter by now: the list goes on after the last run that both have.
   const isFurther = found < 0 && from + page.runs.length >= list.runs.length;
   if (page.next !== null && found < 0 && !isFurther) return undefined;
   const rest = page.next === null || found < 0 ? [] : list.runs.slice(found + 1);
   const runs = [...list.runs.slice(0, from), ...page.runs, ...rest];
-  // Of a run that is read again nothing stays that the server does not say now.
+  // If a run is read again, only the server's present data of it stay.
   const anew = new Set(page.runs.map(({ run }) => run));
   const soFar = new Map([...list.so_far.filter(({ run }) => !anew.has(run)), ...page.so_far].map((each) => [each.run, each]));
   return { ...list, runs, next: rest.length > 0 ? list.next : page.next, so_far: runs.flatMap(({ run }) => soFar.get(run) ?? []), counts: page.counts ?? list.counts };

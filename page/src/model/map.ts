@@ -1,4 +1,4 @@
-/** Where the lines of a flow's map run: which step leads where, and in which lane. Pure: no document. */
+/** The lines of a flow's map: which step leads where, and in which lane. Pure: no document. */
 
 import type { Rounds, StepShape } from "../wire/api.js";
 
@@ -14,9 +14,9 @@ export interface Edge {
 export interface Lines {
   /** Rows that lead to the next one, and to nothing between. */
   straight: number[];
-  /** What leads on, past other rows: drawn at the left. */
+  /** The ways on, past other rows: drawn at the left. */
   forward: Edge[];
-  /** What goes back: drawn at the right. */
+  /** The ways back: drawn at the right. */
   back: Edge[];
 }
 
@@ -62,7 +62,7 @@ function inLanes(edges: Edge[]): Edge[] {
   });
 }
 
-/** What leads to a step and from it, for people who do not see the lines. */
+/** The ways to a step and from it, for people who do not see the lines. */
 export function inWords(step: StepShape, nth: number, { graph, steps }: Level): string[] {
   const all: string[] = [];
   if (graph && step.needs.length > 0) all.push(`after ${step.needs.join(step.join === "all" ? " and " : ", ")}${step.join === "all" || step.needs.length === 1 ? "" : ` (${step.join})`}`);

@@ -1,7 +1,7 @@
 /**
- * A small reader of Markdown: blocks and what stands in a line, as plain values. What it does not know stays text; HTML is text.
+ * A small reader of Markdown: blocks and the parts of a line, as plain values. Unknown syntax stays text; HTML is text.
  *
- * Pure: what becomes of them on the screen is `rendered.tsx`'s.
+ * Pure: `rendered.tsx` shows them on the screen.
  */
 
 export type Inline =
@@ -44,7 +44,7 @@ export function inlines(text: string, deep = 0): Inline[] {
     else if (strong !== undefined || strong2 !== undefined) parts.push({ kind: "strong", parts: inlines(strong ?? strong2 ?? "", deep + 1) });
     else if (em !== undefined || em2 !== undefined) parts.push({ kind: "em", parts: inlines(em ?? em2 ?? "", deep + 1) });
     else if (bang === "!") parts.push({ kind: "picture", text: label });
-    // Only what leads to a web page, and says so.
+    // Only links to a web page with its scheme.
     else if (/^https?:\/\/[^/\s]/i.test(to)) parts.push({ kind: "link", parts: inlines(label, deep + 1), to });
     else say(whole);
   }
@@ -54,7 +54,7 @@ export function inlines(text: string, deep = 0): Inline[] {
 
 const letters = (parts: readonly Inline[]): string => parts.map((part) => ("parts" in part ? letters(part.parts) : part.text)).join("");
 
-/** One line without its signs, for a place that has no room for more. */
+/** A line without its signs, for a place that has no room for more. */
 export const plainLine = (line: string): string => letters(inlines(line.replace(/^ {0,3}#{1,6}\s+/, "")));
 
 /** The cells of a row of a table. */

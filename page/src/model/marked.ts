@@ -9,7 +9,7 @@ interface Hunk {
   lines: string[];
 }
 
-/** One of the other versions, with its name. */
+/** Another version, with its name. */
 export type Version = readonly [name: string, text: string];
 
 /** Undefined: too much differs. An empty text is one without lines. */
@@ -65,7 +65,7 @@ function together(hunks: readonly Hunk[]): [from: number, until: number][] {
   return places;
 }
 
-/** What a version has in this place. */
+/** The lines of a version at this place. */
 function applied(own: readonly string[], hunks: readonly Hunk[], from: number, until: number): string[] {
   const found: string[] = [];
   let at = from;

@@ -1,11 +1,11 @@
-/** Names that are longer than the room for them: their end tells them apart as often as their beginning. Pure: no document. */
+/** Names that are longer than the room for them: their end distinguishes them as often as their beginning. Pure: no document. */
 
 /** Shorter ones are never cut in two. */
 const SHORT = 11;
 /** Characters of the end that always stay, at least and at most. */
 const [LEAST, MOST] = [6, 12];
 
-/** The part of a name that may be shortened, and its end, which stays. It is cut before a mark that parts names, if one stands there. */
+/** The part of a name that may be shortened, and its end, which stays. It is cut before a mark that separates parts, if there is one. */
 export function inTwo(name: string): [begin: string, end: string] {
   const chars = [...name];
   if (chars.length <= SHORT) return [name, ""];

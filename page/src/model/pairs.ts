@@ -1,17 +1,17 @@
-/** What stands beside what when two rounds, two runs, or the files of two visits are compared. Pure: no document, no server. */
+/** The pairs to show beside each other when two rounds, two runs, or the files of two visits are compared. Pure: no document, no server. */
 
 import type { ChangedFile, StepRow } from "../wire/api.js";
 import { every, type Node } from "./tree.js";
 
 /** A visit, and the one that it is compared with; undefined: there is none. */
 export interface Pair {
-  /** What both are visits of. */
+  /** The step of both visits. */
   name: string;
   before: StepRow | undefined;
   after: StepRow | undefined;
 }
 
-/** One round of a loop; of a step that repeats itself, one visit. */
+/** A round of a loop; for a step that repeats itself, a visit. */
 export interface Round {
   name: string;
   parts: readonly Node[];
@@ -41,7 +41,7 @@ function visitsOf(parts: readonly Node[], within = ""): Map<string, StepRow> {
     counts.set(own, count);
     const name = `${within}${own}${count > 1 ? ` (${count})` : ""}`;
     if (row !== undefined) found.set(name, row);
-    // What only holds visits together has no name of its own.
+    // A row that only holds visits together has no name of its own.
     for (const [key, each] of visitsOf(part.parts, row === undefined ? within : `${name} › `)) found.set(key, each);
   }
   return found;
@@ -76,7 +76,8 @@ export interface FilesBetween {
   onlyAfter: string[];
 }
 
-/** The files that two visits have changed. What one of them left alone is not compared: what it was then is not known here. */
+/** The files that two visits have changed. A file that one of them left alone is not compared: its content at that time is not known here.
+ * */
 export function filesBetween(before: readonly ChangedFile[], after: readonly ChangedFile[]): FilesBetween {
   const known = new Map(before.map((file) => [file.path, file]));
   const both = after.flatMap((file) => ((other) => (other === undefined ? [] : [[other, file] as const]))(known.get(file.path)));

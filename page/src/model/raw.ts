@@ -1,4 +1,4 @@
-/** A member of a JSON document as it stands there: `1.00` stays `1.00`. Pure. */
+/** A member of a JSON document, unchanged: `1.00` stays `1.00`. Pure. */
 
 /** The text of a member of the outermost object; undefined if it has none of this name. The document is valid JSON. */
 export function rawMember(json: string, name: string): string | undefined {
@@ -33,7 +33,7 @@ function skip(json: string, at: number): number {
   return at;
 }
 
-/** Where the value that begins here ends. */
+/** The end of the value that begins here. */
 function over(json: string, at: number): number {
   if (json[at] === '"') {
     for (let next = at + 1; next < json.length; next += 1) {

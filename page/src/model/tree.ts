@@ -2,26 +2,26 @@
 
 import type { FlowShape, InnerFlow, StepRow, StepShape } from "../wire/api.js";
 
-/** What is no visit, but holds visits together: a loop, or one of its rounds. */
+/** A group of visits: a loop, or one of its rounds. */
 export interface Group {
   kind: "loop" | "round";
-  /** Of a loop: how many rounds it has had. Of a round: which one, from 1. */
+  /** For a loop: the number of its rounds so far. For a round: its number, from 1. */
   count: number;
-  /** Of a loop: the most rounds, if one step alone says so. */
+  /** For a loop: the most rounds, if the limit is that of one step alone. */
   most: number | undefined;
   state: StepRow["state"] | "sent_back";
   /** Why a round was sent back, in the words of the step that did. */
   words: string;
 }
 
-/** Where the parts of a visit with items stand. */
+/** The states of the parts of a visit with items. */
 export interface Items {
   /** How many in each state, the worst first. */
   counts: ReadonlyMap<StepRow["state"], number>;
 }
 
 export interface Node {
-  /** As commands name it; of a step that has not begun, of the flow that it stands in and its id. */
+  /** As commands name it; for a step that has not begun: its flow and its id. */
   place: string;
   name: string;
   row: StepRow | undefined;
@@ -30,7 +30,7 @@ export interface Node {
   level: number;
   parts: Node[];
   items: Items | undefined;
-  /** Of a step that repeats itself: the states of its visits in their order, the newest ones. */
+  /** For a step that repeats itself: the states of its newest visits, in order. */
   ticks?: readonly StepRow["state"][];
 }
 
@@ -64,7 +64,7 @@ export function treeOf(rows: ReadonlyMap<string, StepRow>, shape: FlowShape | un
   return levelOf(parts, "", 1, shape, (shape?.flows ?? {}) as Flows, []);
 }
 
-/** `above` are the flows in which this level stands: none stands in itself. */
+/** `above` are the flows around this level: no flow is within itself. */
 function levelOf(parts: Rows, of: string, depth: number, level: Level | undefined, flows: Flows, above: readonly string[]): Node[] {
   const order = new Map((level?.steps ?? []).map((step, nth) => [step.step, nth]));
   const rank = (row: StepRow): number => order.get(row.step) ?? 0;
@@ -86,7 +86,7 @@ function begun(parts: Rows, row: StepRow, depth: number, level: Level | undefine
     const items = (parts.get(row.place) ?? []).map((item) => begun(parts, item, depth + 1, level, flows, above));
     items.sort((a, b) => (a.row?.item ?? 0) - (b.row?.item ?? 0));
     const states = items.flatMap((item) => (item.row === undefined ? [] : [item.row.state]));
-    // What a person looks for comes first.
+    // The most urgent items come first.
     items.sort((a, b) => urgency(a) - urgency(b));
     return { ...node, parts: items, items: { counts: countOf(states) } };
   }
@@ -127,7 +127,7 @@ interface Loop {
   back: StepShape[];
 }
 
-/** The loops of a flow. Those that cross are one: each return begins a new round of it. */
+/** The loops of a flow. Loops that cross are one: each return begins a new round of it. */
 function loopsOf({ graph, steps }: Level): Loop[] {
   const order = new Map(steps.map(({ step }, nth) => [step, nth]));
   const loops: Loop[] = [];
@@ -182,7 +182,7 @@ function looped(visits: readonly Node[], returns: readonly Node[], { steps, back
     const sent = own.find((node) => returns.includes(node));
     const furthest = Math.max(...own.map((node) => order.get(node.row?.step ?? "") ?? 0));
     const isNewest = !visits.some((node) => node.row !== undefined && before(node) >= count);
-    // What this round has not come to yet.
+    // The steps that this round has not reached yet.
     const left = !isNewest || sent !== undefined || level.graph ? [] : level.steps.filter(({ step }) => steps.has(step) && (order.get(step) ?? 0) > furthest).map((step) => toCome(of, step, 0, {}, []));
     const parts = [...own, ...left, ...(isNewest && level.graph ? visits.filter(({ row }) => row === undefined) : [])];
     const state = sent === undefined ? own.flatMap(({ row }) => (row === undefined ? [] : [row.state])).reduce(worse) : "sent_back";
@@ -239,7 +239,7 @@ export function movedBy(before: readonly Node[], from: number, to: number, after
 /** Every node, a whole before its parts. */
 export const every = (nodes: readonly Node[]): Node[] => flat(nodes, () => true);
 
-/** What has to be unfolded for a place to be seen: the places above it, the outermost first. */
+/** The places to unfold for a place to be seen: the places above it, the outermost first. */
 export function above(nodes: readonly Node[], place: string): string[] | undefined {
   for (const node of nodes) {
     if (node.place === place) return [];

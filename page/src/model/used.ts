@@ -1,4 +1,4 @@
-/** What parts of a run have used, from their rows. Pure: no document, no server. */
+/** The use of parts of a run, from their rows. Pure: no document, no server. */
 
 import type { StepRow } from "../wire/api.js";
 import type { Node } from "./tree.js";
@@ -24,7 +24,7 @@ export interface Used {
 
 const rowsIn = (node: Node): StepRow[] => [...(node.row === undefined ? [] : [node.row]), ...node.parts.flatMap(rowsIn)];
 
-/** What a visit or a round has used, with all that is in it. */
+/** The use of a visit or a round, with all that is in it. */
 export function usedBy(node: Node): Used {
   const used: Used = { cost: 0n, attempts: 0, workMs: 0 };
   for (const row of rowsIn(node)) {

@@ -11,7 +11,7 @@ export function duration(ms: number): string {
   return passing(ms);
 }
 
-/** What is going on, or still to come: in whole seconds. */
+/** A time that still goes on, or is still to come: in whole seconds. */
 function passing(ms: number): string {
   const s = Math.floor(ms / 1000);
   if (s < 60) return `${s} s`;

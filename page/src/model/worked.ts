@@ -6,13 +6,13 @@ import type { Node } from "./tree.js";
 
 export type Span = readonly [from: number, to: number];
 
-/** What a row waited for. */
+/** The reason for a row's wait. */
 export type Reason = NonNullable<StepRow["waits"]>[number]["reason"] | "slot";
 
-/** A stretch in which it waited; without a reason nobody knows why nothing worked on it. */
+/** A stretch in which it waited; no reason: it is not known why nothing worked on it. */
 export type Waited = readonly [from: number, to: number, reason?: Reason];
 
-/** What is known of a row of the tree, without what it may have within. */
+/** The facts about a row of the tree, without its inner rows. */
 export interface Worked {
   from: number;
   to: number;
@@ -42,7 +42,7 @@ export function joined(spans: readonly Span[]): Span[] {
   return found;
 }
 
-/** One visit: from its beginning to its end, without the stretches in which it waited. */
+/** A visit: from its beginning to its end, without the stretches in which it waited. */
 export function ofRow(row: StepRow, now: number): Worked {
   const from = Date.parse(row.started_at);
   const to = row.ended_at === null ? Math.max(from, now) : Date.parse(row.ended_at);
@@ -63,7 +63,7 @@ export function ofRow(row: StepRow, now: number): Worked {
 }
 
 interface Known {
-  /** Of the rows that are over. */
+  /** Computed from the rows that are over. */
   over: Worked | undefined;
   open: readonly StepRow[];
 }
@@ -93,7 +93,7 @@ function knownOf(node: Node): Known {
   return made;
 }
 
-/** When a row of the tree was worked on; undefined: it has not begun. What is over is computed once. */
+/** The times when a row of the tree was worked on; undefined: it has not begun. Finished rows are computed once. */
 export function worked(node: Node, now: number): Worked | undefined {
   const { over, open } = knownOf(node);
   if (open.length === 0) return over;
@@ -113,7 +113,7 @@ export interface BarPart {
   left: number;
   right: number;
   isWait: boolean;
-  /** What it waited for most of that time, if that is known. */
+  /** The reason for most of that time, if it is known. */
   reason?: Reason | undefined;
 }
 

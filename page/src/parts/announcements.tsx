@@ -1,6 +1,6 @@
 /**
- * What changes by itself, for people who do not see it: one sentence at a time, at most one in five seconds (WCAG 4.1.3). It can be
- * switched off on the help screen (WCAG 2.2.2).
+ * Changes that happen by themselves, for people who do not see them: one sentence at a time, at most one in five seconds (WCAG
+ * 4.1.3). It can be switched off on the help screen (WCAG 2.2.2).
  */
 
 import { signal } from "@preact/signals";
@@ -26,14 +26,14 @@ function next(): void {
   timer = setTimeout(next, EVERY_MS);
 }
 
-/** Announces a sentence as soon as it may. What comes meanwhile is counted. */
+/** Announces a sentence as soon as it may. Later ones are counted meanwhile. */
 export function announce(sentence: string): void {
   if (!settings.value.announces) return;
   queue.push(named(sentence));
   if (timer === undefined) next();
 }
 
-/** Announces of a run what has changed since the last look: its state, what asks, what has failed. */
+/** Announces the changes of a run since the last look: its state, its questions, its failures. */
 export function useRunAnnouncements(run: Run, rows: ReadonlyMap<string, StepRow>, isWhole: boolean): void {
   const last = useRef<{ run: string; state: string; announced: ReadonlySet<string> } | undefined>(undefined);
   useEffect(() => {

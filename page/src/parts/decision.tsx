@@ -9,7 +9,7 @@ type Members = Readonly<Record<string, unknown>>;
 const members = (value: unknown): Members => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : {});
 const text = (value: unknown): string => (typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value));
 
-/** What the signal of a visit says, in a line. */
+/** The signal of a visit, in a line. */
 export function signalled(signal: unknown): string {
   const { decision, reason, confidence } = members(signal);
   return `${text(decision)}${confidence === undefined ? "" : ` (${text(confidence)})`}: ${text(reason)}`;

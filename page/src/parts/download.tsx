@@ -1,4 +1,4 @@
-/** What can be kept as a file. It is never opened under the address of the page. */
+/** Contents that can be saved as a file. A file is never opened under the address of the page. */
 
 import { useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";

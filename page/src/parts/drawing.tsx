@@ -11,12 +11,12 @@ import { Line } from "./untrusted.js";
 const HEIGHT = 52;
 const LANE = 14;
 
-/** Beyond so many steps a drawing says nothing any more. */
+/** A drawing with more steps is not useful any more. */
 const MOST = 200;
 
 const KINDS = { run: "runs a command", ask: "asks a person", flow: "runs a flow", a2a: "calls another agent", agent: "runs an agent program", model: "asks a model" } as const;
 
-/** What has become of a step in a run: how often it stands where, and why it was skipped. */
+/** The visits of a step in a run: their states, and why it was skipped. */
 interface Fate {
   states: Map<string, number>;
   skipped: string;
@@ -36,7 +36,7 @@ export function countsOf(rows: ReadonlyMap<string, StepRow>): Counts {
     const known = levels.get(row.place);
     if (known !== undefined) return known;
     const whole = row.part_of === null ? undefined : rows.get(row.part_of);
-    // An item stands where its step does.
+    // An item counts for its step.
     const found = whole === undefined ? [] : row.item !== null && whole.items !== null && whole.step === row.step ? above(whole) : [...above(whole), whole.step];
     levels.set(row.place, found);
     return found;
@@ -51,7 +51,7 @@ export function countsOf(rows: ReadonlyMap<string, StepRow>): Counts {
     level.set(row.step, fate);
     const add = (state: string, count: number): void => void (count > 0 && fate.states.set(state, (fate.states.get(state) ?? 0) + count));
     const left = (row.items ?? 0) - (begun.get(row.place) ?? 0);
-    // Of a step with items only its items count; if it has none, it does itself.
+    // For a step with items only its items count; if it has none, the step itself counts.
     if (row.items === null || row.items === 0) add(row.state, 1);
     else if (row.ended_at === null) add("not begun", left);
     if (row.state === "skipped") fate.skipped = row.summary;
@@ -61,7 +61,7 @@ export function countsOf(rows: ReadonlyMap<string, StepRow>): Counts {
 
 interface Look {
   shape: FlowShape;
-  /** Of a run. */
+  /** For a run: its counts. */
   counts?: Counts;
   /** The address at which the text of a flow's file shows a line; no file is its first one. */
   lineAt?: (file: string | null, line: number) => string;
@@ -88,9 +88,9 @@ const lanes = (edges: readonly Edge[]): number => edges.reduce((most, { lane }) 
 interface Props {
   level: Level;
   flows: Readonly<Record<string, InnerFlow>>;
-  /** The file that it stands in; null: the first one. */
+  /** The file with the flow; null: the first one. */
   file: string | null;
-  /** The flows in which this one stands. */
+  /** The flows around this one. */
   above: readonly string[];
   /** The steps that run those. */
   within: readonly string[];

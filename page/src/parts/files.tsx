@@ -28,7 +28,7 @@ export interface Content {
   bytes: number;
 }
 
-/** One file of a run by its digest; null is one that is not there. Undefined: the store does not have it. */
+/** A file of a run by its digest; null is a file that does not exist. Undefined: the store does not have it. */
 export async function content(run: string, digest: string | null, signal?: AbortSignal): Promise<Content | undefined> {
   if (digest === null) return { text: "", bytes: 0 };
   try {
@@ -130,7 +130,7 @@ const MARKS = { same: " ", added: "+", removed: "−", "left out": "…" } as co
 
 type Mode = "difference" | "shown" | "text";
 
-/** What a kind of file is called when it is shown as what it is. */
+/** The names of the ways to show a file. */
 const MODES: Readonly<Record<Mode, string>> = { difference: "what differs", shown: "as it looks", text: "as text" };
 
 function Looked({ look: { before, after, changes }, isKnown, run, runBefore, file }: { look: Look; isKnown: boolean; run: string; runBefore: string; file: ChangedFile }): JSX.Element {
@@ -171,7 +171,7 @@ function Looked({ look: { before, after, changes }, isKnown, run, runBefore, fil
   );
 }
 
-/** Without a byte order mark: it is shown where what differs is shown, and is no part of what a file says. */
+/** Without a byte order mark: it is shown with the differences, and is not part of the content. */
 const unmarked = (text: string): string => text.replace(/^\ufeff/, "");
 
 const unended = <span class="odd" title="the file does not end with a line feed">no newline at the end</span>;
@@ -198,7 +198,7 @@ export function Differences({ changes }: { changes: readonly Change[] }): JSX.El
 /** Side by side there is room for lines of 80 characters. */
 const WIDE = 1000;
 
-/** What was removed at the left, what was added at the right, in the same rows. */
+/** Removed lines at the left, added lines at the right, in the same rows. */
 function Beside({ changes }: { changes: readonly Change[] }): JSX.Element {
   const side = (change: Change | undefined): JSX.Element => (
     <>
@@ -216,7 +216,7 @@ function Beside({ changes }: { changes: readonly Change[] }): JSX.Element {
 }
 
 function Below({ changes }: { changes: readonly Change[] }): JSX.Element {
-  // Where all lines of both end with CRLF, none of them says so.
+  // If all lines of both end with CRLF, the mark for it is not shown.
   const isCrlf = changes.every(({ kind, text }) => kind === "left out" || text.endsWith("\r"));
   return (
     <>

@@ -76,7 +76,7 @@ function shownAs(value: unknown, kind: Kind): string {
 
 export type Values = Record<string, string>;
 
-/** What a form says, or what is wrong with which field. */
+/** The data of a form, or the mistakes by field. */
 export function read(fields: Field[], values: Values): { data: Schema } | { wrong: Record<string, string> } {
   const data: [string, unknown][] = [];
   const wrong: Record<string, string> = {};
@@ -99,8 +99,8 @@ export function read(fields: Field[], values: Values): { data: Schema } | { wron
 const OF_A_FIELD = [/^\/([^/:]*)(?:\/[^:]*)?: (.*)$/, /^input `([^`]*)`: (.*)$/];
 
 /**
- * What the server says of fields, by their names; undefined if it says something else too. What is too long for it is the longest
- * of what was typed: `typed` has all of it.
+ * The server's errors of fields, by their names; undefined if there is another error too. A body that is too large is an error of
+ * the longest text in `typed`.
  */
 export function refusedFields({ status, detail }: { status: number; detail: string }, typed: Readonly<Record<string, string>>): Record<string, string> | undefined {
   if (status === 413) {

@@ -1,4 +1,4 @@
-/** What an attempt has written, line by line: found by words, linked by numbers, followed while it grows. */
+/** The output of an attempt, line by line: found by words, linked by numbers, followed while it grows. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
@@ -83,7 +83,7 @@ function Text({ of: { text, from }, attempt, stream, wanted, isLive }: { of: Tai
   const plainLines = useMemo(() => (query === "" ? [] : lines.map((line) => line.plain.toLowerCase())), [lines, query]);
   const found = useMemo(() => (query === "" ? [] : plainLines.flatMap((line, at) => (line.includes(query.toLowerCase()) ? [at] : []))), [plainLines, query]);
   const current = found[Math.min(nth, found.length - 1)];
-  // What is looked for is shown with what stands around it; else the end is. Never all: the browser would lay it out for seconds.
+  // A searched line is shown with the lines around it; else the end is shown. Never all lines: the browser would lay them out for seconds.
   const anchor = current ?? (wanted === undefined || from > 0 ? undefined : wanted[0] - 1);
   const first = Math.max(0, Math.min(lines.length - MOST * more, anchor === undefined ? lines.length : anchor - BEFORE));
   const end = Math.min(lines.length, first + MOST * more);
@@ -145,7 +145,7 @@ function Text({ of: { text, from }, attempt, stream, wanted, isLive }: { of: Tai
   );
 }
 
-/** Lines by their numbers, for those who do not click on one: what is typed stands in the address. */
+/** Lines by their numbers, for people who do not click on one: the typed numbers are in the address. */
 function LineLink({ stream, wanted, link }: { stream: Stream; wanted: [number, number] | undefined; link: (first: number, last: number) => void }): JSX.Element {
   const now = wanted === undefined ? "" : wanted[0] === wanted[1] ? String(wanted[0]) : wanted.join("-");
   const [text, setText] = useState(now);

@@ -1,4 +1,4 @@
-/** What a run of a flow may come to at most: in a line beside the start, and step by step. */
+/** The worst case of a run of a flow: in a line beside the start, and step by step. */
 
 import type { JSX } from "preact";
 
@@ -16,7 +16,7 @@ function usePlan(flow: string): ReturnType<typeof useLoaded<FlowPlan>> {
   return useLoaded<FlowPlan>((signal) => json(`flows/${encodeURIComponent(flow)}/plan`, { signal }), [flow], () => false);
 }
 
-/** What a run of the flow may come to at most, by the names of the ledger; undefined if it is not known. */
+/** The worst case of a run of the flow, by the names of the ledger; undefined if it is not known. */
 export function useWorstCase(flow: string): Readonly<Record<string, string>> | undefined {
   const plan = usePlan(flow).value;
   if (plan === undefined) return undefined;

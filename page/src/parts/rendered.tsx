@@ -1,4 +1,4 @@
-/** What files of a run look like: Markdown, tables, pictures. Nothing of them is HTML, and nothing is asked of another host. */
+/** Rendered files of a run: Markdown, tables, pictures. Nothing of them is HTML, and no request goes to another host. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
@@ -105,7 +105,7 @@ export function Markdown({ text }: { text: string }): JSX.Element {
   return <div class="markdown" dir="auto">{found.map((block, nth) => <OneBlock key={nth} block={block} />)}</div>;
 }
 
-/** A text in Markdown in a frame that says whose words it is. One that is too long for that is shown as it was written. */
+/** A text in Markdown in a frame that names its author. A text that is too long for that is shown as it was written. */
 export function MarkedWords({ text, from }: { text: string; from: string }): JSX.Element {
   const found = blocks(text);
   if (found === undefined) return <Words text={text} from={from} />;
@@ -120,7 +120,7 @@ export function MarkedWords({ text, from }: { text: string; from: string }): JSX
 /** Larger pictures are only offered as files. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-/** A picture. In `<img>` an SVG runs nothing and asks for nothing. */
+/** A picture. In `<img>` an SVG runs nothing and requests nothing. */
 export function Picture({ run, digest, path }: { run: string; digest: string; path: string }): JSX.Element {
   const [found, setFound] = useState<string | Refused | Offline>();
   const [isBroken, setBroken] = useState(false);

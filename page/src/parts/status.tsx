@@ -10,7 +10,7 @@ import { Offline, Refused } from "../wire/request.js";
 import { who } from "../wire/session.js";
 import { Line, named } from "./untrusted.js";
 
-/** The present time, to the second; it stands still while nobody looks. */
+/** The present time, to the second; it does not change while the page is hidden. */
 export const now = signal(Date.now());
 setInterval(() => document.visibilityState === "visible" && (now.value = Date.now()), 1000);
 
@@ -45,7 +45,7 @@ const SIGNS: Readonly<Record<string, [sign: string, tone: string, word?: string]
 /** The sign of a state alone. */
 export const signOf = (state: string): string => SIGNS[state]?.[0] ?? "·";
 
-/** `words` says more than the word alone, such as until when. */
+/** `words` has more than the word alone, such as until when. */
 export function State({ of, words }: { of: string; words?: string | undefined }): JSX.Element {
   const [sign, tone, word] = SIGNS[of] ?? ["·", "dim"];
   return (
@@ -55,7 +55,7 @@ export function State({ of, words }: { of: string; words?: string | undefined })
   );
 }
 
-/** How long it is until the next try. What is read aloud does not change every second. With `comes` it comes into sight. */
+/** The time until the next try. The text for a screen reader does not change every second. With `comes` it comes into sight. */
 export function NextTry({ at, comes = false, children }: { at: number | undefined; comes?: boolean; children: ComponentChildren }): JSX.Element | null {
   const line = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
@@ -86,7 +86,7 @@ export function Trouble({ error, retryAt, children }: { error: Refused | Offline
   );
 }
 
-/** What is there, what is awaited, or why there is nothing. What is shown stays when a later look fails. `title` is the heading until then. */
+/** The value, the wait for it, or the error. A shown value stays when a later look fails. `title` is the heading until then. */
 export function Shown<T>({ of, title, children }: { of: Loaded<T>; title?: string; children: (value: T) => ComponentChildren }): JSX.Element {
   const { value, error, retryAt } = of;
   if (value === undefined) {
@@ -96,7 +96,7 @@ export function Shown<T>({ of, title, children }: { of: Loaded<T>; title?: strin
   return <>{error !== undefined && !(error instanceof Offline) && <Trouble error={error} retryAt={retryAt} />}{children(value)}</>;
 }
 
-/** Sets the title of the tab. A number alone, as `(2)`, stands before the name. */
+/** Sets the title of the tab. A number alone, as `(2)`, is put before the name. */
 export function titled(text: string): void {
   const title = text === "" ? "Envoi" : /^\(\d+\+?\)$/.test(text) ? `${text} Envoi` : `${named(text)} · Envoi`;
   if (document.title !== title) document.title = title;

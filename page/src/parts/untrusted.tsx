@@ -10,7 +10,7 @@ import type { JSX } from "preact";
 /** Controls but tab and line feed, soft hyphen, what joins or hides, bidi controls, byte order mark, tags, lone surrogates. */
 const ODD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|\udb40[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** One after a picture of an emoji is as it should be. */
+/** A joiner after a picture of an emoji is as it should be. */
 const JOINS = new Set(["\u200d", "\ufe0f"]);
 
 /** Most characters that are shown at once; the rest is counted. */
@@ -41,7 +41,7 @@ export function plain(text: string): (string | JSX.Element)[] {
   return parts;
 }
 
-/** What may have to be scrolled has to be reached with the keyboard. */
+/** A text that may have to be scrolled has to be reachable with the keyboard. */
 export const isLong = (text: string): boolean => text.length > 500 || text.split("\n").length > 12;
 
 /** A paragraph of a run's words, in a frame of their own. */
@@ -67,7 +67,7 @@ interface Style {
 
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
-/** What a terminal would be told: colours (SGR) are kept apart, all else is dropped. */
+/** Control sequences for a terminal: colours (SGR) are kept apart, all else is dropped. */
 const ESCAPES = /\u001b(?:\[([0-9;:]*)([@-~])?|\[[0-?]*[ -/]*[@-~]?|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~]?)/g;
 
 /** A line of an output: as it is shown, and its characters alone. */

@@ -1,4 +1,4 @@
-/** What a screen shows, asked for again whenever it may have changed. */
+/** The data of a screen, loaded again when they may have changed. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -15,11 +15,11 @@ export interface Loaded<T> {
   error: Refused | Offline | undefined;
   /** When it is asked again, if the server has said so. */
   retryAt?: number | undefined;
-  /** Asks again now. */
+  /** Loads again now. */
   again: () => void;
 }
 
-/** What there is, and for which keys it was asked. */
+/** The result, and the keys that it was loaded for. */
 interface Found<T> extends Omit<Loaded<T>, "again"> {
   of: readonly unknown[];
 }
@@ -27,13 +27,13 @@ interface Found<T> extends Omit<Loaded<T>, "again"> {
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && b.every((key, nth) => Object.is(key, a[nth]));
 
 /**
- * `get` is asked at once, and again after each change that `concerns` it. What is shown stays while it is asked, and when there is
- * no answer. `get` may `show` the first part of a long answer before it has all of it.
+ * `get` is called at once, and again after each change that `concerns` it. The shown value stays meanwhile, and when there is no
+ * answer. `get` may `show` the first part of a long answer before it has all of it.
  */
 export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined, show: (part: T) => void) => Promise<T>, keys: unknown[], concerns: (change: Change) => boolean): Loaded<T> {
   const [state, setState] = useState<Found<T>>({ of: keys, value: undefined, error: undefined });
   const [forced, force] = useState(0);
-  // What is asked for again is shown until there is an answer; something else is not.
+  // A value is shown while it is loaded again; a value for other keys is not.
   const last = useRef<[keys: unknown[], value: T | undefined]>([[], undefined]);
   const set = (found: Omit<Found<T>, "of">): void => setState({ ...found, of: keys });
   useEffect(() => {
@@ -71,7 +71,7 @@ export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined, s
     const unlisten = listen((change) => (change === undefined || concerns(change)) && soon(EVERY_MS));
     return () => (unlisten(), clearTimeout(timer), own.abort());
   }, [...keys, forced]);
-  // Where the keys are others by now, what was found is that of another screen: an address never shows what belongs to the one before.
+  // If the keys have changed, the result is that of another screen: an address never shows the data of the one before.
   const found = same(state.of, keys) ? state : { value: undefined, error: undefined };
   return { ...found, again: () => force((count) => count + 1) };
 }

@@ -1,4 +1,4 @@
-/** What stands above something that people press: it is shown when all of that has come, so that nothing moves below a finger. */
+/** The parts above something that people press: it is shown when all of them have come, so that nothing moves below a finger. */
 
 import { createContext } from "preact";
 import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -9,13 +9,13 @@ type Begin = () => () => void;
 /** Around the parts that are waited for. */
 export const Pending = createContext<Begin>(() => () => undefined);
 
-/** Says that this part of the screen is not there in its full height yet. */
+/** Marks that this part of the screen does not have its full height yet. */
 export function usePending(isPending: boolean): void {
   const begin = useContext(Pending);
   useLayoutEffect(() => (isPending ? begin() : undefined), [isPending, begin]);
 }
 
-/** Whether all parts below `Pending` have come, once `isBegun`. What has been shown stays: a part that is opened later is opened by its reader. */
+/** Whether all parts below `Pending` have come, once `isBegun`. A shown part stays: a part that is opened later is opened by its reader. */
 export function useSettled(isBegun: boolean): [isSettled: boolean, begin: Begin] {
   const [isSettled, setSettled] = useState(false);
   const [, again] = useState(0);

@@ -1,4 +1,4 @@
-/** Where one is: a fragment, which no server sees. */
+/** The place in the page: a fragment, which no server sees. */
 
 import { signal } from "@preact/signals";
 
@@ -24,7 +24,7 @@ let known = location.hash;
 export const place = signal<Place>(read(known));
 
 /**
- * Makes `place` what the address says now. The browser changes the address at once, but reports it in a later task (HTML, "navigate to a
+ * Takes `place` from the present address. The browser changes the address at once, but reports it in a later task (HTML, "navigate to a
  * fragment"): a key that is pressed in between must not act on the place before.
  */
 export function look(): void {
@@ -59,7 +59,7 @@ export function setQueries(values: Readonly<Record<string, string>>): void {
   replace(`${path}${query.size > 0 ? `?${query}` : ""}`);
 }
 
-/** Changes the address without a step in the history: what stands in it is not to be come back to. */
+/** Changes the address without a step in the history: the old address must not come back. */
 export function replace(address: string): void {
   history.replaceState(null, "", address);
   look();

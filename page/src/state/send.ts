@@ -1,4 +1,4 @@
-/** A request that changes something: sent once, however often it is tried, and never shown as done before the server says so. */
+/** A request that changes something: sent once, however often it is tried, and never shown as done before the server confirms it. */
 
 import { useRef, useState } from "preact/hooks";
 
@@ -9,7 +9,7 @@ export interface Sending {
   error: Refused | Offline | undefined;
   /** When it is sent again, while the server wants to be left alone. */
   waitsUntil: number | undefined;
-  /** What the server answers; undefined if it refuses, or says nothing: `error` has that. */
+  /** The server's answer; undefined if it refuses, or does not answer: `error` has that. */
   send: <T>(path: string, body?: unknown) => Promise<T | undefined>;
   forget: () => void;
 }

@@ -1,4 +1,4 @@
-/** What a person has chosen for this browser: light or dark, and whether single letters are keys. */
+/** A person's settings for this browser: light or dark, and whether single letters are keys. */
 
 import { signal } from "@preact/signals";
 
@@ -12,7 +12,7 @@ export interface Settings {
   theme: Theme;
   /** Whether single letters are keys (WCAG 2.1.4). */
   letters: boolean;
-  /** Whether what differs stands side by side where there is room. */
+  /** Whether differences are shown side by side if there is room. */
   beside: boolean;
   /** Whether what changes by itself is read aloud (WCAG 2.2.2). */
   announces: boolean;
@@ -27,7 +27,7 @@ function kept(): Settings {
     const read: unknown = JSON.parse(localStorage.getItem(KEY) ?? "{}");
     if (typeof read === "object" && read !== null) found = read as Partial<Kept>;
   } catch {
-    // What is not ours is as none.
+    // A value that is not ours counts as none.
   }
   return { theme: found.theme === "light" || found.theme === "dark" ? found.theme : "auto", letters: found.letters !== false, beside: found.beside === true, announces: found.aloud !== false };
 }

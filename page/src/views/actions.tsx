@@ -1,4 +1,4 @@
-/** What can be done with a run. Each action says what it will do, in the server's words where it has some, before it does it. */
+/** The actions on a run. Each action shows its effect before it acts, in the server's words if there are some. */
 
 import { useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
@@ -28,7 +28,7 @@ type Action = "cancel" | "resume" | "now" | "correct" | "raise" | "fork";
 
 const NAMES: Readonly<Record<Action, string>> = { cancel: "Cancel", resume: "Go on", now: "Try now", correct: "Go on with a corrected flow", raise: "Raise a limit", fork: "Fork" };
 
-/** Those that make sense where the run stands. The server has the last word. */
+/** The actions that make sense in the state of the run. The server has the last word. */
 function possible({ run, ledger }: Props): Action[] {
   const isOver = run.terminal_reason !== null;
   const hasFailed = isOver && run.status !== "succeeded";
@@ -129,7 +129,7 @@ function Resume({ run, sending, done }: ActionProps): JSX.Element {
   );
 }
 
-/** Whether what it means is there to be read, or cannot be had, and nothing stands against it. Until then the button is off: it would also move. */
+/** Whether its consequences can be read, or cannot be had, and there is no objection. Until then the button is off: it would also move. */
 const isCompared = ({ value, error }: Loaded<Comparison | null>): boolean => (value === undefined ? error !== undefined : (value?.refusals.length ?? 0) === 0);
 
 const compared = (run: Run, body: Compare, signal: AbortSignal): Promise<Comparison> => json<Comparison>(pathOf(run, "compare"), { method: "POST", body, signal });
@@ -157,7 +157,7 @@ function Steps({ steps, goesOn }: { steps: readonly ComparedStep[]; goesOn: stri
   );
 }
 
-/** What is to be known besides, and what stands against it. */
+/** Remarks and objections. */
 function Notes({ of: { limits, notes, refusals }, verb = "go on" }: { of: Comparison; verb?: string }): JSX.Element {
   return (
     <>
@@ -187,7 +187,7 @@ async function textsOf(run: Run, signal: AbortSignal): Promise<Texts> {
   return { flow, files: Object.fromEntries([flow, ...inner].map((file, nth) => [file, all[nth] ?? ""])) };
 }
 
-/** A corrected text, typed or from a file. It is compared when that is asked for; whatever is typed after that is not. */
+/** A corrected text, typed or from a file. It is compared on request; later changes of the text are not. */
 function OwnText({ run, compare }: { run: Run; compare: (texts: Texts | undefined) => void }): JSX.Element {
   const [typed, setTyped] = useState<string>();
   const loaded = useLoaded<Texts>((signal) => textsOf(run, signal), [run.flow_digest], () => false);
@@ -360,7 +360,7 @@ function ForkRun({ run, shape, rows, sending }: ActionProps): JSX.Element {
   const [use, setUse] = useState<Use>("alone");
   const [reason, setReason] = useState("");
   const [forked, setForked] = useState<Forked>();
-  // What is done again in a fork from there, and what stands against it.
+  // The steps that a fork from there does again, and the objections to it.
   const loaded = useLoaded<Comparison | null>(async (signal) => (from === "" ? null : compared(run, { from, fork: true }, signal)), [run.run, from], () => false);
   const act = async (): Promise<void> => {
     const found = await sending.send<Forked>(pathOf(run, "fork"), { from, workspace: use, ...reasonMember(reason) });

@@ -1,4 +1,5 @@
-/** Two rounds of a loop, or a fork and the run that it comes from: which visits came to something else. What is compared stands in the address. */
+/** Two rounds of a loop, or a fork and the run that it comes from: which visits have another result. The address has the compared visits.
+ * */
 
 import type { JSX } from "preact";
 
@@ -107,7 +108,7 @@ function Pairs({ pairs, run, other, heads }: { pairs: readonly Pair[]; run: stri
   );
 }
 
-/** What a visit came to. */
+/** The result of a visit. */
 function Came({ row, run }: { row: StepRow | undefined; run: string }): JSX.Element {
   if (row === undefined) return <span class="note">not there</span>;
   return (

@@ -1,4 +1,4 @@
-/** What an error code means, and what to do: the page that `envoi explain` prints. */
+/** The meaning of an error code, and its remedy: the page that `envoi explain` prints. */
 
 import type { JSX } from "preact";
 

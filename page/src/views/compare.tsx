@@ -60,7 +60,7 @@ interface Props {
 }
 
 export function Compare({ run, row, rows, forkedFrom, attempt, stream }: Props): JSX.Element | null {
-  // It stands in the address, so that others see the same.
+  // The choice is in the address, so that others see the same.
   const chosen = place.value.query.get("compare") ?? "";
   const all = others(run, row, rows, forkedFrom, attempt, inAddress(run, chosen));
   const nameOf = (other: Other): string => nameInAddress(run, other.run, `${other.place}.${other.attempt}`);
@@ -80,7 +80,7 @@ export function Compare({ run, row, rows, forkedFrom, attempt, stream }: Props):
   );
 }
 
-/** What differs; null: one of them is not there; undefined: too much differs. */
+/** The differences; null: one of them is missing; undefined: too many. */
 type Found = { handoff: Change[] | undefined | null; output: Change[] | undefined | null; isCut: boolean; files: [before: readonly ChangedFile[], after: readonly ChangedFile[]] | undefined };
 
 /** So much of the end of each output is compared. */
@@ -91,7 +91,7 @@ async function handoffOf({ run, place }: Other, signal: AbortSignal): Promise<st
   return error == null ? summary : `${summary}\n${error}`;
 }
 
-/** What a visit has changed; nothing, if the run has come to no such visit. */
+/** The changes of a visit; none, if the run has no such visit. */
 async function filesOf({ run, place }: Other, signal: AbortSignal): Promise<readonly ChangedFile[]> {
   try {
     return (await json<ChangedFiles>(`runs/${encodeURIComponent(run)}/files?place=${encodeURIComponent(place)}`, { signal })).files;

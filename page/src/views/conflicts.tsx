@@ -43,7 +43,7 @@ const KINDS: Readonly<Record<string, string>> = {
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 const digest = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
-/** What the evidence of a question says of conflicts; empty if it says nothing, or something else. */
+/** The conflicts in the evidence of a question; empty if it has none, or something else. */
 export function conflictsIn(evidence: unknown): Conflict[] {
   const all = isObject(evidence) && Array.isArray(evidence["conflicts"]) ? (evidence["conflicts"] as unknown[]) : [];
   return all.flatMap((each) => {
@@ -95,15 +95,16 @@ function Versions({ run, file }: { run: string; file: ConflictFile }): JSX.Eleme
   );
 }
 
-/** What becomes of each file in conflict; null: it is deleted. */
+/** The new content of each file in conflict; null: it is deleted. */
 export type Edits = Readonly<Record<string, string | null>>;
 
 /** Larger files are edited on the machine. */
 const MOST_EDITED = 262_144;
 
-/** What stands in the files at first: both versions of the lines in conflict, between markers. Undefined: one cannot be edited here. */
+/** The first contents of the files: both versions of the lines in conflict, between markers. Undefined: one of them cannot be edited here.
+ * */
 async function begun(run: string, conflicts: readonly Conflict[], signal: AbortSignal): Promise<Edits | undefined> {
-  // Several items can have changed one file; what stands there is the same for all of them.
+  // Several items can have changed one file; its present content is the same for all of them.
   const versions = new Map<string, { ours: string | null; items: { name: string; theirs: string | null }[] }>();
   for (const { item, files } of conflicts) {
     for (const { path, ours, theirs } of files) {

@@ -1,4 +1,4 @@
-/** What a run has used of what it may use, and which step used it. What is not known is said, not added up. */
+/** The use of a run and its limits, and the use of each step. Unknown amounts are named, not added up. */
 
 import type { JSX } from "preact";
 
@@ -20,7 +20,7 @@ const ROWS: readonly [member: keyof Amounts & keyof RunLedger["limits"], name: s
   ["waiting_ms", "waiting for accounts"],
 ];
 
-/** What a step has an account of. */
+/** The amounts that exist for a step. */
 const OF_STEPS = ROWS.filter(([member]) => member !== "waiting_ms");
 
 const shown = (member: keyof Amounts, value: string | number): string => (member === "cost_usd" ? `$${value}` : member === "wall_time_ms" || member === "waiting_ms" ? duration(Number(value)) : String(value));
@@ -88,7 +88,7 @@ export function Cost({ ledger, flow, nodes }: { ledger: RunLedger; flow: string;
   );
 }
 
-/** How much of the most something is, for the eye: the cell beside it says it. */
+/** The part of the limit that is used, for the eye: the cell beside it has the text. */
 const Share = ({ of, most }: { of: number; most: number }): JSX.Element => <td class="share"><span aria-hidden="true" style={{ width: `${most === 0 ? 0 : Math.max(of > 0 ? 2 : 0, (of / most) * 100)}%` }} /></td>;
 
 const most = (all: readonly number[]): number => all.reduce((found, each) => Math.max(found, each), 0);
@@ -181,7 +181,7 @@ function Rounds({ nodes, isAtLeast }: { nodes: readonly Node[]; isAtLeast: boole
   );
 }
 
-/** What a step has used; a dash for nothing. */
+/** The use of a step; a dash for nothing. */
 const amount = (amounts: Amounts, member: keyof Amounts): string => (isNone(amounts[member]) && least(amounts, member) === "" ? "–" : least(amounts, member) + shown(member, amounts[member]));
 
 function Steps({ ledger }: { ledger: RunLedger }): JSX.Element | null {

@@ -30,7 +30,7 @@ export async function eventsOf(run: string, first: number, last: number, signal:
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What an event is about: an attempt, or a visit as commands name it. */
+/** The subject of an event: an attempt, or a visit as commands name it. */
 export function aboutOf(event: Members): string {
   if (typeof event["attempt"] === "string") return event["attempt"];
   const visit = event["visit"];

@@ -131,7 +131,7 @@ function FlowText({ file, name, load }: { file: string | null; name: string; loa
   );
 }
 
-/** The texts of the flow of a run, which it keeps whatever is registered later. */
+/** The texts of the flow of a run, which it keeps when another version is registered later. */
 export function RunTexts({ run }: { run: string }): JSX.Element {
   const loaded = useLoaded<PinnedFlow>((signal) => json(`runs/${encodeURIComponent(run)}/flow`, { signal }), [run], () => false);
   return (
@@ -154,7 +154,7 @@ export function StartScreen({ name }: { name: string }): JSX.Element {
 }
 
 /** Kept until it has begun, so that a reload loses nothing. */
-/** One for each person, as of an answer. */
+/** A draft for each person, as for an answer. */
 const draftOf = (digest: string): string => `envoi:start:${who.value?.name ?? ""}:${digest}`;
 
 function kept(digest: string): Values {
@@ -175,7 +175,7 @@ function Start({ shape }: { shape: FlowShape }): JSX.Element {
   const [wrong, setWrong] = useState<Record<string, string>>({});
   const [use, setUse] = useState<Use>("alone");
   const sending = useSending();
-  // What the server says of an input stands there, as what the page itself finds wrong does.
+  // The server's errors of inputs are shown at the field, like those that the page finds itself.
   useEffect(() => {
     const refused = sending.error instanceof Refused ? refusedFields(sending.error, values) : undefined;
     if (refused === undefined) return;

@@ -14,7 +14,7 @@ import type { Question, QuestionDetail, Questions } from "../wire/api.js";
 import { json } from "../wire/request.js";
 import { about, nameOf } from "./question.js";
 
-/** What is asked, in a line. */
+/** The question, in a line. */
 const firstLine = ({ about, text }: Question): string => (about === "ask" ? plainLine(head(text)) : head(text));
 
 /** Most questions that are shown at once. */
@@ -28,7 +28,7 @@ export function InboxScreen({ closed }: { closed: boolean }): JSX.Element {
     if (value === undefined || closed) return void (known.current = undefined);
     const before = known.current;
     known.current = new Set(value.questions.map((each) => each.question));
-    // Not the question itself: what flows say stands in frames of its own.
+    // Without the question itself: texts of flows are shown in frames of their own.
     if (before !== undefined && value.questions.some((each) => !before.has(each.question))) announce(`There is a new question. ${plural(value.questions.length, "question waits", "questions wait")} for an answer.`);
   }, [value, closed]);
   const open = value?.questions.filter(({ state }) => state === "open" || state === "lapsed") ?? [];
@@ -93,7 +93,7 @@ function useSeen(): [element: RefObject<HTMLLIElement | null>, isSeen: boolean] 
   return [element, isSeen];
 }
 
-/** What a question is about, what changed and what it cost is asked for once its card is seen. */
+/** The subject of a question, the changes and the cost are loaded once its card is seen. */
 function Card({ question }: { question: Question }): JSX.Element {
   const isOpen = question.state === "open";
   const [element, isSeen] = useSeen();

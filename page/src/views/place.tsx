@@ -1,4 +1,4 @@
-/** One visit of a run: what it handed over, what its attempts wrote. */
+/** A visit of a run: its hand-off, and the output of its attempts. */
 
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
@@ -91,7 +91,7 @@ function Neighbours({ run, row, rows }: { run: string; row: StepRow; rows: Reado
   );
 }
 
-/** What it is a part of, the outermost first. */
+/** The parts around it, the outermost first. */
 function Above({ run, row, rows }: { run: string; row: StepRow; rows: ReadonlyMap<string, StepRow> }): JSX.Element | null {
   const above: StepRow[] = [];
   for (let each = rows.get(row.part_of ?? ""); each !== undefined; each = rows.get(each.part_of ?? "")) above.unshift(each);
@@ -135,7 +135,7 @@ async function dataOf(run: string, row: StepRow, signal: AbortSignal): Promise<s
   return undefined;
 }
 
-/** Its data, asked for when it is wanted: it stands among the events of the run. */
+/** Its data, loaded on request: they are among the events of the run. */
 function Data({ run, row }: { run: string; row: StepRow }): JSX.Element {
   const [open, setOpen] = useState(false);
   const loaded = useLoaded<{ data: string | undefined }>(async (signal) => ({ data: open ? await dataOf(run, row, signal) : undefined }), [run, row.place, row.seq, open], () => false);
@@ -196,7 +196,7 @@ function HandedOver({ run, row, rows, forkedFrom }: { run: string; row: StepRow 
 /** Most events that are looked through for those of a visit. */
 const MOST_EVENTS = 2_000;
 
-/** How it was started, and all that the journal says of it. */
+/** Its start, and all that the journal has of it. */
 function Inside({ run, row }: { run: string; row: StepRow }): JSX.Element {
   const [open, setOpen] = useState(false);
   const last = Math.min(row.seq, row.first_seq + MOST_EVENTS);
@@ -234,7 +234,7 @@ interface StartedEvent {
   timeout_ms: number | null;
 }
 
-/** What was started, with the variables that the flow gives it. Secrets are never among them. */
+/** The command that was started, with the variables that the flow gives it. Secrets are never among them. */
 function Started({ event: { attempt, command, env, cwd, timeout_ms: timeout } }: { event: StartedEvent }): JSX.Element {
   const { exec } = (command ?? {}) as { exec?: readonly string[] };
   const script = exec?.[0] === "sh" && exec.length === 4 ? exec[3] : undefined;
@@ -249,7 +249,7 @@ function Started({ event: { attempt, command, env, cwd, timeout_ms: timeout } }:
 function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } & Pick<Props, "rows" | "forkedFrom">): JSX.Element {
   const { query } = here.value;
   const linked = query.get("log");
-  // A link to lines is one to those of an attempt, whatever was tried after it.
+  // A link to lines is a link to those of an attempt, also if others were tried after it.
   const attempt = shownAttempt(row);
   const setAttempt = (to: number): void => setQueries({ attempt: String(to), log: stream, line: "" });
   const [stream, setStream] = useState<Stream>(linked === "stdout" || linked === "stderr" ? linked : row.state === "failed" || row.state === "retries" ? "stderr" : "stdout");

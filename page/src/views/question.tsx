@@ -1,7 +1,8 @@
 /**
- * One question, for whoever has to decide: what is asked, what changed, what was said, what each answer leads to, the answer.
+ * A question, for the person who has to decide: the question, the changes, the earlier answers, the way of each choice, the
+ * answer.
  *
- * Nothing is shown as done before the server says so. What was typed stays until it is recorded, also when the page is closed.
+ * Nothing is shown as done before the server confirms it. Typed text stays until it is recorded, also when the page is closed.
  */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -24,7 +25,7 @@ import { Conflicts, Editor, conflictsIn, hasMarker, withEndsOf, type Edits } fro
 import { dollars } from "./cost.js";
 import { Changes, useBefore } from "./since.js";
 
-/** What a choice is called on a button. */
+/** The names of choices on a button. */
 const NAMES: Readonly<Record<string, string>> = {
   approve: "Approve",
   deny: "Deny",
@@ -53,7 +54,7 @@ const KINDS: Readonly<Record<string, string>> = {
   in_doubt: "It is not known how an attempt ended",
 };
 
-/** What a choice is called. */
+/** The name of a choice. */
 export const nameOf = (choice: string): string => NAMES[choice] ?? choice;
 
 export const about = (word: string): string => KINDS[word] ?? "A question";
@@ -76,7 +77,7 @@ export function QuestionScreen({ id }: { id: string }): JSX.Element {
 }
 
 function Question({ question, again }: { question: QuestionDetail; again: () => void }): JSX.Element {
-  // What was read first is what is answered; if it becomes something else, that is said, and looked at anew.
+  // The answer is for the question that was read first; if it changes, the page shows that, and the person looks anew.
   const [shown, setShown] = useState(question);
   const [recorded, setRecorded] = useState<QuestionDetail>();
   // An answer that came after another one, or too late.
@@ -146,7 +147,7 @@ function Head({ question }: { question: QuestionDetail }): JSX.Element {
 
 const said = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
 
-/** What is known, in the order in which one wants to know it, and as people say it. What has no words of its own keeps its name. */
+/** The evidence, in the order of interest, with words for people. A member without words keeps its name. */
 const EVIDENCE: Readonly<Record<string, [label: string, shown?: (value: unknown) => string]>> = {
   why: ["why"],
   ran_ms: ["it ran for", (value) => duration(Number(value))],
@@ -194,7 +195,7 @@ function LastHandoff({ question: { last_handoff: last } }: { question: QuestionD
   );
 }
 
-/** What it has cost so far, and of how much that is not known. */
+/** Its cost so far, and the number of unknown costs. */
 const Used = ({ question: { used, limits } }: { question: QuestionDetail }): JSX.Element => <span class="note">used {dollars(used.cost_usd, limits.cost_usd, used.unknown_costs)} · {plural(used.agent_hops, "attempt")}</span>;
 
 function Closed({ question }: { question: QuestionDetail }): JSX.Element {
@@ -225,7 +226,7 @@ function Closed({ question }: { question: QuestionDetail }): JSX.Element {
   );
 }
 
-/** What it was about has changed, and it was put anew. What was typed goes with it, what was chosen does not. */
+/** Its subject has changed, and it was raised again. Typed text goes with it, the choice does not. */
 function Replaced({ question }: { question: QuestionDetail }): JSX.Element {
   const loaded = useLoaded<Questions>((signal) => json(`questions?run=${encodeURIComponent(question.run)}`, { signal }), [question.run], (change) => change.run === question.run && change.question);
   const found = loaded.value?.questions.find((each) => each.step === question.step && each.scope === question.scope);
@@ -251,7 +252,7 @@ interface Draft {
   edits?: Edits | undefined;
 }
 
-/** One for each person: who signs in next in this tab does not see it. */
+/** A draft for each person: the next user of this tab does not see it. */
 const draftOf = (id: string): string => `envoi:draft:${who.value?.name ?? ""}:${id}`;
 
 function kept(id: string): Partial<Draft> {
@@ -286,7 +287,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
   const [error, setError] = useState<Refused | Offline>();
   const [busy, setBusy] = useState(false);
   const [waitsUntil, setWaits] = useState<number>();
-  // One key for what is sent: a request that is sent again, because no answer came, is done once.
+  // A key for each body: a request that is sent again, because no answer came, is done once.
   const once = useRef<[body: string, key: string]>(["", ""]);
   // Browsers keep some 5 MB for a tab. Files that are larger than that are not kept; the rest is. It is kept at once: after a frame the
   // tab may be gone.
@@ -439,7 +440,7 @@ async function sent(edits: Edits, { run, evidence }: QuestionDetail, setWaits: (
   return { files, attachments };
 }
 
-/** What the refusal of a file says, and of which one. */
+/** The refusal of a file, and the file. */
 interface NotTaken {
   file: File;
   error: Refused | Offline;

@@ -1,4 +1,4 @@
-/** One run: its sentence, its steps as a tree, and what can be done. */
+/** A run: its sentence, its steps as a tree, and the possible actions. */
 
 import { useMemo } from "preact/hooks";
 import type { JSX } from "preact";
@@ -41,7 +41,7 @@ async function look(id: string, signal: AbortSignal, before: Look | undefined, s
   const get = <T,>(part: string): Promise<T> => json<T>(`runs/${encodeURIComponent(id)}${part}`, { signal });
   const stepsAfter = (after: number | undefined): Promise<Steps> => get(`/steps?limit=2000${after === undefined ? "" : `&after=${after}`}`);
   const [ledgerToCome, stepsToCome] = [get<RunLedger>("/ledger"), stepsAfter(before?.newest)];
-  // If the run itself is refused, nobody waits for these.
+  // If the run itself is refused, these are not awaited.
   for (const each of [ledgerToCome, stepsToCome]) each.catch(() => undefined);
   const shapeOf = (): Promise<FlowShape> => get("/shape");
   const [run, first] = await Promise.all([get<Run>(""), before === undefined ? shapeOf() : undefined]);
@@ -56,7 +56,7 @@ async function look(id: string, signal: AbortSignal, before: Look | undefined, s
   }
 }
 
-/** What of a run is shown. */
+/** The parts of a run that are shown. */
 export const PARTS = ["steps", "why", "files", "cost", "map", "compare", "events"] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -21,7 +21,7 @@ const AGES: Readonly<Record<string, [label: string, ms: number]>> = { hour: ["an
 
 const STATES = ["running", "waiting", "failed", "exhausted", "cancelled", "succeeded"] as const;
 
-/** What keeps runs from going on, by the words of the list. These are not counted: what works on a run is looked at. */
+/** The obstacles of runs, by the words of the list. These are not counted: working runs are only shown. */
 const BLOCKED: readonly [value: string, label: string, filter: readonly [name: string, value: string]][] = [
   ["in_doubt", "in doubt", ["in_doubt", "true"]],
   ["waiting_for_account", "waiting for an account", ["stands", "waiting_for_account"]],
@@ -76,7 +76,7 @@ export function RunsScreen(): JSX.Element {
     loaded.again();
   };
   titled("Runs");
-  // Those that are registered, and those of runs that are shown: a run may be of a file that is not.
+  // The registered flows, and those of shown runs: a run may be of a file that is not registered.
   const registered = useLoaded<Flows>((signal) => json("flows", { signal }), [], () => false);
   const flows = [...new Set([query.get("flow") ?? "", ...(registered.value?.flows ?? []).map(({ flow }) => flow), ...(loaded.value?.runs ?? []).map(({ flow }) => flow)])].filter((flow) => flow !== "").sort();
   const counts = (loaded.value?.counts ?? null) as Readonly<Record<string, number>> | null;
@@ -156,7 +156,7 @@ function Family({ run, forks, soFar }: { run: Run; forks: readonly Run[]; soFar:
   );
 }
 
-/** What it cost itself; nothing where no step has told of a cost, and none is unknown. */
+/** Its own cost; nothing if no step has reported a cost, and none is unknown. */
 const costOf = ({ cost_usd: cost, unknown_costs: unknown }: RunSoFar): string => (Number(cost) === 0 && unknown === 0 ? "" : dollars(cost, null, unknown));
 
 function Row({ run, soFar }: { run: Run; soFar: RunSoFar | undefined }): JSX.Element {

@@ -1,4 +1,4 @@
-/** What a question is about: what changed since the same step asked before, which is what its reader saw last; or since the run began. */
+/** The subject of a question: the changes since the same step asked before, which its reader saw last; or since the run began. */
 
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
@@ -44,7 +44,7 @@ export function Changes({ question, loaded, name }: { question: QuestionDetail; 
   );
 }
 
-/** What was answered then. */
+/** The answer of that time. */
 function Before({ question: { raised_at, state, given }, name }: { question: QuestionDetail; name: (choice: string) => string }): JSX.Element {
   return (
     <>

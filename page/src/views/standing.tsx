@@ -1,4 +1,4 @@
-/** What a run is at, or waits for, in sentences: the first thing that one wants to know of it. */
+/** The activity of a run, or its wait, in sentences: the first thing that a person wants to know of it. */
 
 import type { JSX } from "preact";
 
@@ -16,14 +16,14 @@ export function waitsFor({ waits_for: wait }: Run): string | undefined {
   return wait.resets_at === null ? `waiting for ${wait.account}, next try ${when(wait.next_try)}` : `waiting for ${wait.account} until ${moment(wait.resets_at)}`;
 }
 
-/** How it stands, as the terminal says it: the server's word, and since or until when; what else is to be known stands behind it. */
+/** Its state, as in the terminal: the server's word, and since or until when; further facts follow it. */
 export function standsIn(run: Run): string {
   const ago = run.activity_since === null ? "" : ` ${since(run.activity_since, now.value)} ago`;
   const word = { set_aside: `set aside${ago}`, stopped: `stopped${ago}`, waiting_for_account: waitsFor(run) }[run.stands as string] ?? run.stands.replaceAll("_", " ");
   return `${word}${run.in_doubt ? " (in doubt)" : ""}${run.files_half_set_back ? " (files half set back)" : ""}`;
 }
 
-/** Whether it goes on by itself only with the next try of a step: its sign says so, its word is that of the terminal. */
+/** Whether it goes on by itself only with the next try of a step: its sign shows that, its word is that of the terminal. */
 const isRetried = (run: Run, soFar: Pick<RunSoFar, "next_try_at"> | undefined): boolean => soFar?.next_try_at != null && run.live_attempts === 0 && run.stands === "running";
 
 /** The state of a run, in the sign of what a person has to know first. */
@@ -37,10 +37,10 @@ export function RunState({ run, soFar }: { run: Run; soFar: Pick<RunSoFar, "next
 /** The same of a run whose rows are there: both screens say one thing. */
 export const nextTryIn = (rows: ReadonlyMap<string, StepRow>): Pick<RunSoFar, "next_try_at"> => ({ next_try_at: [...rows.values()].find((row) => row.next_try_at !== null)?.next_try_at ?? null });
 
-/** Nothing starts in it until somebody resumes it. */
+/** Nothing starts in it until a person resumes it. */
 export const needsResume = (run: Run): boolean => run.set_aside !== null || run.stands === "stopped" || run.stands === "running_without_an_engine";
 
-/** Of the list of runs: why it ended, or what it is at. */
+/** For the list of runs: the reason of its end, or its activity. */
 export function inShort(run: Run, soFar?: RunSoFar): string {
   const at = run.step === null ? "" : `at ${run.step}`;
   if (run.set_aside !== null) return `${run.set_aside.code}: ${run.set_aside.reason}`;

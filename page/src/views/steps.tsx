@@ -47,7 +47,7 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   const setFilter = (to: Filter): void => (setOwnFilter(to), setQuery("show", to === "all" ? "" : to));
   const setWords = (to: string): void => (setOwnWords(to), setQuery("words", to));
   const wanted = words.trim().toLowerCase();
-  // Those that are chosen stand alone, without what is above them.
+  // Filtered rows are shown alone, without the rows above them.
   const isWhole = filter !== "all" || wanted !== "";
   const rows = useMemo(() => {
     if (!isWhole) return flat(nodes, isOpen);
@@ -77,7 +77,7 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
     element.addEventListener("scroll", measure, { passive: true });
     return () => (observer.disconnect(), element.removeEventListener("scroll", measure));
   }, []);
-  // Who comes from a list by keyboard goes on with it. What else has the focus keeps it; on a phone there is no use in it.
+  // A person who comes from a list by keyboard goes on with it. Another element that has the focus keeps it; on a phone it is not needed.
   useEffect(() => {
     if (document.activeElement === document.body && matchMedia("(pointer: fine)").matches) box.current?.focus({ preventScroll: true });
   }, []);
@@ -115,7 +115,7 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   const choose = (node: Node): void => {
     const kept = new URLSearchParams(Object.entries({ show: filter === "all" ? "" : filter, words }).filter(([, value]) => value !== ""));
     if (node.row !== undefined) return go(`${at("r", run, "at", node.place)}${kept.size > 0 ? `?${kept}` : ""}`);
-    // What is no visit, as a round, has no screen; a link leads to its row.
+    // A row that is not a visit, such as a round, has no screen; a link leads to its row.
     if (node.group !== undefined) setQuery("row", node.place);
     if (node.parts.length > 0) fold(node, !isOpen(node));
   };
@@ -181,7 +181,7 @@ export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   );
 }
 
-/** What the bars stand for. For the eye: each row says it in words. */
+/** The legend of the bars, for the eye: each row has it in words. */
 function Head({ axis }: { axis: Axis }): JSX.Element {
   return (
     <div class="line headline" aria-hidden="true">
@@ -195,7 +195,7 @@ function Head({ axis }: { axis: Axis }): JSX.Element {
   );
 }
 
-/** What a row waited for, in words; for the eye each has its own hatching. */
+/** The reason of a row's wait, in words; for the eye each has its own hatching. */
 const WAITS: Readonly<Record<Reason | "nothing", string>> = { person: "waited for a person", account: "waited for an account", next_try: "waited for its next try", slot: "waited for a slot", nothing: "nothing worked on it" };
 
 /** When it began, and what it waited for and how long. */
@@ -206,7 +206,7 @@ function spoken(node: Node, begun: string): string {
   return [begun, ...told].join(", ");
 }
 
-/** When a visit was worked on, among those in view. What is hatched waited. */
+/** The times when a visit was worked on, among those in view. A hatched part is a wait. */
 function Bar({ node, axis }: { node: Node; axis: Axis }): JSX.Element | null {
   const found = worked(node, now.value);
   if (found === undefined) return null;
@@ -227,7 +227,7 @@ const COLOURS: Readonly<Partial<Record<StepRow["state"], string>>> = { succeeded
 /** The least part of a strip that a state takes, so that one failure among thousands is seen. */
 const LEAST = 0.03;
 
-/** How many items stand where, the worst first: one picture, whatever their number. */
+/** The number of items by state, the worst first: one picture, whatever their number. */
 function Strip({ items: { counts } }: { items: Items }): JSX.Element {
   const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
   const parts = [...counts].map(([state, count]) => [state, Math.max(LEAST, count / all)] as const);
@@ -245,7 +245,8 @@ function countsIn({ counts }: Items): string {
   return [...counts].map(([state, count]) => `${count} ${signOf(state)}`).join(" · ");
 }
 
-/** A name whose beginning and end are seen where there is no room for all of it; a tooltip has the whole. For those who hear it, it is one text. */
+/** A name whose beginning and end are seen if there is no room for all of it; a tooltip has the whole. For a screen reader it is one text.
+ * */
 function Name({ text }: { text: string }): JSX.Element {
   const [begin, end] = inTwo(text);
   if (end === "") return <b><Line text={text} /></b>;
@@ -266,7 +267,7 @@ interface LineProps {
   choose: () => void;
 }
 
-/** What is to be known of a row beside its name. */
+/** Facts about a row beside its name. */
 function factsOf({ row, shape, group, items }: Node, account: string | undefined): string {
   const facts = [
     group?.kind === "loop" && `${plural(group.count, "round")}${group.most === undefined ? "" : ` of at most ${group.most}`}`,

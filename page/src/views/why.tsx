@@ -1,4 +1,4 @@
-/** Why a run stands as it does: its end, the first failure with what it wrote, and each decision with its rule. */
+/** The reasons for the state of a run: its end, the first failure with its output, and each decision with its rule. */
 
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
@@ -108,7 +108,7 @@ function placeOf(visit: unknown): string {
   return [text(scope), text(step), text(count)].filter((part) => part !== "").join(".");
 }
 
-/** Where a decision leads, in the words of `envoi why`. */
+/** The way of a decision, in the words of `envoi why`. */
 function course(found: unknown): string {
   if (typeof found === "string") return { gathered: "done", complete: "the end", hold: "waits for a person", stop: "stops" }[found] ?? found;
   const [[kind, value] = ["", ""]] = Object.entries(members(found));

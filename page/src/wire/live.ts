@@ -1,9 +1,9 @@
 /**
- * What has changed, from one stream of hints for all tabs: which run, not how. Screens ask for the rest.
+ * Changes, from one stream of hints for all tabs: which run, not how. Screens load the rest.
  *
- * Six open streams would hold up every further request of the browser. So one of the tabs that are seen reads the stream, the one
- * that holds a lock, and publishes what it reads; when it is closed or hidden, another one takes over after the last event that all
- * have received. Where the browser has no locks (it has them with TLS and on loopback) each tab that is seen reads a stream of its own.
+ * Six open streams would hold up every further request of the browser. So one of the tabs that are seen reads the stream, the one that
+ * holds a lock, and publishes what it reads; when it is closed or hidden, another one takes over after the last event that all have
+ * received. If the browser has no locks (it has them with TLS and on loopback) each tab that is seen reads a stream of its own.
  */
 
 import { signal } from "@preact/signals";
@@ -37,14 +37,14 @@ const SILENCE_MS = 45_000;
 const POLL_MS = 5_000;
 const LONGEST_WAIT_MS = 10_000;
 
-/** What the tab that reads the stream sends to the others. `owner` is whose session it is: a tab ignores those of others. */
+/** A message of the tab that reads the stream to the others. `owner` is the owner of its session: a tab ignores those of others. */
 interface TabMessage {
   owner: string;
   /** The event id after which another tab goes on. */
   last: string | undefined;
   /** Since when there is no answer, in milliseconds; undefined while there is one. */
   offlineSince: number | undefined;
-  /** What has changed; null: something may have. Absent: nothing has. */
+  /** The change; null: something may have changed. Absent: nothing has. */
   change?: Change | null;
 }
 
@@ -58,7 +58,7 @@ let last: string | undefined;
 let lastOwner = "";
 
 let reading: AbortController | undefined;
-/** Whose changes this tab shows; empty while it is hidden, or nobody is signed in. */
+/** The user whose changes this tab shows; empty while it is hidden, or no user is signed in. */
 let owner = "";
 /** Called with every sign of life of the tab that reads. */
 let onSignOfLife = (): void => undefined;
@@ -140,7 +140,7 @@ async function read(outer: AbortSignal, onAlive: () => void): Promise<void> {
   }
 }
 
-/** One event; what only keeps the stream alive has no data, and is passed on as such. */
+/** An event; a sign of life has no data, and is passed on as such. */
 function take(event: string): void {
   const member = (name: string): string | undefined =>
     event.split("\n").find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
@@ -172,7 +172,7 @@ async function followInTurn(signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Follows changes while somebody is signed in and the tab is seen. */
+/** Follows changes while a user is signed in and the tab is seen. */
 export function watch(): void {
   const update = (): void => {
     const next = who.value == null || document.visibilityState !== "visible" ? "" : `${who.value.tenant} ${who.value.name}`;

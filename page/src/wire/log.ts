@@ -1,4 +1,4 @@
-/** What an attempt has written: the end of it, or its beginning for a line that is counted from there. */
+/** The output of an attempt: the end of it, or its beginning for a line that is counted from there. */
 
 import { Refused, ask } from "./request.js";
 

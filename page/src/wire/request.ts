@@ -1,7 +1,7 @@
 /**
- * Requests to the server: with the session's key, below the address of the page, whatever stands before it.
+ * Requests to the server: with the session's key, below the address of the page, with any prefix.
  *
- * Owns the errors that a request can have, and the wait that a server asks for. Which requests are made is the screens' business.
+ * Owns the errors that a request can have, and the wait that a server requires. The screens decide which requests are made.
  */
 
 /** The server refuses. */
@@ -52,7 +52,7 @@ export interface Ask {
   signal?: AbortSignal;
 }
 
-/** The answer of the server, whatever its body. */
+/** The response of the server, with any body. */
 export async function ask(path: string, { method = "GET", body, raw, once, headers = {}, signal }: Ask = {}): Promise<Response> {
   const own = key.get();
   const all: Record<string, string> = { ...headers };
@@ -85,7 +85,7 @@ async function refused(response: Response): Promise<Refused> {
     const found: unknown = await response.json();
     if (typeof found === "object" && found !== null) problem = found as Record<string, unknown>;
   } catch {
-    // What is not the server's has no body that could be read.
+    // A response of another program than the server has no body that could be read.
   }
   return new Refused(
     response.status,
@@ -113,13 +113,14 @@ export function freshKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** So long it is tried again without an answer, and so long if the server says when. */
+/** The longest time for tries without an answer, and the longest if the server gives a time. */
 const PATIENCE_MS = 20_000;
 const LONGEST_WAIT_MS = 120_000;
 
 /**
- * Asks again while there is no answer, or the server says later: under one key it is done once. `waits` is called with the time of
- * the next try while the server is waited for, and then without. If somebody else signs in meanwhile, it gives up: the request was not theirs.
+ * Repeats the request while there is no answer, or the server answers "later": under one key it is done once. `waits` is called with the
+ * time of the next try while the server is waited for, and then without. If another user signs in meanwhile, it gives up: the request was
+ * not theirs.
  */
 export async function patiently<T>(get: () => Promise<T>, waits: (until?: number) => void = () => undefined): Promise<T> {
   const began = Date.now();

@@ -1,14 +1,14 @@
-/** Who is signed in: by a code in the address, by a token that was pasted, or from before. */
+/** The signed-in user: by a code in the address, by a token that was pasted, or from before. */
 
 import { signal } from "@preact/signals";
 
 import type { NewSession, Token } from "./api.js";
 import { Refused, ask, json, key } from "./request.js";
 
-/** `undefined`: not known yet; null: nobody. */
+/** `undefined`: not known yet; null: no user. */
 export const who = signal<Token | null | undefined>(undefined);
 
-/** Why nobody is signed in, if there is something to say. */
+/** The reason why no user is signed in, if there is one to show. */
 export const why = signal<string>("");
 
 export const may = (scope: "answer" | "run" | "admin"): boolean => {
