@@ -20,7 +20,7 @@ pub struct AgentAccount {
     pub model: Option<String>,
     /// The most that a step with it may do without asking.
     pub may: Option<May>,
-    /// Arguments that stand before those of the step.
+    /// Arguments to put before those of the step.
     pub args: Vec<String>,
     /// Variables of the program; they win over those of the flow.
     pub env: Vec<(String, String)>,

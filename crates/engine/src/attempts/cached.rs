@@ -49,7 +49,7 @@ pub(super) fn is_given(name: &str) -> bool {
     GIVEN.contains(&name)
 }
 
-/// Whether a value makes another key. These say where and how one looks at the run.
+/// Whether a value makes another key. These variables describe the terminal or the session of the user.
 fn is_keyed(name: &str) -> bool {
     !matches!(name, "TERM" | "TMPDIR" | "XDG_RUNTIME_DIR" | "XDG_SEAT" | "XDG_VTNR")
         && !name.starts_with("XDG_SESSION_")

@@ -109,7 +109,7 @@ pub(super) fn edited<'f>(
 /// The list with these files in it.
 ///
 /// # Errors
-/// They cannot stand in one list.
+/// They do not fit into one list.
 pub(super) fn with(tree: &Tree, edited: &Edited<'_>) -> Result<Tree, MergeError> {
     let stays = |entry: &&Entry| !edited.iter().any(|(path, _)| path.as_bytes() == entry.path);
     let others = tree.entries().iter().filter(stays).cloned();

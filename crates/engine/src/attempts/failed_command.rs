@@ -100,7 +100,7 @@ fn noted(dir: &AttemptDir, script: Option<&str>) -> Option<String> {
 }
 
 /// The last line of a script, if its exit code is that of a condition and nothing was printed: a shell does not stop at such a line, and
-/// says nothing of it.
+/// does not report it.
 fn false_condition(script: &str) -> Option<String> {
     let filled = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let last = script.lines().rfind(filled)?.trim();

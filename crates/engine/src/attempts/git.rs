@@ -21,10 +21,10 @@ use std::{
 /// The oldest version that is used.
 const OLDEST: (u32, u32) = (2, 38);
 
-/// The longest that git may take to say what it knows; it reads a few files.
+/// The time limit of a query of git; it reads a few files.
 const LONGEST_LOOK: Duration = Duration::from_secs(20);
 
-/// The longest part of what git says that a message has.
+/// The longest part of git's output in a message.
 const MOST_STDERR: usize = 2000;
 
 /// So often something is tried that another git is in the way of.
@@ -225,7 +225,7 @@ impl<'s> Git<'s> {
         let driver = |key: &str| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned());
         let drivers: BTreeSet<String> = named.split('\0').filter_map(driver).collect();
         if drivers.iter().any(|name| name.contains(['=', '\n'])) {
-            // Such a name cannot stand in an argument.
+            // Such a name is not possible in an argument.
             return Err(GitError::NotAsked(io::Error::from(io::ErrorKind::InvalidInput)));
         }
         let off = |name: &String| {

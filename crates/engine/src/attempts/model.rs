@@ -59,7 +59,7 @@ fn reason(place: &Path) -> Option<String> {
     match plain::read(place, MAX_REASON_BYTES) {
         Ok(reason) => Some(String::from_utf8_lossy(&reason).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        // A call may have been sent, and nothing says that it is over.
+        // A call may have been sent, and its end is not recorded.
         Err(error) => {
             Some(format!("what the attempt says of a call without an answer cannot be read: {error}"))
         }
@@ -74,7 +74,8 @@ pub(super) fn calls(job: &Job, dir: &AttemptDir) -> Option<u64> {
 }
 
 /// Whether an attempt that was lost has certainly sent no call that counts: it waited for a limit, or never came to a call, and its record
-/// says so. Without the record it is unknown. `boot_id` is that of now: what was written before the machine was started again may be lost.
+/// shows that. Without the record it is unknown. `boot_id` is that of now: what was written before the machine was started again may be
+/// lost.
 pub(super) fn has_sent_nothing(job: &Job, dir: &AttemptDir, boot_id: &str) -> bool {
     let is_of_now = || envoi_step::started(dir).is_some_and(|started| started.boot_id == boot_id);
     // The count comes first, so that a call which is not counted was not sent.

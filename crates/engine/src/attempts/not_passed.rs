@@ -66,7 +66,7 @@ pub fn is_aside(warning: &str) -> bool {
     warning.starts_with(ASIDE)
 }
 
-/// Whether what a failed command printed lets one think of its environment, or nothing that it printed says why it failed.
+/// Whether the output of a failed command points to its environment, or does not explain the failure.
 pub(super) fn may_be_the_environment(printed: &[&str]) -> bool {
     let is_silent = printed.iter().all(|text| text.trim().is_empty());
     is_silent

@@ -25,7 +25,7 @@ pub(crate) struct Presences {
 pub(crate) enum Manner {
     /// Only if no run of another store is there.
     Alone,
-    /// Beside whatever is there: it was started to share its workspace, it works for a run that is there, or it is inside already.
+    /// Beside any run that is there: it was started to share its workspace, it works for a run that is there, or it is inside already.
     Beside,
 }
 
@@ -80,7 +80,8 @@ impl Presences {
         }
     }
 
-    /// Until the guard is dropped, no run of another store enters this folder. `None`: it cannot be locked; a warning says so.
+    /// Until the guard is dropped, no run of another store enters this folder. `None`: it cannot be locked; a warning is
+    /// logged.
     ///
     /// # Errors
     /// A run of another store is at work there, and it is entered [`Manner::Alone`].

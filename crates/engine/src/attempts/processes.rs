@@ -129,7 +129,7 @@ impl Processes {
         self
     }
 
-    /// Gives attempts a lease, for a worker whose attempts may be given to others: each may run until the time that stands there when it is
+    /// Gives attempts a lease, for a worker whose attempts may be given to others: each may run until the time in `until_ms` when it is
     /// ordered, by [`envoi_step::boot_ms`]. The worker renews it ([`envoi_step::Lease`]).
     #[must_use]
     pub fn with_lease(mut self, until_ms: Arc<AtomicU64>) -> Self {

@@ -61,16 +61,16 @@ pub(super) fn command(
     // The flow's own variables come later, and win.
     let own = own.iter().chain(&permissions).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     variables.splice(0..0, own);
-    // An account stands for its login.
+    // An account brings its login.
     if let Some(account) = account {
         variables.extend(account.env.iter().chain(&account.secrets).cloned());
     }
-    // Programs write times of day, and do not always say of which zone.
+    // Programs write times of day, and not always with their zone.
     let sets_zone = |(name, _): &(String, String)| name == ZONE;
     if !job.started.env.iter().chain(account.iter().flat_map(|account| &account.env)).any(sets_zone) {
         variables.push((ZONE.to_owned(), "UTC".to_owned()));
     }
-    // They come last: a step that asks for the bridge is metered, whatever its environment and its account say.
+    // They come last: a step that uses the bridge is metered, also if its environment or its account sets other values.
     let bridge = bridge.map(|bridge| {
         variables.extend(bridge.variables);
         bridge.url

@@ -2,8 +2,8 @@
 //!
 //! A supervisor masks with the values that it was given. If it is killed, the next engine masks with the values that are there then,
 //! which finds nothing of a value that was replaced. So the record of the start holds a mark of each value, a digest with a key of
-//! the store. The mark does not give the value away. Only the owner of the store can read the key, and without the key the mark says
-//! nothing. With the key, a mark of 16 bits still fits one in 65,536 of all values. For the same reason, one in 65,536 changed values is
+//! the store. The mark does not give the value away. Only the owner of the store can read the key, and without the key the mark is
+//! useless. With the key, a mark of 16 bits still fits one in 65,536 of all values. For the same reason, one in 65,536 changed values is
 //! taken for the old one.
 
 use envoi_contract::digest::Digest;
@@ -57,7 +57,7 @@ impl SecretMarks {
             .collect()
     }
 
-    /// A digest of the value that says nothing without the key, and that is another one for every value.
+    /// A digest of the value that is useless without the key, and that differs for every value.
     pub(super) fn keyed(&self, name: &str, value: &str) -> String {
         let parts: [&[u8]; 4] = [&self.key, name.as_bytes(), b"\0", value.as_bytes()];
         Digest::of(&parts.concat()).hex()

@@ -140,7 +140,7 @@ fn has_failed(job: &Job, outcome: &Outcome) -> bool {
 
 /// A command that has failed may miss what its user's own shell has: first what it probably misses, then the other well-known variables. If
 /// what it printed names such things, or is empty, they go into the message itself; else into a warning, because they would hide the real cause.
-/// `cause` is what its script says of it. Each comes once a run.
+/// `cause` is the cause that its script shows. Each comes once a run.
 fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult, cause: &str) -> Vec<String> {
     if !has_failed(job, &result.outcome) {
         return Vec::new();
@@ -460,7 +460,7 @@ fn outcome(outcome: envoi_step::Outcome) -> Outcome {
         envoi_step::Outcome::Exited { code } => Outcome::Exited { code },
         envoi_step::Outcome::Signalled { signal } => Outcome::Signalled { signal },
         envoi_step::Outcome::TimedOut => Outcome::TimedOut,
-        // The lease is that of a worker of a cluster, which knows whether anybody wanted the end.
+        // The lease is that of a worker of a cluster, which knows whether the end was requested.
         envoi_step::Outcome::Cancelled | envoi_step::Outcome::LeaseOver => Outcome::Cancelled,
         envoi_step::Outcome::CannotStart { reason, .. } => Outcome::CannotStart { reason },
     }

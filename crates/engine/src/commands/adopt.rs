@@ -82,7 +82,7 @@ impl Commands {
         }
     }
 
-    /// Writes the files of a run that are missing or are not what the journal says. A run for which that fails is set aside,
+    /// Writes the files of a run that are missing or differ from the journal. A run for which that fails is set aside,
     /// unless it is the store that cannot be read now.
     pub(super) fn make_good(&self, id: &RunId) -> Result<(), Refused> {
         let reader = self.store.reader()?;

@@ -148,7 +148,7 @@ impl Commands {
             Err(refused) => return Some(refused),
         };
         if found.len() > MOST_LISTED {
-            // They would stand in an event, and are too many for a person to check.
+            // They would be in an event, and are too many for a person to check.
             let message = format!(
                 "{} artifacts changed in the workspace after they were handed over, so what was shown is not what would be used",
                 found.len()

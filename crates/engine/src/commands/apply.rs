@@ -285,8 +285,8 @@ fn outside(run: &Run, names: &Names, stop: &Stop) -> Vec<String> {
     }
 }
 
-/// Whether the tree is there. An empty folder, a link, or in git a folder that is no checkout stands where the tree was: a person has cleaned
-/// up, and that is nothing that the run has done.
+/// Whether the tree is there. An empty folder, a link, or in git a folder that is no checkout in its place does not count: a person has
+/// cleaned up, and that is nothing that the run has done.
 fn is_there(workspace: &Path, isolated: Option<&Isolated>) -> bool {
     // A path with a slash at its end is looked at behind a link.
     let plain: PathBuf = workspace.components().collect();

@@ -128,7 +128,7 @@ fn rows_of_trims(trims: Vec<(RunRow, u64, u64)>) -> Vec<OldRun> {
 }
 
 impl Commands {
-    /// Collects what can go, and says what went.
+    /// Collects what can go, and reports it.
     pub(super) fn collect(&self, request: &CollectRequest, client: &Sender<Response>) -> Result<(), Refused> {
         // Another one of this engine ends first.
         let _alone = self.collections.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,7 +137,7 @@ impl Commands {
             .writer
             .upgrade()
             .ok_or_else(|| Refused::new(Code::EngineStopping, "the engine is closing".to_owned(), None))?;
-        // The call at the end says what is left.
+        // The call at the end reports what is left.
         self.end_removals(&reader)?;
         let failed = |error| Refused::failure(with_causes(&error));
         for run in &request.drop {

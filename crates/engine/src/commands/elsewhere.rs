@@ -74,7 +74,7 @@ pub fn beginning(
 /// The question of an answer, and the answer with its form completed.
 ///
 /// # Errors
-/// `QUESTION_CLOSED` says what became of the question; `ANSWER_INVALID`.
+/// `QUESTION_CLOSED` has the outcome of the question; `ANSWER_INVALID`.
 pub fn completed<'r>(
     store: &Store,
     id: &RunId,

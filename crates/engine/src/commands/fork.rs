@@ -176,8 +176,8 @@ impl Commands {
     }
 }
 
-/// Refuses a fork of a run whose own tree is gone, or was never here: a snapshot alone does not say what git tracks and ignores, so a tree
-/// that is made of it would lose files.
+/// Refuses a fork of a run whose own tree is gone, or was never here: a snapshot alone does not show what git tracks and ignores, so a
+/// tree that is made of it would lose files.
 ///
 /// # Errors
 /// The tree of the run is not here.

@@ -122,7 +122,7 @@ impl Commands {
             }
             Err(refused) => {
                 remove(git, source.root(), &place, branch.as_deref());
-                // Also what git says may name files.
+                // The output of git may name files, too.
                 Err(names.refusal(refused))
             }
         }

@@ -25,13 +25,13 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// The most bytes that are taken over. They stand in the first event of the run, which is read again as a document of at most 16 MiB.
+/// The most bytes that are taken over. They are in the first event of the run, which is read again as a document of at most 16 MiB.
 const MAX_TAKEN_BYTES: usize = 8 * 1024 * 1024;
 
 /// The hand-offs of an earlier run, by step, or the reason why one cannot be taken.
 type HandOffs = BTreeMap<StepId, Result<TakenHandOff, HasOtherFiles>>;
 
-/// Why a hand-off of an earlier run does not stand for a step.
+/// Why a hand-off of an earlier run cannot be used for a step.
 #[derive(Debug, thiserror::Error)]
 enum NotFitting {
     #[error("{run} has no visit of `{step}` that succeeded")]

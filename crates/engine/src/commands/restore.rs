@@ -1,8 +1,8 @@
 //! The files of a run's workspace are set back to a snapshot.
 //!
-//! Owns the order of what is durable: what stands there is kept, then the journal says what is to come, then the files change, then the
-//! journal says that they have. A restore that was killed in between is found in the journal, and is done again before anything
-//! else of the run.
+//! Owns the order of what is durable: the present files are kept, then the journal gets the start of the restore, then the files
+//! change, then the journal gets its end. A restore that was killed in between is found in the journal, and is done again before
+//! anything else of the run.
 
 use super::{
     adopt::{Adoption, check_places},
@@ -76,8 +76,8 @@ impl Commands {
         }
     }
 
-    /// Gives the workspace of a run at rest the files of a snapshot. Says whether anything was to be done. The client hears that the
-    /// request is accepted as soon as it is durable.
+    /// Gives the workspace of a run at rest the files of a snapshot. Returns whether anything was to be done. The client is notified
+    /// that the request is accepted as soon as it is durable.
     fn set_back(
         &self,
         run: &Run,
@@ -305,7 +305,7 @@ impl Change {
     }
 }
 
-/// Keeps what stands there, and says what is to come. `None`: that stands there already.
+/// Keeps the present files, and returns the change to make. `None`: the files are like that already.
 fn begun(
     workspace: &Path,
     order: &Order,

@@ -77,7 +77,7 @@ fn list<'e>(entries: impl Iterator<Item = &'e Entry>) -> Result<Tree, NotRestore
         .map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })
 }
 
-/// Looks at the workspace, keeps it, and says what is to be done there. `None`: the part is like that already.
+/// Looks at the workspace, keeps it, and returns the change to make there. `None`: the part is like that already.
 pub(super) fn change(
     workspace: &Path,
     order: &Order,

@@ -4,7 +4,7 @@
 //! of them once: one connection reads, the environment of a flow is read for all of its runs, and the processes of the machine are looked through for
 //! all attempts whose supervisors are gone. Each run is loaded once, at one moment, and the
 //! loop has it before the next one is looked at; its reply is not waited for, so that the journal takes many in one commit. Owns no refusal:
-//! a run that does not simply go on is left to a request, which does what is needed or says why not.
+//! a run that does not simply go on is left to a request, which does what is needed or reports the reason.
 
 use super::{
     adopt::check_places,
@@ -94,9 +94,9 @@ impl Commands {
 }
 
 impl TakingUp<'_> {
-    /// Has the loop go on with a run that no engine goes on with. `caller` says what its commands may see, and is called for the first run of each
-    /// flow. `done` is called with whether the loop goes on with it, from this thread or from that of the loop; if it does not, a
-    /// request to resume the run does or says why not. It is dropped if the engine ends before that.
+    /// Has the loop go on with a run that no engine goes on with. `caller` returns the values that its commands may see, and is called for
+    /// the first run of each flow. `done` is called with whether the loop goes on with it, from this thread or from that of the loop; if it
+    /// does not, a request to resume the run does or reports the reason. It is dropped if the engine ends before that.
     pub fn take_up(
         &self,
         run: &RunId,

@@ -136,7 +136,7 @@ fn there(reader: &Reader, run: &RunId) -> Option<There> {
     let Event::RunStarted(started) = first.event else { return None };
     let isolated = started.isolated.as_deref()?.clone();
     let place = PathBuf::from(&isolated.place);
-    // As it was made. Whatever else an event says is not removed.
+    // The place as it was made. Another path in the event is not removed.
     if place.file_name().is_none_or(|name| name != run.as_str()) {
         return None;
     }
@@ -342,7 +342,7 @@ fn weight_of(place: &Path, is_begun: bool) -> (u64, u64) {
     (files.saturating_add(more_files), bytes.saturating_add(more_bytes))
 }
 
-/// Regular files below a folder, and their bytes, of each as `bytes_of` says. No link is followed; what cannot be read counts as nothing.
+/// Regular files below a folder, and their bytes, by `bytes_of`. Links are not followed; a file that cannot be read counts as nothing.
 pub(super) fn weight(folder: PathBuf, bytes_of: impl Fn(&fs::Metadata) -> u64) -> (u64, u64) {
     let mut files = 0_u64;
     let mut bytes = 0_u64;

@@ -79,7 +79,7 @@ impl UnderWay {
         }
     }
 
-    /// Takes no request any more, whatever is under way: there is no loop that could do it.
+    /// Takes no request any more, no matter what is under way: there is no loop that could do it.
     pub(crate) fn end(&self) {
         self.lock().is_shut = true;
         self.decided.notify_all();

@@ -195,7 +195,7 @@ fn type_of(kind: Moment) -> &'static str {
 /// Operating systems limit the length of a variable; the event has the whole text.
 const VARIABLE_CHARS: usize = 4_000;
 
-/// All of them are always set, so that a script may rely on it. NUL cannot stand in a variable.
+/// All of them are always set, so that a script may rely on it. NUL is not possible in a variable.
 fn variables(
     row: &DeliveryRow,
     flow: &FlowId,

@@ -89,7 +89,7 @@ mod tests {
             // Set back by an hour, and a second later.
             (now(-3_589_000, 1_000), 0, vec!["a"]),
             (now(-3_588_000, 2_000), 0, vec!["a", "b"]),
-            // Suspended: the monotonic clock stood still.
+            // Suspended: the monotonic clock did not go on.
             (now(15_000, 10), 0, vec!["a"]),
         ] {
             let mut alarms = set();

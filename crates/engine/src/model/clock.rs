@@ -26,7 +26,7 @@ pub fn now() -> Timestamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Now {
     pub(crate) wall: Timestamp,
-    /// Milliseconds of the monotonic clock, from whatever it counts.
+    /// Milliseconds of the monotonic clock; its zero is not specified.
     pub(crate) steady_ms: u64,
 }
 

@@ -152,7 +152,7 @@ pub struct Adopt {
 pub struct Corrected {
     /// The flow.
     pub flow: Arc<Flow>,
-    /// The same, as it is stored with the event that says so.
+    /// The same, as it is stored with the event that pins it.
     pub pinned: PinnedFlow,
 }
 
@@ -202,7 +202,7 @@ pub enum EngineError {
     /// The run does not accept it now; nothing has changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The store did not take it; what was acknowledged stands. The engine stops, unless it is the commit that is at fault.
+    /// The store did not take it; acknowledged commits stay. The engine stops, unless it is the commit that is at fault.
     #[error("the store failed: {0}")]
     Store(#[from] CommitError),
     /// Another run of this engine is at work in the workspace, and it was not agreed to share it.
@@ -245,13 +245,13 @@ pub enum EngineError {
         /// The reason.
         reason: String,
     },
-    /// The store is not where this engine opened it. Acknowledged commits stand, and the next engine goes on where the store is now.
+    /// The store is not where this engine opened it. Acknowledged commits stay, and the next engine goes on where the store is now.
     #[error("{reason}; the next engine goes on where the project is now")]
     Moved {
         /// The reason.
         reason: String,
     },
-    /// Another engine has taken the store over; whatever failed after that is only a sign of it.
+    /// Another engine has taken the store over; any failure after that is only a sign of it.
     #[error("another engine has taken over the store")]
     TakenOver,
     /// The engine is stopping.

@@ -444,7 +444,7 @@ pub enum Response {
     },
     /// The run has come to rest; nothing follows.
     Rest {
-        /// How it stands.
+        /// The state of the run.
         standing: Standing,
     },
     /// Nothing was done.
@@ -471,7 +471,7 @@ impl Response {
     }
 }
 
-/// How a run stands, for commands.
+/// The state of a run, for commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// `waiting`, `succeeded`, `failed`, `exhausted`, `cancelled` or `set_aside`.

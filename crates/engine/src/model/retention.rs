@@ -67,7 +67,7 @@ pub enum ResultAt {
     Applied,
     /// All of it is in a commit that is on a branch, a tag or a branch of a remote.
     InGit,
-    /// It stands in the store alone.
+    /// It is only in the store.
     InStore,
     /// The copy that it worked in is there; it goes with the run.
     InCopy,
@@ -159,7 +159,7 @@ pub struct Verdict {
     pub stays: Option<String>,
 }
 
-/// The families that a rule names. `newest_first`: all runs of the store. `size_without` says how large the store is when these runs are gone;
+/// The families that a rule names. `newest_first`: all runs of the store. `size_without` returns the size of the store without these runs;
 /// it is called a few times, and only if there is a bound.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ pub struct Job {
     pub run: RunId,
     /// Its pinned flow.
     pub pinned: Arc<Flow>,
-    /// The flow that the step stands in: the pinned one, or one that a step of it runs.
+    /// The flow of the step: the pinned one, or one that a step of it runs.
     pub flow: Arc<Flow>,
     /// The event that announces it; committed before this job exists.
     pub started: Arc<AttemptStarted>,
@@ -173,7 +173,7 @@ pub trait Runner {
 pub trait Clock {
     /// Now, UTC. It may be set, forward and back.
     fn now(&self) -> envoi_contract::time::Timestamp;
-    /// Milliseconds since some moment, of a clock that cannot be set and never goes back. It may stand still while the
+    /// Milliseconds since some moment, of a clock that cannot be set and never goes back. It may stop while the
     /// machine is suspended.
     fn steady_ms(&self) -> u64;
     /// Identity of the present boot.
@@ -188,8 +188,8 @@ pub trait Log {
     /// Takes what is noted of a run; answered by one [`crate::Message::Noted`]. Notes and commits are written in order.
     fn note(&mut self, note: envoi_journal::Note);
 
-    /// Whether the store is still where this engine opened it; an error says what became of it. If it is not, whatever
-    /// goes wrong with a run is no trouble of that run.
+    /// Whether the store is still where this engine opened it; an error has the reason. If it is not, a failure of a
+    /// run is no trouble of that run.
     ///
     /// # Errors
     /// The store is not there any more.
@@ -278,7 +278,7 @@ pub trait Observer {
     /// `run` is the state after `records`. Writes the files that show it, and notifies followers.
     ///
     /// # Errors
-    /// The commit stands all the same; the run is set aside.
+    /// The commit stays durable; the run is set aside.
     fn committed(
         &mut self,
         run: &envoi_kernel::Run,

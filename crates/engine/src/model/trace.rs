@@ -83,14 +83,14 @@ impl Trace {
         SpanId(derived(&self.run, kind, &name))
     }
 
-    /// The header for another system, so that its own spans stand below this one.
+    /// The header for another system, so that its own spans are below this one.
     #[must_use]
     pub fn traceparent(&self, of: Of<'_>) -> Traceparent {
         Traceparent { trace: self.id, span: self.span(of), sampled: self.sampled }
     }
 }
 
-/// How a run was started, as its first record says; `None` if these are others.
+/// The start of a run, from its first record; `None` if these are other records.
 #[must_use]
 pub fn begun(records: &[Record]) -> Option<&RunStarted> {
     match &records.first()?.event {
@@ -111,8 +111,8 @@ fn derived<const N: usize>(run: &RunId, kind: &str, name: &str) -> [u8; N] {
 }
 
 impl Traceparent {
-    /// Reads the header or the variable. `None` for what is not of a form that Trace Context knows: it is ignored. Versions
-    /// to come may say more after a further `-`.
+    /// Reads the header or the variable. `None` for a form that Trace Context does not know: it is ignored. Later versions
+    /// may add more after a further `-`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(5, '-');
@@ -201,7 +201,7 @@ mod tests {
             (good.clone(), Some(good.as_str())),
             // Only the first flag is ours to hand on.
             (format!("00-{TRACE}-{SPAN}-03"), Some(good.as_str())),
-            // A later version may say more; it is read as far as it is known.
+            // A later version may have more; it is read as far as it is known.
             (format!("cc-{TRACE}-{SPAN}-01"), Some(good.as_str())),
             (format!("cc-{TRACE}-{SPAN}-01-what-ever"), Some(good.as_str())),
             (format!("cc-{TRACE}-{SPAN}-01what"), None),

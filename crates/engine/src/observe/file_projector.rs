@@ -106,7 +106,7 @@ impl Observer for FileProjector {
 /// How the files of a record are written.
 type Project = fn(&Layout, &Reader, &RunId, &FlowId, &Record) -> Result<(), FileError>;
 
-/// A run as it stands after a commit that is to be shown.
+/// A run after a commit that is to be shown.
 struct Shown {
     layout: Layout,
     followers: Followers,

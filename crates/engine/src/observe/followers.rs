@@ -40,7 +40,7 @@ struct Follower {
 /// A follower's rest that is kept back, because its request takes several commits.
 struct Asking {
     id: u64,
-    /// How the run stood after its last commit, if it was at rest.
+    /// The state of the run after its last commit, if it was at rest.
     rest: Option<Standing>,
 }
 
@@ -72,7 +72,7 @@ impl Followers {
         self.rest_as(run, Standing::of(status));
     }
 
-    /// The run is not at rest, however it stands: more follows by itself.
+    /// The run is not at rest, in any state: more follows by itself.
     pub(super) fn goes_on(&self, run: &RunId) {
         self.rest_as(run, None);
     }

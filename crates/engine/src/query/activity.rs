@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The state of the store's engine at one moment; read once for many runs.
 #[derive(Debug, Clone, Copy)]
 struct Present {
-    /// Whether an engine is there, and since when the lock stands so.
+    /// Whether an engine is there, and since when the lock is in this state.
     seen: Seen,
     /// The epoch of the newest engine.
     epoch: Epoch,

@@ -58,8 +58,8 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
     load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
 }
 
-/// As [`load_run`], for those who show a run and not its envelope: of its snapshot only the rest is read. The envelope has a line for each of
-/// the newest attempts, so that of a long run it takes most of the time. [`Run::envelope`] of what is returned says next to nothing.
+/// As [`load_run`], for views of a run without its envelope: the rest of its snapshot is read. The envelope has a line for each of the
+/// newest attempts, so that it takes most of the time of a long run. [`Run::envelope`] of the result is almost empty.
 ///
 /// # Errors
 /// As [`load_run`].

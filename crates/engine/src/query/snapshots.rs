@@ -22,7 +22,7 @@ pub fn scope(started: Option<&RunStarted>) -> Scope {
     started.map(|started| scope_of(&started.snapshots)).unwrap_or_default()
 }
 
-/// As the event says it, for the look at a folder.
+/// The scope in the event, for the look at a folder.
 #[must_use]
 pub fn scope_of(snapshots: &SnapshotScope) -> Scope {
     let SnapshotScope { submodules, also } = snapshots;
@@ -58,7 +58,7 @@ pub fn order(layout: &Layout, too_wide: Vec<PathBuf>, bounds: Bounds, scope: Sco
 pub struct Taken {
     /// The attempt.
     pub attempt: AttemptId,
-    /// How the files stood before Envoi set them back for it, if it did.
+    /// The state of the files before Envoi set them back for it, if it did.
     pub set_back_from: Option<Digest>,
     /// Before its command.
     pub before: Option<Snapshot>,

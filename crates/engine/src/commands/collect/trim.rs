@@ -15,7 +15,7 @@ use std::{
 };
 
 /// The runs that are over and have copies, oldest first, each with how many and their bytes; all of `but` are left out. The copies are removed
-/// if `does` says so.
+/// if `does` is true.
 pub(super) fn trims(
     reader: &Reader,
     layout: &Layout,
@@ -36,7 +36,7 @@ pub(super) fn trims(
     Ok(trimmed)
 }
 
-/// Removes the copies; says how many there are, or would be, and their bytes.
+/// Removes the copies; returns how many there are, or would be, and their bytes.
 fn trim(layout: &Layout, reader: &Reader, run: &RunId, does: bool) -> (u64, u64) {
     let mut all = (0_u64, 0_u64);
     let folder = layout.run(run).join("attempts");
@@ -48,7 +48,7 @@ fn trim(layout: &Layout, reader: &Reader, run: &RunId, does: bool) -> (u64, u64)
     let attempts = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in attempts.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         let dir = AttemptDir::new(entry.path());
-        // A supervisor removes it when its record of the end stands. That record says all that it would say.
+        // A supervisor removes it when its record of the end is written. That record has all the information.
         let is_settled =
             fs::symlink_metadata(dir.exit()).is_ok_and(|found| found.is_file()) && !dir.is_locked();
         if trees::may_be(&dir.lock()) && !is_settled {

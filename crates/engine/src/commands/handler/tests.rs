@@ -368,7 +368,7 @@ fn a_request_that_finds_nothing_to_do_does_nothing_when_it_comes_again() {
     }
 }
 
-/// Once the cause is mended it is sent again, and is to do what it says.
+/// Once the cause is mended, the request is sent again and must be done.
 #[test]
 fn a_request_that_is_refused_is_not_noted_as_done() {
     for (flow, is_over) in [(TWO, false), (PLAIN, true)] {

@@ -230,7 +230,7 @@ impl Engine {
         let Stage::Storing(why) = &aside.stage else { return };
         let why = why.clone();
         aside.stage = Stage::Stored(why.clone());
-        // If showing fails: the run is set aside already, and its row says so.
+        // If showing fails: the run is set aside already, and its row shows that.
         let _ = guarded("showing that a run is set aside", || self.world.observer.set_aside(id, &why));
         let replies = std::mem::take(&mut aside.replies);
         replies.into_iter().for_each(|reply| reply(Err(set_aside(id, &why))));

@@ -133,7 +133,7 @@ impl Trail {
         self.stretch.is_some()
     }
 
-    /// The trace header of the run as it is now, so that its own spans stand below the stretch that goes on, or was the
+    /// The trace header of the run as it is now, so that other spans are below the stretch that goes on, or was the
     /// last one; `None` before there was any.
     #[must_use]
     pub fn traceparent(&self) -> Option<Traceparent> {

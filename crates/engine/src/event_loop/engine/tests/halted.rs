@@ -62,7 +62,7 @@ fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
 fn an_answer_is_only_recorded_although_the_engine_still_holds_the_run_that_asks() {
     const ONE: &str = "flow: one\nsteps:\n  - id: first\n    ask: First?\n  - id: work\n    run: [work]\n";
     let (run, first) = asking(ONE);
-    // The question is in the journal, and a client has seen it there, before the loop hears of that commit.
+    // The question is in the journal, and a client has seen it there, before the loop gets the result of that commit.
     let (mut engine, doings) = engine(1);
     engine.handle(begin_of("a", ONE));
     assert_eq!(doings.take(), ["run_a commits run_started interrupt_raised"]);

@@ -29,8 +29,8 @@ struct Provider {
 }
 
 impl Provider {
-    /// `None`: it is taken. Else refused, with what it says of the reset. It is still closed ten minutes after the time that it
-    /// states, and every third time it states none.
+    /// `None`: it is taken. Else refused, with the stated reset. It is still closed ten minutes after the time that it states,
+    /// and every third time it states none.
     fn ask(&mut self, now: u64) -> Option<Option<u64>> {
         let window = now.saturating_sub(10 * MINUTE) / WINDOW;
         let taken = self.taken.entry(window).or_default();

@@ -406,7 +406,7 @@ fn a_fork_tells_nothing_of_what_another_run_has_lived() {
     let spans = fork.spans();
     assert_ne!(spans[0].trace, source.spans()[0].trace, "a trace of its own");
     assert_eq!(of(spans.last().unwrap(), "envoi.forked_from"), "run_0demo");
-    // With a question that stood open beside where it was cut.
+    // With a question that was open beside the cut.
     let steps = "  - { id: ask, ask: 'Go on?', needs: [] }\n  - { id: b, run: [x], needs: [] }\n";
     let source = Lived::of(steps, None, &["b.1.1 exit 1", "cancel"]);
     compare(&source.forked("b"), "");
