@@ -5,7 +5,7 @@
 //! how a step is executed (`step`), what lasts (`journal`), or how a flow is written (`flow`).
 //!
 //! Three layers, each knows only those before it: `model` (ids, events, inputs, the flow), `state` (the run, and how events change
-//! it), `decide` (a file for each input, and the rules that they share). [`Run`] stands on top. The first page of `flow` has an
+//! it), `decide` (a file for each input, and the rules that they share). [`Run`] is on top. The first page of `flow` has an
 //! example of a run.
 
 mod decide;

@@ -244,7 +244,7 @@ impl Run {
         Ok(Self { flow, control, ..Self::without_view(versions) })
     }
 
-    /// The run as it is where its files are now: they have moved since it was started. No event says so, and none is changed.
+    /// The run as it is where its files are now: they have moved since it was started. No event has that, and none is changed.
     pub fn relocate(&mut self, workspace: String, run_base: String, source: String, origin: Option<String>) {
         self.ahead.forget();
         let Some(started) = self.control.phase.started_mut() else { return };
@@ -257,7 +257,7 @@ impl Run {
         }
     }
 
-    /// Has the run know another version of its flow. It holds once an event says so.
+    /// Has the run know another version of its flow. It holds once an event has it.
     pub fn learn(&mut self, flow: Arc<Flow>) {
         self.versions.add(flow);
     }
@@ -269,11 +269,11 @@ impl Run {
         Outlook::of(&self.flow, to, &self.control, from)
     }
 
-    /// Says what `input` would cause, and changes nothing.
+    /// Returns the records that `input` would cause, and changes nothing.
     ///
-    /// What follows from the input may start one attempt, in `slot`; with `None` nothing is started, and a visit that could
-    /// start is ready ([`Wants::ready`]). The records are to be committed together, then passed to [`Run::apply`] in this
-    /// order. Safe to call twice: the same input with the same slot at the same `now` gives the same records.
+    /// The input may start one attempt, in `slot`; with `None` nothing is started, and a visit that could start is ready
+    /// ([`Wants::ready`]). The records are to be committed together, then passed to [`Run::apply`] in this order. Safe to
+    /// call twice: the same input with the same slot at the same `now` gives the same records.
     ///
     /// # Errors
     /// [`Refusal`] says why the input is not acceptable now (late, foreign, malformed, past a bound). The run is as before.
@@ -282,9 +282,9 @@ impl Run {
         self.decide_on(self.control.clone(), input, slot, now).map(|(records, ..)| records)
     }
 
-    /// As [`Run::decide`], for a run that lives: what the records lead to is kept for the decision after this one, so that no decision copies
-    /// the state. When they are committed, [`Run::apply`] takes each of them, in this order and before anything else is decided. If they
-    /// are not, [`Run::withdraw`] says so.
+    /// As [`Run::decide`], for a live run: the state after the records is kept for the next decision, so that no decision copies the state.
+    /// When they are committed, [`Run::apply`] takes each of them, in this order and before anything else is decided. If they are not, call
+    /// [`Run::withdraw`].
     ///
     /// # Errors
     /// As [`Run::decide`].
@@ -425,7 +425,7 @@ impl Run {
         }
     }
 
-    /// How the run stands.
+    /// The state of the run.
     #[must_use]
     pub fn status(&self) -> Status {
         Status::of(&self.flow, &self.control)

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 /// The audit of a visit that was given up.
 pub(crate) const AUDIT: &str = "given up";
 
-/// Does without these steps of the flow that `at` stands in.
+/// Does without these steps of the flow of `at`.
 pub(crate) fn steps(draft: &mut Draft<'_>, at: &At<'_>, steps: Vec<StepId>) -> Result<(), Refusal> {
     if steps.is_empty() {
         return Ok(());

@@ -30,7 +30,7 @@ use envoi_contract::{
 const REASON: &str = "The limit that caused the stop is higher now";
 
 /// Decides what this question was about, which is withdrawn: its loop or round goes back, a new question has what is true now, or the
-/// run goes on or ends as the flow says. False if a person has to decide as before.
+/// run goes on or ends by the rules of the flow. False if a person has to decide as before.
 pub(crate) fn decide(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<bool, Refusal> {
     let visit = &raised.visit;
     if draft.control.open.contains_key(visit) {
@@ -87,7 +87,7 @@ fn exhausted(draft: &Draft<'_>, raised: &InterruptRaised, then: OnExhausted) -> 
     })
 }
 
-/// The run goes back where the decision that ended it says.
+/// The run goes back as in the decision that ended it.
 pub(crate) fn go_back(draft: &mut Draft<'_>, way: &Ended) -> Result<(), Refusal> {
     let course = match way.is_round {
         true => Course::Round(way.target.clone()),

@@ -149,7 +149,7 @@ pub(crate) struct Written {
     text: Option<String>,
 }
 
-/// Emits what `decided` says; `written` is `None` where the visit's own stands already (a person decided later).
+/// Emits the events of `decided`; `written` is `None` if the visit has its hand-off already (a person decided later).
 pub(crate) fn close(
     draft: &mut Draft<'_>,
     visit: &VisitId,
@@ -196,7 +196,7 @@ pub(crate) fn close(
     }
 }
 
-/// Decides anew where a visit leads whose hand-off stands and that waits for a person: what is still held gets a new question.
+/// Decides anew for a visit that has its hand-off and waits for a person: if it is still held, there is a new question.
 pub(crate) fn close_anew(draft: &mut Draft<'_>, visit: &VisitId, decided: Decided) -> Result<(), Refusal> {
     let decided = within_the_run(draft, &draft.at(visit)?, decided);
     match decided.hold {
@@ -212,8 +212,8 @@ pub(crate) fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -
     takeover::end_of(draft, at, decided)
 }
 
-/// A run that is being cancelled, or is stopped, asks nothing and ends as that, whatever its last attempts come to; only one that
-/// is complete anyway has nothing left to cancel.
+/// A run that is being cancelled, or is stopped, asks nothing and ends as that, no matter how its last attempts end; only a run
+/// that is complete anyway has nothing left to cancel.
 fn within_cancel(draft: &Draft<'_>, mut decided: Decided) -> Decided {
     if draft.control.winds_down() {
         (decided.hold, decided.end, decided.into) = (None, None, None);
@@ -279,7 +279,7 @@ fn skipped(at: &At<'_>, why: &str) -> Decided {
     Decided::new(Signal::new(Decision::Advance, why, "1.0"), course, Value::from(reason))
 }
 
-/// The visit has failed, and the flow says that the run goes on all the same.
+/// The visit has failed, and the flow lets the run go on all the same.
 pub(crate) fn passed_over(at: &At<'_>, error: &SkillError) -> Decided {
     let signal = Signal::new(Decision::Advance, format!("Step failed: {}", error.code), "1.0");
     let why = if at.item.is_some() { "an item" } else { "continue_on_error" };
@@ -412,7 +412,7 @@ fn artifacts(flow_key: &str, files: &[FileChange]) -> Members<String> {
     kept.map(|file| (file.path.clone(), format!("{flow_key}/{}", file.path))).collect()
 }
 
-/// Contract 2: relative, `/` between names, no `..`. The flow's key stands before it, so a drive letter does no harm.
+/// Contract 2: relative, `/` between names, no `..`. The flow's key is put before it, so a drive letter does no harm.
 fn is_portable(path: &str) -> bool {
     !path.contains(['\\', '\0']) && path.split('/').all(|name| !name.is_empty() && name != "..")
 }

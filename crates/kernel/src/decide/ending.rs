@@ -1,7 +1,7 @@
 //! How a flow, and with it the run, comes to its end.
 //!
-//! Owns what a failure means for what stands after it in listed order, and the last events of a run: nothing is live any
-//! more, every question is withdrawn, every visit that has come to something leaves its hand-off.
+//! Owns the effect of a failure on later steps in listed order, and the last events of a run: nothing is live any more,
+//! every question is withdrawn, every visit that has a result leaves its hand-off.
 
 use crate::{
     decide::{
@@ -59,7 +59,7 @@ pub(crate) fn placed(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
     decided
 }
 
-/// Whether this step, or one that follows it, is done whatever has failed.
+/// Whether this step, or one that follows it, is done after any failure.
 fn leads_to_one_regardless(draft: &Draft<'_>, at: &At<'_>, step: &Step) -> bool {
     let flow = at.flow;
     let is_done = |step: &Step| step.regardless && !draft.control.leaves_out(flow, &at.scope, &step.id);
@@ -145,7 +145,7 @@ fn leave_as_failed(draft: &mut Draft<'_>, visit: VisitId, error: &SkillError) ->
     conclude::close_at_once(draft, visit, VisitResult::failed(String::new(), error), decided)
 }
 
-/// The step of the run's own flow that holds this visit, at whatever depth.
+/// The step of the run's own flow that holds this visit, at any depth.
 pub(crate) fn step_at_the_top(draft: &Draft<'_>, visit: &VisitId) -> StepId {
     draft.control.holder(visit, "").map_or_else(|| visit.step.clone(), |visit| visit.step)
 }

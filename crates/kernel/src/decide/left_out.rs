@@ -118,8 +118,8 @@ pub(crate) fn cut(at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided
     decided.ending(EndStatus::Exhausted, TerminalReason::MaxLoopExceeded, reason, at.id())
 }
 
-/// An advance in the order of the list past which no step of the part stands: the run is complete. On the way of a failure or a
-/// denial the flow goes on as it says.
+/// An advance in the order of the list with no step of the part after it: the run is complete. On the way of a failure or a
+/// denial the flow goes on by its own rules.
 pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
     let Some(part) = draft.control.part().filter(|_| at.scope.is_empty() && !at.flow.graph) else {
         return decided;

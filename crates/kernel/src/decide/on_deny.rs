@@ -1,7 +1,7 @@
 //! The way on from a denial or an expiry: a path of its own, on which nothing of the ordinary way runs by accident.
 //!
-//! A step to which a denial leads on ends the run as denied, once it is done, unless its `routing.next` says where the run
-//! goes from there ([`crate::model::flow::Flow::is_last_resort`]).
+//! A step to which a denial leads on ends the run as denied, once it is done, unless its `routing.next` names the next
+//! step ([`crate::model::flow::Flow::is_last_resort`]).
 
 use crate::{
     decide::{

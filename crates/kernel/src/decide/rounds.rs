@@ -29,7 +29,7 @@ use envoi_contract::{
 /// The most goals of a run.
 const MAX_GOALS: usize = 1000;
 
-/// Whether the step stands in the range that the rounds of the run go through, and in its flow.
+/// Whether the step is in the range that the rounds of the run go through, and in its flow.
 pub(crate) fn is_of_a_round(flow: &Flow, at: &At<'_>) -> bool {
     at.scope.is_empty() && flow.is_in_a_round(at.id())
 }

@@ -1,7 +1,7 @@
 //! From a step's text to a course: the resolver's signal, obeyed within bounds.
 //!
-//! The resolver (contract 1) says what the text means; this module says what the run does about it, and never goes past a
-//! bound. Both stand in the `routed` event, with the rows of the table that fired and those that did not.
+//! The resolver (contract 1) interprets the text; this module decides the run's reaction, and never goes past a limit.
+//! The `routed` event has both, with the rows of the table that fired and those that did not.
 
 use crate::state::visit;
 use crate::{
@@ -156,7 +156,7 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>, text: &str) -
         Some(VisitState::Returned(data)) => (None, Some(data)),
         _ => (None, None),
     };
-    // The exit code of a verification says whether the step's command ran, not what it stated.
+    // The exit code of a verification shows whether the step's command ran, not its status.
     let own = draft.control.open.get(visit).is_none_or(|open| visit::verified(open).is_none());
     let exit = settled.filter(|_| own).and_then(|settled| match settled.outcome {
         Outcome::Exited { code } => Some(code),
@@ -229,7 +229,7 @@ fn review(at: &At<'_>, decided: Decided) -> Decided {
     decided.holding(About::Review, question)
 }
 
-/// A reason names all that a text says in conflict; a question has the beginning of that. The hand-off has all of it.
+/// A reason names all conflicts of a text; a question has the beginning of that. The hand-off has all of it.
 fn in_question(reason: &str) -> String {
     shortened(reason.to_owned(), MAX_MESSAGE_BYTES)
 }

@@ -267,8 +267,8 @@ pub struct Step {
     pub budget: Budget,
     /// Goals that are reached when it succeeds.
     pub marks: Vec<String>,
-    /// Whether its `if` itself says how it treats an earlier failure (`success()`, `failure()`, `always()`).
-    /// Otherwise the step is skipped after a failure.
+    /// Whether its `if` itself defines how it treats an earlier failure (`success()`, `failure()`,
+    /// `always()`). Otherwise the step is skipped after a failure.
     pub regardless: bool,
     /// `data: json`: its text is parsed as its data.
     pub data_is_text: bool,

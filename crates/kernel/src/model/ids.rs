@@ -38,7 +38,7 @@ macro_rules! text_id {
             /// Checks the spelling.
             ///
             /// # Errors
-            /// [`BadId`] says what was expected.
+            /// [`BadId`] has the expected form.
             pub fn new(text: impl Into<String>) -> Result<Self, BadId> {
                 let text = text.into();
                 if $valid(&text) { Ok(Self(text.into())) } else { Err(BadId { text, expected: $expected }) }

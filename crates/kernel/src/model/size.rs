@@ -1,7 +1,7 @@
 //! Size limits of a step's output within events (docs/limits.md).
 //!
-//! Events, hand-offs and envelopes must stay readable whatever a step, an agent or a report contains. So this
-//! module either shortens longer parts, with a mark, or replaces them by a reference to the stored content.
+//! Events, hand-offs and envelopes must stay readable with any step, agent or report. So this module either
+//! shortens longer parts, with a mark, or replaces them by a reference to the stored content.
 
 use crate::model::files::Blob;
 use envoi_contract::{
@@ -108,7 +108,7 @@ pub(crate) fn of_metrics(metrics: Object, report: Option<&Blob>) -> Object {
 }
 
 /// Whether these data are the engine's replacement for data that are too large. A step may not hand over such
-/// data itself, because a reader could not tell them apart.
+/// data itself, because a reader could not distinguish them.
 pub(crate) fn is_reference(data: &Value) -> bool {
     RESERVED.iter().any(|name| data.get(name).is_some())
 }

@@ -16,7 +16,7 @@ pub fn result_of(text: &str) -> Option<String> {
 }
 
 /// The line near the end of the text in which a test runner states its result. With several packages, the
-/// last failed one counts. A bare word counts only if no other line says more.
+/// last failed one counts. A bare word counts only if no other line has more.
 #[must_use]
 pub fn result_line(text: &str) -> Option<&str> {
     let lines = || {

@@ -11,7 +11,7 @@ use crate::model::{
 use envoi_contract::handoff::Status;
 use std::collections::BTreeMap;
 
-/// Why a hand-off cannot stand in another run: files of it were attached by a person, or are those of many items.
+/// Why a hand-off cannot be used in another run: files of it were attached by a person, or are those of many items.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("visit `{visit}` has files that cannot be taken over: attachments, or those of many items")]
 pub struct HasOtherFiles {
@@ -19,7 +19,8 @@ pub struct HasOtherFiles {
     pub visit: VisitId,
 }
 
-/// The hand-off of the last visit that succeeded, of each step of the run's own flow that has one, or why it cannot stand in another run.
+/// The hand-off of the last visit that succeeded, of each step of the run's own flow that has one, or why it cannot be used in another
+/// run.
 ///
 /// # Errors
 /// As [`Run::replay`].

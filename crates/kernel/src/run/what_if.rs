@@ -78,7 +78,7 @@ impl Lead {
         Self { signal, course, audit, about, into, instead, end }
     }
 
-    /// Whether the run does the same, for whatever reason.
+    /// Whether the run does the same, for any reason.
     fn does_as(&self, other: &Self) -> bool {
         self.course == other.course
             && self.about == other.about
@@ -92,9 +92,9 @@ impl Lead {
     }
 }
 
-/// Goes through the records of a run, and has `other` decide again whatever was decided from a text. `text_of` gives the text of an attempt,
-/// as far as it is kept; without it, that of the hand-off stands for it if it is whole. Answers of people, failures and what followed from
-/// neither are not looked at.
+/// Goes through the records of a run, and has `other` repeat each decision that was made from a text. `text_of` gives the text of an
+/// attempt, as far as it is kept; without it, that of the hand-off is used if it is whole. Answers of people, failures and other events are
+/// not looked at.
 ///
 /// # Errors
 /// As [`Run::replay`].
@@ -157,7 +157,7 @@ fn reconsider(run: &Run, routed: &Routed, other: &Flow, texts: impl Iterator<Ite
         let then = lead(run, &run.flow, &routed.visit, &text)?;
         then.is_what(routed).then_some((text, then))
     });
-    // The same code comes to what was decided then, or the comparison would say nothing of the flows.
+    // The same code must repeat the earlier decision, or the comparison would show nothing about the flows.
     let Some((text, then)) = { then }.next() else { return WhatIf::Unknown };
     match lead(run, other, &routed.visit, &text) {
         None => WhatIf::Gone { then: Box::new(then) },

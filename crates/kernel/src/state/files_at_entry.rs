@@ -1,7 +1,7 @@
 //! The files that a visit began with, so that it can begin with them again.
 //!
-//! Owns the snapshot and whether the next attempt gets it. The flow says whether the step wants that; another
-//! module handles a missing snapshot.
+//! Owns the snapshot and whether the next attempt gets it. The flow defines whether the step wants that;
+//! another module handles a missing snapshot.
 
 use crate::model::{
     event::{AgentOutcome, AttemptSettled, Outcome},

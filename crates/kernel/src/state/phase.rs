@@ -135,7 +135,7 @@ impl Phase {
         Ok(())
     }
 
-    /// Continues a forked run, whatever the phase of the original was.
+    /// Continues a forked run, from any phase of the original.
     pub(crate) fn fork(&mut self) -> Result<(), IllegalEvent> {
         let started = self.started().ok_or(IllegalEvent::NotTheStart)?;
         *self = Self::GoingOn { started: Arc::clone(started) };

@@ -26,7 +26,7 @@ const KINDS: [InterruptKind; 7] = [
     InterruptKind::SystemError,
 ];
 
-/// How a question stands when the answer comes.
+/// The state of a question when the answer comes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
     Open,
@@ -120,7 +120,7 @@ impl Shape {
     }
 }
 
-/// A run whose question stands so, and the question that is to be answered.
+/// A run whose question is in this state, and the question that is to be answered.
 fn reach(shape: Shape, state: State) -> (Driver, InterruptId) {
     let mut driver = Driver::started(&shape.flow());
     driver.exit("a.1.1", 0);

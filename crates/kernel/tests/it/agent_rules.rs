@@ -7,7 +7,7 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
-/// Counts what the records tell of agents.
+/// Counts the records about agents.
 #[derive(Default)]
 pub(crate) struct Agents {
     /// The required next call of each visit.
@@ -71,7 +71,7 @@ impl Agents {
                     _ => {}
                 }
             }
-            // A denied call may still end otherwise, for example when a verification says that the step succeeded.
+            // A denied call may still end otherwise, for example when a verification finds that the step succeeded.
             Event::Routed(event) if ends_as_denied(event) && self.is_denied(&event.visit) => {
                 self.denied = Some(event.visit.step.clone());
             }

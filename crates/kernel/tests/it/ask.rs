@@ -187,7 +187,7 @@ fn the_response_of_an_answer() {
     for (kind, choice, expected) in rows {
         assert_eq!(recorded(kind, false, choice, Some("x")).unwrap().1, expected);
     }
-    // A denial fills in no form; a long text stands in the answer alone.
+    // A denial fills in no form; a long text is in the answer alone.
     let denied = recorded(Confirmation, true, Deny, Some("x")).unwrap().1;
     assert_eq!(denied, r#"{"text":"x","approved":false,"decision":"deny"}"#);
     let (at, over) = ("x".repeat(16 * 1024), "x".repeat(16 * 1024 + 1));
@@ -318,7 +318,7 @@ fn the_starter_of_the_run_may_be_excluded() {
     driver.say(driver.answer(Choice::Approve, "ada")).unwrap();
 }
 
-/// Starts a run that has said yes to `q` beforehand.
+/// Starts a run that has approved `q` beforehand.
 fn said_yes(flow: &Arc<Flow>) -> Driver {
     let mut driver = Driver::new(flow);
     driver.yes_to = vec![step_id("q")];
@@ -393,7 +393,7 @@ fn a_yes_given_at_the_start_is_void_for_a_step_that_a_correction_changed() {
         }
         assert_eq!((driver.question().visit.step.as_str(), driver.asked().len()), ("q", 1));
         driver.restart();
-        // The step that has not changed is approved as it was said.
+        // The step that has not changed keeps its advance approval.
         driver.say(driver.answer(Choice::Approve, "bob")).unwrap();
         assert_eq!(
             (driver.answered(1).channel.as_str(), stand(&driver.run).as_str()),

@@ -163,7 +163,7 @@ fn in_doubt_it_is_charged_with_what_was_metered_and_not_with_its_budget() {
 #[test]
 fn the_bridge_knows_when_a_limit_is_over_that_the_program_does_not_tell() {
     let until = Timestamp::parse("2026-11-23T17:45:00Z").unwrap();
-    // The second one says nothing of a limit at all: it has asked again in silence, until it was ended.
+    // The second program does not report the limit at all: it has retried in silence, until it was ended.
     for code in ["AGENT_THROTTLED", "AGENT_IDLE"] {
         let mut driver = Driver::started(&flow([bridged("a")]));
         let call = CallId::new("call_1").unwrap();

@@ -179,7 +179,7 @@ fn no_call_passes_the_budget_of_its_attempt() {
     }
 }
 
-/// `a` may use 3 calls of 5, and `b` beside it says nothing.
+/// `a` may use 3 calls of 5, and `b` beside it has no budget.
 fn beside_a_budget() -> Driver {
     let steps = [step("a").budget("3", "0.30"), step("b")];
     lived(&bounded_graph(limits(&[("llm_calls", "5"), ("cost", "1")]), steps), &["start", "slot"])

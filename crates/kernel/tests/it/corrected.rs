@@ -1,4 +1,4 @@
-//! A corrected flow takes over: what is finished stays, what comes next is done as the file says now.
+//! A corrected flow takes over: finished steps stay, later ones are done as in the new file.
 
 use crate::{
     driver::{Driver, person, slot},

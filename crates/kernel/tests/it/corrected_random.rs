@@ -1,5 +1,5 @@
-//! Random corrections of random flows: whatever a run has come to, it goes on or it is refused; nothing that is finished runs
-//! again unasked, and every version replays.
+//! Random corrections of random flows: a run in any state goes on or the correction is refused; no finished step runs again
+//! unasked, and every version replays.
 
 use crate::{
     corrected::{correction, version},
@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-/// The steps of the run's own flow whose last visit has succeeded and is not to be repeated, as the records say.
+/// The steps of the run's own flow whose last visit has succeeded and is not to be repeated, by the records.
 fn done(flow: &Flow, records: &[Record]) -> BTreeSet<StepId> {
     let mut done: BTreeMap<StepId, bool> = BTreeMap::new();
     for record in records {
@@ -32,7 +32,7 @@ fn done(flow: &Flow, records: &[Record]) -> BTreeSet<StepId> {
             Event::RunReopened(_) if flow.graph => repeat_failed(flow, &mut done),
             _ => {}
         }
-        // The hand-off of a visit that goes back stands after its routing, and is repeated with the rest.
+        // The hand-off of a visit that goes back comes after its routing, and is repeated with the rest.
         if let Event::HandoffWritten(written) = &record.event
             && let Some(target) = went_back(records, &written.visit)
         {

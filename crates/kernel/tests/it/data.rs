@@ -1,4 +1,4 @@
-//! The data that a step hands over: where it may stand, and that it stands in one place.
+//! The data that a step hands over: its possible places, and that it is in one place.
 
 use crate::{
     driver::{AttemptResultExt as _, Driver, blob, exited, reported, settled},

@@ -189,7 +189,7 @@ impl Driver {
         assert!(self.run.interrupts().map(|open| &open.interrupt).eq(&wanted), "{wanted:?}");
     }
 
-    /// A free slot is of use to whatever waits for one, and to nothing else.
+    /// Only visits that wait for a slot use a free slot.
     fn check_slot(&self) {
         if self.records.is_empty() {
             return;

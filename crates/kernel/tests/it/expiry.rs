@@ -120,7 +120,7 @@ fn a_clock_that_is_set_back_neither_saves_a_question_nor_lapses_it_early() {
     assert_eq!(driver.question().expires_at, Some(at(1_100)));
     let asked = driver.question().interrupt.clone();
     let expire = || Input::Expire { interrupt: asked.clone() };
-    // The clock stands an hour before the last event: the run's own time is that event's.
+    // The clock is an hour before the last event: the run's own time is that event's.
     driver.now = at(-3_600_000);
     assert_eq!(driver.feed(expire()), Err(Refusal::NotExpired { interrupt: asked.clone() }));
     let vote = driver.say(driver.answer(Choice::Approve, "bob")).unwrap();

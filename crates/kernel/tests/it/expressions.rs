@@ -164,7 +164,7 @@ fn the_whole_text_of_a_step_is_there_where_the_flow_reads_it() {
     let (kept, ended) = told(&"x".repeat(100 * 1024 + 1), true);
     let why = ended.unwrap_err();
     assert!(!kept && why.contains("has more than 100 KiB") && why.contains("VALUE_TOO_LARGE"), "{why}");
-    // A default is for a step that has not run, and stands for no text that was left out.
+    // A default is for a step that has not run, not for a text that was left out.
     for expression in
         ["steps.a.text | default('')", "steps['a'].text is defined", "'FAIL' in (steps.a.text | default(''))"]
     {

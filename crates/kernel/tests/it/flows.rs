@@ -1,4 +1,4 @@
-//! Flows in code: a step runs the program of its own name unless a test says otherwise.
+//! Flows in code: a step runs the program of its own name unless a test sets another.
 
 use envoi_contract::{digest::Digest, envelope::InterruptKind, routing::Kind};
 use envoi_kernel::{
@@ -20,7 +20,7 @@ pub(crate) fn flow(steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
     bounded(Limits::default(), steps)
 }
 
-/// A flow `demo` whose steps say what they need.
+/// A flow `demo` whose steps have needs.
 pub(crate) fn graph(steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
     bounded_graph(Limits::default(), steps)
 }

@@ -53,7 +53,7 @@ pub(crate) fn hangs_on(flow: &Flow, later: &StepId, earlier: &StepId) -> bool {
     later == earlier || flow.step(later).unwrap().needs.iter().any(|need| hangs_on(flow, need, earlier))
 }
 
-/// How a step stands.
+/// The state of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stands {
     Open,

@@ -1,4 +1,4 @@
-//! Steps that say what they need: joins, branches that are given up, failures, loops over parallel parts.
+//! Steps with needs: joins, branches that are given up, failures, loops over parallel parts.
 
 use crate::{
     driver::Driver,

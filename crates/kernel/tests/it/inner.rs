@@ -38,7 +38,7 @@ fn with(outer: Arc<Flow>, inner: impl IntoIterator<Item = Arc<Flow>>) -> Arc<Flo
     Arc::new(Flow { flows, ..Flow::clone(&outer) })
 }
 
-/// The summary of its last step stands for a flow, and those of items for the step that has them.
+/// The summary of its last step is that of a flow, and the summaries of items are that of their step.
 #[test]
 fn the_text_of_a_flow_is_its_last_text_or_not_whole() {
     let read = |bytes: usize, each: bool| {

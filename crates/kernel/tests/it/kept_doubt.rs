@@ -202,7 +202,7 @@ fn an_attempt_after_the_one_in_doubt_has_settled_it() {
     };
     let of = flow([step("a").with(verify)]);
     let mut driver = Driver::started(&of);
-    // In doubt; its verification says that it did not happen; it runs again, and fails.
+    // In doubt; its verification finds that it did not happen; it runs again, and fails.
     for words in ["a.1.1 doubt", "a.1.2 exit 1", "a.1.3 exit 1"] {
         feed(&mut driver, words);
     }

@@ -52,7 +52,7 @@ fn fan(items: &str) -> (Arc<Flow>, Driver) {
     (flow, driver)
 }
 
-/// Starts whatever waits for a slot.
+/// Starts each visit that waits for a slot.
 fn fill(driver: &mut Driver) {
     while !driver.run.wants().ready.is_empty() {
         driver.ok(Input::SlotFree);
@@ -208,7 +208,7 @@ fn answer(driver: &mut Driver, choice: Choice) {
     driver.restart();
 }
 
-/// The item that was put off is done again, with what the merge has said, and nothing else is.
+/// The item that was put off is done again, with the output of the merge, and nothing else is.
 fn is_done_again(driver: &mut Driver) {
     let live: Vec<String> = driver.run.wants().attempts.iter().map(ToString::to_string).collect();
     assert_eq!(live, ["1.fix.2.1"]);

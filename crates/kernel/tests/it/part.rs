@@ -89,7 +89,7 @@ impl Needs for Step {
         self.with(|step| step.needs = steps.iter().map(|need| step_id(need)).collect())
     }
 
-    /// An `if` that says what a failure before the step means, as crate `flow` would read it.
+    /// An `if` that defines the effect of an earlier failure, as crate `flow` would read it.
     fn regards(self, condition: &str) -> Step {
         self.when(condition).with(|step| {
             step.regardless = envoi_kernel::expression::names::regards_failure(condition);
@@ -200,7 +200,7 @@ fn the_end_says_that_it_is_the_end_of_a_part() {
     assert_eq!(reason.as_deref(), Some("Every step of the part is done (--until a)"));
 }
 
-/// A whole run of these steps in which each says its own name.
+/// A whole run of these steps in which the text of each is its own name.
 fn lived(flow: &Arc<Flow>) -> Driver {
     let mut driver = Driver::started(flow);
     while let Some(attempt) = driver.run.wants().attempts.first().cloned() {

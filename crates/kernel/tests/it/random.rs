@@ -342,7 +342,7 @@ pub(crate) struct Said {
     by: &'static str,
     text: Option<&'static str>,
     data: bool,
-    /// Right, wrong, or not said.
+    /// Right, wrong, or absent.
     seen: Option<bool>,
     raise: u64,
 }

@@ -1,4 +1,4 @@
-//! Signals that need a person, and what a person may say.
+//! Signals that need a person, and the possible answers.
 
 use crate::{
     driver::{Driver, result, settled},

@@ -19,7 +19,7 @@ use envoi_kernel::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Counts what the records tell, with nothing of the kernel's own state.
+/// Counts by the records, with nothing of the kernel's own state.
 #[derive(Default)]
 struct Count {
     hops: u64,
@@ -45,7 +45,7 @@ struct Count {
     unsettled: BTreeMap<VisitId, AttemptId>,
     /// Live attempts that verify others.
     verifying: BTreeMap<AttemptId, AttemptId>,
-    /// Visits whose verification has said nothing.
+    /// Visits whose verification has no result.
     unanswered: BTreeSet<VisitId>,
     starter: Option<Principal>,
     /// Questions that wait, with those who have approved.
@@ -370,7 +370,7 @@ impl Count {
         self.closing = Some((raised.visit, target));
     }
 
-    /// A visit that was denied, or not answered, leads nowhere but where the flow says.
+    /// A visit that was denied, or not answered, leads only where the flow leads it.
     fn leaves(&mut self, flow: &Flow, event: &Routed) {
         let of = self.places.flow(flow, event.visit.flow_scope());
         // A loop first gives up what it repeats.

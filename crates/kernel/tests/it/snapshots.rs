@@ -151,7 +151,7 @@ fn what_decides_is_kept_apart_and_neither_snapshot_is_taken_for_the_other() {
             deciding.decide(Input::SlotFree, crate::driver::slot(), driver.now),
             driver.run.decide(Input::SlotFree, crate::driver::slot(), driver.now)
         );
-        // A run without its view would show an envelope that says next to nothing.
+        // A run without its view would show an almost empty envelope.
         assert!(deciding.snapshot().is_err());
         assert!(Run::restore(flow(), &control).is_err());
         assert!(Run::restore_control(flow(), &serde_json::to_vec(&whole).unwrap()).is_err());

@@ -1,4 +1,4 @@
-//! How a run stands, and with which exit code.
+//! The state of a run, and its exit code.
 
 use crate::{
     flows::{With, bounded, critic, flow, limits, step},

@@ -1,5 +1,5 @@
-//! Runs as text: each line that begins with `>` is an input, what stands below it are its events, then what the run
-//! wants and how it stands.
+//! Runs as text: each line that begins with `>` is an input; below it are its events, then the wants and the state
+//! of the run.
 
 use crate::{
     driver::{Driver, attempt, exited, person, reported, result, settled, slot},

@@ -70,7 +70,7 @@ fn it_changes_exactly_when_the_flow_the_last_handoff_or_an_artifact_does() {
 
 #[test]
 fn a_path_that_looks_like_another_file_is_not_taken_for_one() {
-    // Another step hands over last, so that only the artifacts can tell.
+    // Another step hands over last, so that only the artifacts differ.
     let shown = |files: Vec<FileChange>| {
         let mut driver = Driver::started(&flow([step("a"), step("b"), ask("q")]));
         driver.ok(settled(with(files))).exit("b.1.1", 0);

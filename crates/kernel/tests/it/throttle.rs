@@ -45,7 +45,7 @@ fn codex() -> AfterWait {
     }))
 }
 
-/// The provider refuses, and says until when.
+/// The provider refuses, and states the time of the reset.
 fn refused(id: &str, until: Option<Timestamp>) -> Input {
     let until = until.map(|at| format!(r#""throttled_until":"{at}","#)).unwrap_or_default();
     let members = format!(
@@ -140,7 +140,7 @@ fn a_limit_of_a_login_that_the_flow_brings_closes_no_other_account_and_is_closed
         (changed(|flow| flow.secrets = secret("TOKEN")), "claude"),
         (changed(|flow| flow.secrets = secret("KEY")), own),
         (changed(|flow| flow.env = variable("KEY", "k")), own),
-        // Another program may stand there.
+        // Another program may be there.
         (changed(|flow| flow.env = variable("PATH", "/evil:/usr/bin")), own),
         // The contents of such a file are read outside of the kernel.
         (changed(|flow| flow.env_files = vec![".env".to_owned()]), own),

@@ -1,4 +1,4 @@
-//! `on_in_doubt: {verify: …}`: a command says whether it happened.
+//! `on_in_doubt: {verify: …}`: a command finds out whether it happened.
 
 use crate::{
     driver::{Driver, doubtful, exited, reported, result, settled},

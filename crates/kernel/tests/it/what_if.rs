@@ -44,7 +44,7 @@ fn told(driver: &Driver, other: &Flow) -> Vec<String> {
     told.collect()
 }
 
-/// Decided by what it says, not by how it exits.
+/// Decided by its text, not by its exit code.
 fn reads(step: Step) -> Step {
     step.with(|step| step.routing.status_from_exit.clear())
 }
@@ -146,7 +146,7 @@ fn a_text_that_is_not_kept_is_unknown_and_answers_are_not_looked_at() {
     let found = with(Some(&long));
     assert_eq!(found.len(), 1, "the answer is no text: {found:?}");
     assert!(matches!(found[0].what_if, WhatIf::Differs { .. }), "{found:?}");
-    // A kept text that does not lead to the recorded decision tells nothing.
+    // A kept text that does not lead to the recorded decision proves nothing.
     let found = with(Some("Status: VERIFIED"));
     assert_eq!(found[0].what_if, WhatIf::Unknown);
     let mut driver = Driver::started(&old);

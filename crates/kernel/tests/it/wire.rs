@@ -292,7 +292,7 @@ fn a_message_of_each_kind_is_written_as_it_always_was() {
     }
 }
 
-/// Every place of every message where a member could stand that its reader does not know.
+/// Every place of every message where a member could be that its reader does not know.
 #[test]
 fn a_member_that_is_not_known_is_refused_at_every_depth() {
     let mut tried = 0;

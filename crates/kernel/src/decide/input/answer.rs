@@ -1,9 +1,9 @@
 //! A person decides what a run could not.
 //!
 //! One answer, one question. A refused answer changes nothing: the question stays open. An answer counts while its question
-//! is open and has not lapsed, if it is of a kind that the question takes, and, where it says what its giver saw, if that
-//! is what the question is about. Answers to questions of the engine's own are carried out here, those to a step that
-//! asks in [`crate::decide::verdict`].
+//! is open and has not lapsed, if it is of a kind that the question takes, and, if it has a digest of what its giver saw,
+//! if that is the subject of the question. Answers to questions of the engine's own are carried out here, those to a step
+//! that asks in [`crate::decide::verdict`].
 
 use crate::state::limits::Bound;
 use crate::{
@@ -38,11 +38,11 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// Longest text where several people have to approve: all of theirs come together.
 const MAX_VOTE_BYTES: usize = 8 * 1024;
 
-/// Largest response that stands in the journal itself (contract 3).
+/// Largest response in the journal itself (contract 3).
 const MAX_DATA_BYTES: usize = 64 * 1024;
 
 impl Choice {
-    /// As a person says it.
+    /// The choice in a person's words.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -61,8 +61,9 @@ impl Choice {
         }
     }
 
-    /// The choice that is meant: where a step asks, to proceed is to approve and to stop is to deny; elsewhere it is the
-    /// other way round. A yes to items in conflict could mean any of several things, and to proceed leaves out their work: it has to be said.
+    /// The choice that is meant: for the question of a step, to proceed is to approve and to stop is to deny; elsewhere it is the other way
+    /// round. A yes to items in conflict could mean any of several things, and to proceed leaves out their work: the choice has to be
+    /// explicit.
     fn meant(self, about: About) -> Self {
         match (about, self) {
             (About::Ask, Choice::Proceed) => Choice::Approve,
@@ -140,7 +141,7 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
     draft.emit(Event::InterruptAnswered(Box::new(answered.clone())))?;
     match answered.choice {
         _ if raised.about == About::Ask => verdict::conclude(draft, &raised, &answered),
-        // The next attempt tells the agent.
+        // The next attempt informs the agent.
         _ if raised.about == About::Agent => Ok(()),
         // The event itself makes the visit ready again.
         Choice::Rerun => Ok(()),
@@ -274,7 +275,7 @@ fn answered(
 ) -> Result<InterruptAnswered, Refusal> {
     let Answer { interrupt, choice, text, data, attachments, raise, by, channel, request, .. } = answer;
     let asks = plan.is_some() || raised.about == About::Agent;
-    // A form or a file says enough without words.
+    // A form or a file is enough without words.
     let wordless = match plan {
         Some(plan) => plan.schema.is_some(),
         None => data.is_some() || !attachments.is_empty(),
@@ -300,7 +301,7 @@ fn words(
         values.insert(name, Value::from(text));
     }
     values.insert("approved", Value::from(choice != Choice::Deny));
-    // A form that is filled in, a refusal and a request for another round say enough without words.
+    // A form that is filled in, a refusal and a request for another round are enough without words.
     let required = match choice {
         Choice::Respond if !may_be_wordless => kind,
         _ => InterruptKind::Confirmation,
@@ -313,7 +314,7 @@ fn words(
     })
 }
 
-/// Contract 3's response, as far as there is one. A long text stands in the answer alone.
+/// Contract 3's response, as far as there is one. A long text is in the answer alone.
 fn response(asks: bool, choice: Choice, text: &str) -> Value {
     if !asks {
         return Value::Null;

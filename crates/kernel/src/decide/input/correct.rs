@@ -1,4 +1,4 @@
-//! A person corrects the flow of a run: what stands stays, and the run goes on as the corrected flow says.
+//! A person corrects the flow of a run: finished steps stay, and the run goes on under the corrected flow.
 //!
 //! While an attempt lives, the wish is recorded and nothing else starts; the corrected flow takes over when that attempt has
 //! settled under the old one ([`crate::decide::takeover`]).

@@ -47,7 +47,7 @@ pub(crate) fn expire(mut draft: Draft<'_>, interrupt: InterruptId) -> Result<Dra
             let error = SkillError::new(Code::QuestionExpired, message);
             conclude::conclude(&mut draft, &raised.visit, Conclusion::Failed(error))?;
         }
-        // Otherwise the next attempt tells the agent.
+        // Otherwise the next attempt informs the agent.
         return advance(draft);
     }
     let overdue = at.step.asks().map(|plan| plan.on_expire.clone()).unwrap_or_default();

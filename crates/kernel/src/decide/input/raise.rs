@@ -1,7 +1,7 @@
-//! A person lets a run use more than its flow says.
+//! A person lets a run use more than its flow permits.
 //!
-//! A bound that holds a question open is raised by answering it. A run that one of these bounds ended goes on; one that ended
-//! otherwise keeps the higher bounds for when it is reopened.
+//! A limit with an open question is raised by answering it. A run that one of these limits ended goes on; a run that ended
+//! otherwise keeps the higher limits for when it is reopened.
 
 use crate::state::limits::Bound;
 use crate::{

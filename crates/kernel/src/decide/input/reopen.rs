@@ -1,4 +1,4 @@
-//! An ended run goes on: the step that stopped it gets a new visit, all hand-offs stand.
+//! An ended run goes on: the step that stopped it gets a new visit, all hand-offs stay.
 
 use crate::{
     decide::{advance::advance, after_bound, draft::Draft},

@@ -1,9 +1,9 @@
 //! An `a2a` step: how far a visit has come with another agent.
 //!
-//! An attempt talks to the agent until it has an end, or asks. A question of the agent's is put as one of the run's; its
-//! answer is what the next attempt of the same visit passes on. Owns what of that decides: which task and which message it
-//! is about, what an attempt's report tells of the agent, and what follows from a question and from a denial. How agents are
-//! talked to is not known here. An agent program asks in the same way, about a call of a tool; it gets the denial and goes on.
+//! An attempt exchanges messages with the agent until it has an end, or asks. A question of the agent's is raised as one of
+//! the run's; the next attempt of the same visit passes the answer on. Owns the deciding parts: the task and the message, the
+//! agent's outcome in an attempt's report, and the consequences of a question and of a denial. The protocol is not known here.
+//! An agent program asks in the same way, about a call of a tool; it gets the denial and goes on.
 
 use crate::{
     decide::{

@@ -1,6 +1,6 @@
 //! A step asks a person.
 //!
-//! Nothing runs for that and no slot is needed: the question stands in the journal, and the run waits. A step that the
+//! Nothing runs for that and no slot is needed: the question is in the journal, and the run waits. A step that the
 //! starter of the run has approved in advance is answered in the same commit, and recorded as such.
 
 use crate::{

@@ -1,7 +1,7 @@
 //! The data that an attempt hands over.
 //!
-//! Owns where it may stand: in the report, in the file at `$ENVOI_DATA`, or in the step's text where the step says `data: json`. It stands
-//! in one place; two are a mistake, because it would not be known which one counts.
+//! Owns its possible places: the report, the file at `$ENVOI_DATA`, or the step's text if the step has `data: json`. It is in one place;
+//! two are a mistake, because it would not be known which one counts.
 
 use crate::model::{
     files::Blob,
@@ -53,7 +53,7 @@ impl GivenData {
     /// The data of an attempt of `step`.
     ///
     /// # Errors
-    /// `DATA_INVALID`: it is no JSON, it stands in two places, or it looks like a reference of the engine's.
+    /// `DATA_INVALID`: it is no JSON, it is in two places, or it looks like a reference of the engine's.
     pub fn of(step: &Step, result: &AttemptResult) -> Result<Self, SkillError> {
         let mut sources = report(result).into_iter().chain(file(result)).chain(text(step, result));
         let invalid = |message: String| SkillError::new(Code::DataInvalid, message);

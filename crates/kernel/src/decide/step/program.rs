@@ -67,7 +67,7 @@ pub(crate) fn call(
     let fork_of = key.as_deref().filter(|_| takes_id).and_then(|key| draft.control.sessions.fork_of(key));
     // Only the session that has put the call off can go on with it.
     let answer = open.and_then(|open| open.tool_approval.decided()).filter(|_| resumes && !instead);
-    // A limit of the account says nothing about the work.
+    // A limit of the account does not concern the work.
     let was_throttled = open.is_some_and(|open| open.waited.refused);
     let failure =
         open.filter(|open| open.failures > 0 && !was_throttled).and_then(|open| open.error.as_ref());
@@ -143,7 +143,7 @@ pub(crate) fn stopped(draft: &Draft<'_>, open: &OpenVisit, verdict: &mut Verdict
     is_of_the_run
 }
 
-/// As what a refusal of the bridge is reported: by programs, and of one that was ended because it said nothing more.
+/// The codes that a refusal of the bridge is reported as: by programs, and for a program that was ended because it was silent.
 const REFUSED: [Code; 4] = [Code::AgentThrottled, Code::AgentBilling, Code::AgentBudget, Code::AgentIdle];
 
 /// In the form of a UUID, which programs want.
@@ -164,7 +164,7 @@ pub(crate) fn tolerated(open: &OpenVisit, report: &SkillReport) -> Option<String
     Some(format!("{} {calls} of a tool {were} refused (`denials` allows {allowed}): {named}", refused.len()))
 }
 
-/// How much a warning says of the calls that were refused.
+/// The longest part of a warning about the calls that were refused.
 const MAX_SHOWN_BYTES: usize = 1000;
 
 /// The session that the report of the live attempt of a visit names.

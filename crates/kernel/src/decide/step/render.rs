@@ -68,7 +68,7 @@ fn members(control: &Control, scope: &str) -> Object {
     root
 }
 
-/// Whether the `if` of a step holds; `after_failure` is what its status functions tell.
+/// Whether the `if` of a step holds; its status functions return `after_failure`.
 pub(crate) fn holds(
     draft: &Draft<'_>,
     at: &At<'_>,
@@ -314,7 +314,7 @@ fn failed_before(open: Option<&OpenVisit>) -> Option<&AttemptId> {
     open.plan.as_ref().map(|plan| &plan.attempt)
 }
 
-/// The environment of the flow that the step stands in, where that is not the run's own.
+/// The environment of the step's flow, if that is not the run's own.
 fn inherited<'a>(draft: &Draft<'a>, at: &At<'a>) -> &'a [(String, Template)] {
     if core::ptr::eq(draft.flow, at.flow) { &[] } else { &at.flow.env }
 }
@@ -390,7 +390,7 @@ fn script(
     Ok(script)
 }
 
-/// The message to another agent. It goes through a file, but stands in the journal.
+/// The message to another agent. It goes through a file, but is in the journal.
 fn call(values: &Values<'_>, plan: &AgentPlan, open: Option<&OpenVisit>) -> Result<Command, SkillError> {
     let mut data = Object::default();
     for (name, input) in &plan.data {

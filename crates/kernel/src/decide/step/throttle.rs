@@ -74,7 +74,7 @@ impl core::fmt::Display for RunLimit {
     }
 }
 
-/// The error of a step that does not wait; where the limit of the run is the reason, it says so.
+/// The error of a step that does not wait; if the limit of the run is the reason, the error names it.
 fn not_waited(error: SkillError, reached: Option<RunLimit>) -> SkillError {
     let Some(limit) = reached else { return error };
     SkillError { message: format!("{}; {limit}", error.message), ..error }
@@ -196,7 +196,7 @@ pub(crate) fn refused(
     Some(throttled)
 }
 
-/// When the provider of an account that is closed says that it is open again, as far as the slot knows it.
+/// The stated time at which a closed account opens again, as far as the slot knows it.
 fn stated(draft: &Draft<'_>, account: &str) -> Option<Timestamp> {
     let standing = draft.slot.as_ref()?.accounts.get(account)?;
     standing.resets_at.filter(|_| standing.until > draft.now && !standing.is_tried)

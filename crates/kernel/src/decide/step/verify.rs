@@ -1,8 +1,8 @@
 //! `on_in_doubt: {verify: …}`: a command finds out whether an attempt in doubt happened.
 //!
 //! A verification is an attempt of the same visit, with a number of its own, and counts as a hop. It has no budget and is no
-//! try. Exit code 0: it happened, and what the verification left stands for the step's. 1: it did not, and is run again.
-//! Any other end decides nothing: a person decides, with the output of the verification as evidence.
+//! try. Exit code 0: it happened, and the verification's output counts as the step's. 1: it did not, and is run again. Any
+//! other end decides nothing: a person decides, with the output of the verification as evidence.
 
 use crate::state::{
     doubt::{self, Doubt, VerificationResult},
@@ -28,10 +28,10 @@ use envoi_contract::{
     skill_report::{SkillError, Verdict},
 };
 
-/// The code of a verification that says that nothing happened.
+/// The code of a verification that found that nothing happened.
 const DID_NOT_HAPPEN: Code = Code::DidNotHappen;
 
-/// The verdict on a verification, which is that on the step where it says that the step's attempt happened.
+/// The verdict on a verification; it is the verdict on the step if the step's attempt happened.
 pub(crate) fn judged(
     verification: Option<VerificationResult>,
     verified: Option<&AttemptId>,
@@ -45,7 +45,7 @@ pub(crate) fn judged(
     verdict
 }
 
-/// A verification does not say that the attempt happened: what follows.
+/// Decides after a verification that did not confirm the attempt.
 pub(crate) fn follow(
     draft: &mut Draft<'_>,
     settled: &AttemptSettled,
@@ -83,8 +83,8 @@ pub(crate) fn ask_again(draft: &mut Draft<'_>, visit: &VisitId, doubt: &Doubt) -
     conclude::raise(draft, visit, About::InDoubt, question, doubt.evidence.clone())
 }
 
-/// A verification that cannot even be started, because its templates cannot be filled in, says nothing either. False if the
-/// next attempt of `visit` is none.
+/// A verification that cannot even be started, because its templates cannot be filled in, confirms nothing either. False if
+/// the next attempt of `visit` is none.
 pub(crate) fn cannot_start(
     draft: &mut Draft<'_>,
     visit: &VisitId,

@@ -73,7 +73,7 @@ pub enum About {
     Exhausted,
     /// Further iteration cannot help.
     Blocked,
-    /// The signal says that a person is needed.
+    /// The signal requires a person.
     Review,
     /// A bound of the run is used up.
     Limit,

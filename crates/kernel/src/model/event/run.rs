@@ -72,7 +72,7 @@ pub struct RunStarted {
 /// The contents of the snapshots of a run, beside the files that no rule ignores.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotScope {
-    /// The files of submodules that stand there without their repository, as in a tree of its own.
+    /// The files of submodules that are there without their repository, as in a tree of its own.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub submodules: bool,
     /// Files that are kept although git ignores them: globs of files and folders, relative to the workspace. As the flow had them when the

@@ -219,10 +219,10 @@ fn is_next(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Functions that say in an `if` how it treats an earlier failure.
+/// Functions with which an `if` defines how it treats an earlier failure.
 pub const STATUS: &[&str] = &["success", "failure", "always"];
 
-/// Whether the expression of an `if` itself says how it treats an earlier failure.
+/// Whether the expression of an `if` itself defines how it treats an earlier failure.
 #[must_use]
 pub fn regards_failure(source: &str) -> bool {
     let status =

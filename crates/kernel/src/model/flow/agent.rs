@@ -21,7 +21,7 @@ pub struct AgentPlan {
     pub interface: Option<Template>,
     /// The name of the flow's secret for `Authorization: Bearer`.
     pub token: Option<String>,
-    /// Whether the flow says `on_in_doubt: rerun`: the message is sent again if it is unknown whether the
+    /// Whether the flow has `on_in_doubt: rerun`: the message is sent again if it is unknown whether the
     /// agent received it.
     pub resends: bool,
 }

@@ -1,10 +1,10 @@
 //! Reservations of live attempts, their charges, and the account of each step.
 //!
 //! A reservation belongs to the attempt, not to its visit: it is held until the attempt is known to have
-//! ended, whatever happens to the visit. The usage that an attempt reports and the usage metered while it was
-//! live are the same calls seen twice, so the larger of both is charged. Decisions read these and the run's
-//! own ledger. The accounts of steps are for display, and kept separately ([`charge`]), so that a decision on
-//! a long flow need not copy them.
+//! ended, no matter what happens to the visit. The usage that an attempt reports and the usage metered while
+//! it was live are the same calls seen twice, so the larger of both is charged. Decisions read these and the
+//! run's own ledger. The accounts of steps are for display, and kept separately ([`charge`]), so that a
+//! decision on a long flow need not copy them.
 
 use crate::state::illegal_event::IllegalEvent;
 use crate::{
@@ -106,7 +106,7 @@ impl Accounts {
         self.forget_if_over(&event.attempt);
     }
 
-    /// Records the start of a model call. It counts from now on, whatever its outcome.
+    /// Records the start of a model call. It counts from now on, with any outcome.
     pub(crate) fn call_started(&mut self, event: &ModelCallStarted) -> Result<Ledger, IllegalEvent> {
         if self.calls.insert(event.call.clone(), event.attempt.clone()).is_some() {
             return Err(IllegalEvent::CallUnderWay { call: event.call.to_string() });

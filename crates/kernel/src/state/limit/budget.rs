@@ -95,7 +95,7 @@ pub(crate) fn whole(budget: &Budget) -> Ledger {
     }
 }
 
-/// Enforces a budget: an attempt that exceeded it has failed, whatever its result. Metered usage counts as
+/// Enforces a budget: an attempt that exceeded it has failed, with any result. Metered usage counts as
 /// reported.
 pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>, metered: &Ledger) -> Verdict {
     let Some(budget) = budget else { return verdict };
