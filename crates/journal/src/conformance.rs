@@ -25,7 +25,7 @@ pub trait Depot {
     /// Whatever keeps the store from being opened; the suite fails with it.
     fn take(&self) -> Result<Box<dyn Journal>, Box<dyn Error>>;
 
-    /// Lets everything that was submitted come to its end. For stores whose time stands still unless moved.
+    /// Lets all submitted commits come to their end. For stores whose time moves only on request.
     fn settle(&self) {}
 }
 

@@ -1,4 +1,4 @@
-//! Makes everything that follows from events again, and says what had been wrong.
+//! Makes everything that follows from events again, and reports the faults.
 //!
 //! Owns the check of a whole store: sequence gaps, events that cannot be understood, content by digest, projections, files.
 //! Changes no event and no content: what is damaged there is reported, not mended.
@@ -40,7 +40,7 @@ pub struct RepairReport {
     /// Runs that cannot be loaded, one line each: their entry in the journal cannot be made again, or their flow is gone. The rest of
     /// them is kept.
     pub lost_runs: Vec<String>,
-    /// Content that is missing or is not what its digest says, one line each.
+    /// Content that is missing or does not match its digest, one line each.
     pub damaged_content: Vec<String>,
     /// Rows beside the events that are damaged and can only be named, as `table key: reason`.
     pub damaged_rows: Vec<String>,

@@ -1,8 +1,8 @@
 //! An answer as the next steps find it: one document (`ENVOI_ANSWER`), and a folder with the files that came with it.
 //!
-//! Owns the form of the document. Its `text` and `attachments` are contract 5's; the members after them say which question
-//! was answered, how, by whom, and where each file lies. A file that the store does not have is named as
-//! unreadable, and stops nothing.
+//! Owns the form of the document. Its `text` and `attachments` are contract 5's; the members after them name the question,
+//! the choice, the person, and the path of each file. A file that the store does not have is named as unreadable, and
+//! stops nothing.
 
 use super::run_files::RunFiles;
 use crate::model::{error::FileError, rows::InboxRow};

@@ -29,7 +29,7 @@ pub(super) enum Order {
 /// How closely the list of a large set is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListCheck {
-    /// It is compared with what the journal says.
+    /// It is compared with the journal.
     Compared,
     /// A list that would have to be gathered from all attempts of its step only has to exist.
     Present,

@@ -11,7 +11,7 @@ use envoi_kernel::{
     ids::{FlowId, RunId},
 };
 
-/// Writes the files that a committed record stands for; nothing for most records. Safe to repeat, in the order of the run.
+/// Writes the files of a committed record; nothing for most records. Safe to repeat, in the order of the run.
 ///
 /// # Errors
 /// [`FileError`]; the record stays committed, and [`restore_run`](super::restore_run) writes the files later.

@@ -20,7 +20,7 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeSet, io, path::PathBuf};
 
-/// Writes again whatever file of a run is missing or differs, and says which. For when a run is loaded.
+/// Writes the files of a run again that are missing or differ, and returns them. For when a run is loaded.
 ///
 /// # Errors
 /// [`FileError`] of the first file that cannot be had again.
@@ -45,7 +45,7 @@ pub fn place_stream(
     files.replace(&place, |file| Ok(io::copy(source, file).map(drop)?))
 }
 
-/// As [`restore_run`], and says what was passed over.
+/// As [`restore_run`], and returns what was passed over.
 pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Restored, FileError> {
     let files = RunFiles { layout, reader, run };
     let mut restored = Restored::default();
@@ -69,7 +69,7 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
     Ok(restored)
 }
 
-/// Whether hand-offs of another run stand for steps that this one leaves out.
+/// Whether hand-offs of another run are used for steps that this one leaves out.
 fn takes_over(reader: &Reader, run: &RunId) -> Result<bool, FileError> {
     let first = reader.records(run, 0, Some(1))?;
     Ok(first.first().is_some_and(|record| match &record.event {

@@ -1,4 +1,4 @@
-//! The files of a run equal its events, whatever was done to them before.
+//! The files of a run equal its events, after any change to them.
 
 use super::{
     artifacts::is_plain, handoffs::ListCheck, project, project_next, restore, restore_run, restore_visit,

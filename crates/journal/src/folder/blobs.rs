@@ -1,7 +1,7 @@
 //! Content by digest, in files: for what is too large for the database.
 //!
-//! Owns the order write, fdatasync, rename, fsync of the folder, and the check of what is read. Which content exists is
-//! the events' to say; content that none of them names is harmless.
+//! Owns the order write, fdatasync, rename, fsync of the folder, and the check of what is read. The events define which
+//! content exists; content that none of them names is harmless.
 
 use crate::{
     folder::{
@@ -81,7 +81,7 @@ impl Blobs {
     }
 
     /// Stores copies of several open files, each of which must have its digest and size; their paths are for messages. All are
-    /// durable when it returns: their file system is synced twice, whatever their number, in place of three syncs a file.
+    /// durable when it returns: their file system is synced twice, for any number, in place of three syncs a file.
     ///
     /// # Errors
     /// As [`Blobs::put_file`]; what was stored before is harmless.
@@ -101,7 +101,7 @@ impl Blobs {
         let sync = |folder: PathBuf| {
             envoi_durable::sync_file_system(&folder).map_err(|error| failed(&folder, error))
         };
-        // The contents before the names: a name never stands for bytes that are not on disk.
+        // The contents before the names: a name must never exist for bytes that are not on disk.
         sync(self.layout.temporary())?;
         for (temporary, digest) in filled {
             let place = self.layout.blob(&digest);
@@ -163,7 +163,8 @@ impl Blobs {
         }
     }
 
-    /// Reads a file that [`Blobs::open`] has just opened to its end, and says whether its bytes are the right ones.
+    /// Reads a file that [`Blobs::open`] has just opened to its end, and checks whether its bytes are the right
+    /// ones.
     ///
     /// # Errors
     /// [`BlobError::Damaged`], [`BlobError::Io`].
@@ -180,8 +181,8 @@ impl Blobs {
         size.map_err(|source| BlobError::Io { path: self.layout.blob(digest), source })
     }
 
-    /// Writes the bytes with this digest to `target`, a piece at a time, and then says whether they were the right ones:
-    /// what was written is to be used only after `Ok`.
+    /// Writes the bytes with this digest to `target`, a piece at a time, and then checks whether they were the right
+    /// ones: the output may be used only after `Ok`.
     ///
     /// # Errors
     /// As [`Blobs::get`].
@@ -344,7 +345,7 @@ mod tests {
         (0_u32..200_000).flat_map(u32::to_le_bytes).collect()
     }
 
-    /// A file that says that it is long and is empty cannot fill the disk of the store.
+    /// A sparse file that looks long cannot fill the disk of the store.
     #[test]
     fn holes_of_a_file_take_no_room_in_the_store() {
         let (place, layout, blobs) = blobs();

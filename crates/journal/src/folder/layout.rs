@@ -33,7 +33,7 @@ impl Layout {
     /// Returns after the new entries are durable.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub fn create(&self) -> io::Result<()> {
         self.create_with(&mut |folder| envoi_durable::sync_folder(folder))
     }
@@ -81,7 +81,7 @@ impl Layout {
         &self.root
     }
 
-    /// The database; `-wal` and `-shm` stand beside it.
+    /// The database; `-wal` and `-shm` are beside it.
     #[must_use]
     pub fn db(&self) -> PathBuf {
         self.root.join("envoi.db")
@@ -308,7 +308,7 @@ mod tests {
         assert!(layout.runs().is_dir() && layout.artifacts().is_dir() && layout.temporary().is_dir());
     }
 
-    /// The folders that a creation syncs, in their order. It ends at the sync that `is_killed` says, which is not done.
+    /// The folders that a creation syncs, in their order. It ends at the sync for which `is_killed` is true, which is not done.
     fn synced(layout: &Layout, is_killed: impl Fn(usize) -> bool) -> Vec<PathBuf> {
         let mut synced = Vec::new();
         let mut sync = |folder: &Path| {

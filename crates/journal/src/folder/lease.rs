@@ -33,7 +33,7 @@ pub struct Lease {
     announced: AtomicBool,
 }
 
-/// How the lock stands.
+/// The state of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     /// Whether a process is the engine.
@@ -107,7 +107,8 @@ impl Lease {
         }
     }
 
-    /// How the lock stands, without taking it. The lock is held shared for this moment; a process that wants it then tries again.
+    /// The state of the lock, without taking it. The lock is held shared for this moment; a process that wants it then tries
+    /// again.
     ///
     /// # Errors
     /// [`LeaseError`] when the file cannot be read.
@@ -197,7 +198,7 @@ fn lock(path: &Path, file: File) -> io::Result<Option<Taken>> {
 }
 
 /// A file that others can read is a file that they can lock. Versions before this one made such files. If the mode cannot be changed, the
-/// lease is as good as before.
+/// lease works as before.
 fn close_to_others(file: &File) {
     let is_open = file.metadata().is_ok_and(|found| found.mode() & 0o777 != OWNER_ALONE);
     if is_open {

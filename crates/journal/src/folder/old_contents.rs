@@ -19,7 +19,7 @@ const FAR_MS: u64 = 3_600_000;
 /// A content in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentFile {
-    /// Its name says so; the file was not read.
+    /// From its name; the file was not read.
     pub digest: Digest,
     /// Its bytes.
     pub bytes: u64,

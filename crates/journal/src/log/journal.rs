@@ -1,4 +1,4 @@
-//! The store as the engine's loop sees it: an interface that a simulated store can stand behind.
+//! The store as the engine's loop sees it: an interface that a simulated store can implement.
 //!
 //! Owns the promises of [`Journal`]; [`crate::conformance`] tests them on any implementation.
 
@@ -59,7 +59,7 @@ pub trait Journal: Send {
     /// [`ReadError::Missing`] when the filter names a run that does not exist.
     fn inbox(&self, filter: &InboxFilter) -> Result<Vec<InboxRow>, ReadError>;
 
-    /// How each account stands that has refused an attempt of some run, whether it is open again or not.
+    /// The state of each account that has refused an attempt of some run, whether it is open again or not.
     ///
     /// # Errors
     /// The machine's.

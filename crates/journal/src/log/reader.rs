@@ -100,7 +100,7 @@ impl Reader {
         })
     }
 
-    /// Places of runs are as their events say.
+    /// The paths of runs are those of their events.
     pub(crate) fn of_mirror(self) -> Self {
         Self { translator: self.translator.of_mirror(), ..self }
     }

@@ -102,7 +102,7 @@ impl Store {
     }
 
     /// A store to look at: makes and migrates nothing, so that it may be called while any engine runs, and on a folder
-    /// that may not be written. [`Store::reader`] reads; whatever would write fails.
+    /// that may not be written. [`Store::reader`] reads; every write fails.
     ///
     /// In a folder that may be written SQLite makes `envoi.db-shm` and an empty `-wal` where they are missing. In one that may
     /// not be, no other process may change the store meanwhile.
@@ -142,7 +142,7 @@ impl Store {
     }
 
     /// Makes a copy a store of its own: a new id, and this folder as its place. Attempts that were live in the original are
-    /// in doubt here, whatever their steps' policy for doubt is, and a person must answer. Returns where the original lies, or
+    /// in doubt here, with any policy of their steps for doubt, and a person must answer. Returns where the original lies, or
     /// `None` if the store is no copy; then nothing changes.
     ///
     /// To be called by the holder of the lease. `shares_workspaces`: runs that the original has begun may work in its
@@ -203,7 +203,7 @@ impl Store {
     }
 
     /// As [`Store::take_epoch`], but a database that another process keeps locked is waited for, without end while `waits`
-    /// says so. It is called after each try in vain, with their number so far; one try lasts `each`.
+    /// returns true. It is called after each try in vain, with their number so far; one try lasts `each`.
     ///
     /// # Errors
     /// [`CommitError::Busy`] once it is waited for no longer; otherwise the machine.
@@ -285,7 +285,7 @@ impl Store {
     }
 
     /// As [`Store::writer`], but a database that another process keeps locked is waited for, without end while `patience`
-    /// says so and no other holder has taken over: nothing that was submitted is lost.
+    /// returns true and no other holder has taken over: no submitted commit is lost.
     ///
     /// # Errors
     /// As [`Store::writer`].
@@ -294,10 +294,9 @@ impl Store {
         Writer::start(conn, epoch, Some(patience))
     }
 
-    /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
-    /// A file of a process that lives stays: a merge outlives the engine that has started it, and writes here too. A file that is gone
-    /// meanwhile got its name from such a process. So does a folder that such a process has made; any other folder there is not the store's and
-    /// stays.
+    /// Removes what interrupted writes left, and returns the number of files. Only for the holder of the lease, before it writes. A file of
+    /// a process that lives stays: a merge outlives the engine that has started it, and writes here too. A file that is gone meanwhile got
+    /// its name from such a process. So does a folder that such a process has made; any other folder there is not the store's and stays.
     ///
     /// # Errors
     /// [`FileError::Io`] names what is no folder of the store, or cannot be removed.
@@ -354,8 +353,8 @@ impl Store {
         &self.idle
     }
 
-    /// For a store that shows the runs of one elsewhere: their places are as their events say, and never translated to where
-    /// this one lies.
+    /// For a store that shows the runs of a store elsewhere: their paths are those of their events, and never translated to
+    /// this store's place.
     #[must_use]
     pub fn as_mirror(self) -> Self {
         Self { is_mirror: true, ..self }

@@ -175,7 +175,7 @@ impl Writer {
     /// Commits, and returns after fsync.
     ///
     /// # Errors
-    /// [`CommitError`] says why nothing happened.
+    /// [`CommitError`]; then nothing happened.
     pub fn commit(&self, commit: Commit) -> Result<Receipt, CommitError> {
         let (sender, receiver) = mpsc::channel();
         // Sending fails only when the receiver is gone, and then no one waits for the outcome.

@@ -28,7 +28,7 @@ impl Gap {
 }
 
 impl Gap {
-    /// A sentence for people that says which events are missing.
+    /// A sentence for people that names the missing events.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.count() {

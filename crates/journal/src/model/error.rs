@@ -1,4 +1,4 @@
-//! Errors of the store: one enum per operation family, and a class that says what a caller may do.
+//! Errors of the store: one enum per operation family, and a class for what a caller may do.
 
 use envoi_contract::digest::Digest;
 use std::{error::Error, io, path::PathBuf, sync::Arc};

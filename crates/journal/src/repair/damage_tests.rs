@@ -44,7 +44,7 @@ const TOLD_BY_NOTHING: &[(&str, &[&str])] = &[
         ],
     ),
     ("a2a_tasks", &["*"]),
-    // The key of a content is its digest; a notice that stands twice is sent twice.
+    // The key of a content is its digest; a notice with two rows is sent twice.
     ("blobs", &["blob"]),
     (
         "deliveries",
@@ -363,7 +363,7 @@ fn whatever_is_damaged_is_named_and_mended_or_set_aside_and_the_others_go_on() {
         let all: Vec<_> = (0..threads).map(|nth| scope.spawn(work(nth))).collect();
         all.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    // Most of what is tried must be possible, or the test says nothing.
+    // Most of the damages must be possible, or the test proves nothing.
     assert!(outcomes.len() * 3 > total, "{} of {total}", outcomes.len());
     let faults: Vec<_> = outcomes.into_iter().filter(|(_, faults)| !faults.is_empty()).collect();
     assert!(faults.is_empty(), "{}: {faults:#?}", faults.len());

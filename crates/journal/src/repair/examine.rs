@@ -28,17 +28,17 @@ pub struct Examination {
     pub events: u64,
     /// Contents that were looked at.
     pub contents: u64,
-    /// Places that no event has, up to the end that its row says; the first hundred gaps.
+    /// Places that no event has, up to the end in its row; the first hundred gaps.
     pub gaps: Vec<Gap>,
     /// The run has a row and no entry in the journal, so that its events are not known to be its own.
     pub has_no_entry: bool,
     /// Events that cannot be understood: the place of each, and what the decoder has found. The first hundred.
     pub unreadable: Vec<(Seq, String)>,
-    /// Content that is missing or is not what its digest says, one line each.
+    /// Content that is missing or does not match its digest, one line each.
     pub damaged_content: Vec<String>,
-    /// Rows of the run that are not as its events say, as `table key: how`. A repair of the store makes them again.
+    /// Rows of the run that differ from its events, as `table key: how`. A repair of the store makes them again.
     pub other_rows: Vec<String>,
-    /// Hand-off files that are missing or are not what the journal says. `envoi resume` writes them again.
+    /// Hand-off files that are missing or differ from the journal. `envoi resume` writes them again.
     pub other_files: Vec<PathBuf>,
     /// Such files that cannot be written, each with what is in the way: as long as it is there, they stay away.
     pub blocked_files: Vec<(PathBuf, PathBuf)>,

@@ -11,8 +11,8 @@ use rusqlite::{Transaction, TransactionBehavior};
 
 impl Store {
     /// Makes the rows of a run again from its events if its row is missing, cannot be read or contradicts the journal, and
-    /// says whether it did. An entry in the journal that has another run's id gets its own again. If an event is missing
-    /// or cannot be read, everything stays as it is: a repair of the store reports that.
+    /// returns whether it did. An entry in the journal that has another run's id gets its own again. If an event is
+    /// missing or cannot be read, everything stays as it is: a repair of the store reports that.
     ///
     /// # Errors
     /// Errors of the database.

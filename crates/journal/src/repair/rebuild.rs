@@ -27,7 +27,7 @@ pub(super) type Rows = BTreeMap<String, String>;
 /// Most findings of one kind of one run that are named.
 pub(super) const MOST_NAMED: usize = 100;
 
-/// No run has more events. A row that counts more is damaged, and does not say that events are missing.
+/// No run has more events. A row that counts more is damaged, and does not prove that events are missing.
 pub(super) const MOST_EVENTS: u64 = 1 << 32;
 
 /// A run of the store, and what was known of it before its rows were made again.
@@ -126,7 +126,7 @@ fn enter(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
         let name = named_by_event(conn, key)?.or(named_by_row(conn, key)?);
         let entered = match &name {
             Some((id, digest)) => {
-                // Its entry may have another key, under which nothing stands.
+                // Its entry may have another key, which has no events.
                 let sql = "UPDATE journals SET run = ?1 WHERE id = ?2 \
                            AND NOT EXISTS (SELECT 1 FROM events WHERE events.run = journals.run) \
                            AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = journals.run)";
@@ -454,7 +454,7 @@ fn text(row: &Row<'_>, columns: std::ops::Range<usize>) -> rusqlite::Result<Stri
     Ok(shown.collect::<rusqlite::Result<Vec<_>>>()?.join(" "))
 }
 
-/// How a row is wrong: it stands for nothing, is missing, or is different.
+/// The kinds of wrong rows: it belongs to nothing, is missing, or is different.
 pub(super) type Words = [&'static str; 3];
 
 const MENDED: Words = ["stood for nothing", "was missing", "was different"];

@@ -189,8 +189,8 @@ fn newest(conn: &Connection) -> rusqlite::Result<Newest> {
     conn.query_row(sql, [], |row| Ok(Newest { event: row.get(0)?, run: row.get(1)? }))
 }
 
-/// Sets what no store can have been copied after to the newest event and run, and says what was wrong. Within a transaction, after
-/// [`renumber`].
+/// Sets what no store can have been copied after to the newest event and run, and returns what was wrong. Within a transaction,
+/// after [`renumber`].
 pub(crate) fn mend(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> {
     let damage = damage(conn)?;
     if damage.is_some() {

@@ -1,13 +1,13 @@
-//! Which run a key stands for.
+//! The run of a key.
 //!
-//! The id of a run stands in three places: in its entry in the journal, in its row, and in its first event. As long as the
+//! The id of a run is in three places: in its entry in the journal, in its row, and in its first event. As long as the
 //! first two agree, that is the answer. If they do not, one of them is damaged, and the event decides. Owns that decision,
 //! so that a run is found by its id and shown under it whichever of the two is wrong.
 
 use crate::tables::sql::RunKey;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
-/// The id of the run whose key `key` is, as an expression of SQL; null if nothing tells it.
+/// The id of the run whose key `key` is, as an expression of SQL; null if it is not known.
 pub(crate) fn name_of(key: &str) -> String {
     format!(
         "(SELECT CASE WHEN named.id = listed.id THEN named.id ELSE coalesce(\

@@ -1,4 +1,4 @@
-//! Rows folded from events: where each run stands, its hand-offs, its artifacts, its questions.
+//! Rows folded from events: the state of each run, its hand-offs, its artifacts, its questions.
 //!
 //! Owns the one fold that commits and repair share, so that a rebuilt row equals the one that was lived. Reads nothing
 //! but events and the rows it wrote itself.
@@ -141,7 +141,7 @@ impl Progress {
         self.step = Some(step.as_str().to_owned());
     }
 
-    /// Nothing of an ended run will wake it, whatever had been set.
+    /// An ended run is never woken, with any timer that had been set.
     fn end(&mut self, ended: &RunEnded) {
         self.live_attempts = 0;
         self.pending_timers = 0;

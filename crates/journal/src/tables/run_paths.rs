@@ -28,7 +28,7 @@ pub(crate) struct Translator {
     layout: Layout,
     adopted_run: i64,
     shares_workspaces: bool,
-    /// The files are elsewhere, where the events say: nothing is translated.
+    /// The files are elsewhere, at the paths of the events: nothing is translated.
     is_mirror: bool,
 }
 
@@ -38,7 +38,7 @@ impl Translator {
         Self { layout, adopted_run, shares_workspaces, is_mirror: false }
     }
 
-    /// For a store that mirrors what another machine has: its runs lie where their events say.
+    /// For a store that mirrors that of another machine: its runs are at the paths of their events.
     pub(crate) fn of_mirror(self) -> Self {
         Self { is_mirror: true, ..self }
     }

@@ -87,7 +87,7 @@ pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
         make_private(path).map_err(|error| io_error(path, error))?;
     }
     let mut conn = connect(path).map_err(|error| open_error(path, error))?;
-    // SQLite opens a file that may not be written to read it, and says so with the first commit, without the file's name.
+    // SQLite opens a file that may not be written to read it, and reports it with the first commit, without the file's name.
     if conn.is_readonly(MAIN_DB).map_err(|error| open_error(path, error))? {
         let (path, refusal) =
             refusal(path).unwrap_or_else(|| (path.clone(), io::Error::from(io::ErrorKind::PermissionDenied)));
@@ -132,7 +132,7 @@ pub(crate) fn refuse_of_another(
     user: u32,
     owner_of_new: impl FnOnce(&Path) -> io::Result<u32>,
 ) -> Result<(), OpenError> {
-    // None is there yet, or opening it says why it cannot be looked at.
+    // There is none yet, or opening it reports why it cannot be looked at.
     let Ok(found) = path.metadata() else { return Ok(()) };
     let owner = found.uid();
     if owner == user || owner_of_new(envoi_durable::parent(path)).is_ok_and(|of_new| of_new == owner) {
@@ -300,7 +300,7 @@ pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> OpenError {
             if let Err(error) = check_files(&path) {
                 return error;
             }
-            // SQLite says that it failed, and not why.
+            // SQLite reports that it failed, and not why.
             match refusal(&path) {
                 Some((path, refusal)) => OpenError::Io { path, source: Arc::new(refusal) },
                 None => OpenError::Io { path, source: cause(error) },

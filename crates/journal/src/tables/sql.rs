@@ -1,4 +1,4 @@
-//! How ids, counters and closed vocabularies stand in columns.
+//! The form of ids, counters and closed vocabularies in columns.
 
 use rusqlite::types::Type;
 use serde::{Serialize, de::DeserializeOwned};
@@ -7,7 +7,7 @@ use std::error::Error;
 /// A run's short key, by which its rows refer to it.
 pub(crate) type RunKey = i64;
 
-/// A count for a column; the largest column value stands for all that are larger.
+/// A count for a column; larger counts become the largest column value.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -23,8 +23,8 @@ use envoi_kernel::{
 };
 use rusqlite::params;
 
-/// How a run stands as a task, in words of [`crate::RunStatus`]: it waits for a person while a question is open, whatever goes
-/// on beside that.
+/// The state of a run as a task, in words of [`crate::RunStatus`]: it waits for a person while a question is open, also if
+/// other steps go on.
 const STATUS: &str = "coalesce(runs.ended, CASE WHEN open_interrupts > 0 THEN 'waiting' ELSE 'running' END)";
 
 /// Whether a run was of the flow of digest ?5 before its flow was corrected.
@@ -76,7 +76,7 @@ impl Reader {
         Ok(self.one(sql, params![tenant, context, token], task_row)?.map(|task| task.run))
     }
 
-    /// The runs that a token began in a conversation and that have a question open, whatever goes on beside it, oldest first.
+    /// The runs that a token began in a conversation and that have a question open, also if other steps go on, oldest first.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
@@ -89,7 +89,7 @@ impl Reader {
         self.rows(&sql, [token, context], |row| self.run_row(row), "a run")
     }
 
-    /// A message that a token has sent in a conversation, whatever task it named.
+    /// A message that a token has sent in a conversation, for any task.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
@@ -121,7 +121,7 @@ impl Reader {
         self.one(sql, params![token, context, message_id, digest.as_bytes()], message_row)
     }
 
-    /// Whether a token has begun a task in a conversation, however it stands.
+    /// Whether a token has begun a task in a conversation, in any state.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.

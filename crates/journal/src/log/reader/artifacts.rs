@@ -85,7 +85,7 @@ impl Reader {
         Ok(below.into_iter().find(|found| !is_gone(found)))
     }
 
-    /// Rows of places, with how many manifests stood before each was written.
+    /// Rows of places, with the number of manifests before each of them.
     fn artifact_rows(&self, key: RunKey) -> Result<Vec<(u32, ArtifactRow)>, ReadError> {
         let listed = |row: &Row<'_>| Ok((row.get::<_, u32>("after")?, decode::artifact(row)?));
         let sql = "SELECT * FROM places WHERE run = ?1 ORDER BY flow, path";

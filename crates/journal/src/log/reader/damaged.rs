@@ -192,7 +192,7 @@ fn message(row: &Row<'_>) -> rusqlite::Result<()> {
     }
 }
 
-/// A time after the year 9999 is none: it stands for "never", which no row says so.
+/// A time after the year 9999 is damage: it would mean "never", which rows do not store so.
 fn plausible_times(row: &Row<'_>) -> rusqlite::Result<()> {
     const YEAR_10000_MS: i64 = 253_402_300_800_000;
     for (nth, name) in row.as_ref().column_names().enumerate() {
@@ -262,7 +262,7 @@ fn snapshot(row: &Row<'_>) -> rusqlite::Result<()> {
 }
 
 fn content(row: &Row<'_>) -> rusqlite::Result<()> {
-    // Another check says that it is no digest.
+    // Another check reports that it is no digest.
     let Ok(expected) = row.get("digest").map(Digest::from_bytes) else { return Ok(()) };
     let found = Digest::of(&row.get::<_, Vec<u8>>("bytes")?);
     if found == expected {

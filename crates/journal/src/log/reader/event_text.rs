@@ -1,4 +1,4 @@
-//! The events of a run as text, as they stand in the journal: for callers that pass them on and do not interpret them.
+//! The events of a run as text, unchanged from the journal: for callers that pass them on and do not interpret them.
 //!
 //! Only the wanted events are read, and they are not decoded (but for what a decision's own event leaves to the hand-off): the cost of a
 //! page depends on its bytes, not on the length of the run. Members and number tokens are those that were committed.

@@ -61,7 +61,7 @@ impl Reader {
     pub(crate) fn written_at(&self, run: &RunId, seq: Seq) -> Result<HandoffWritten, ReadError> {
         match self.records(run, seq, Some(1))?.into_iter().next() {
             Some(Record { event: Event::HandoffWritten(written), .. }) => Ok(*written),
-            // Its row says that it is there.
+            // Its row names it.
             _ => {
                 Err(ReadError::Damaged { what: format!("run `{run}`"), source: Arc::new(NoHandoff { seq }) })
             }
@@ -91,7 +91,7 @@ impl Reader {
     }
 }
 
-/// A hand-off as it stands in its file.
+/// The bytes of a hand-off in its file.
 #[must_use]
 pub fn handoff_bytes(written: &HandoffWritten) -> Vec<u8> {
     written.handoff.to_value().pretty().into_bytes()

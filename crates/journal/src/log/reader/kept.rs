@@ -1,6 +1,6 @@
 //! The events of a run from the newest back, or in their order, each decoded only if the caller wants that.
 //!
-//! For views that need few of them, such as the end of a run: what an event is called stands at its beginning.
+//! For views that need few of them, such as the end of a run: the name of an event is at its beginning.
 
 use super::{Reader, read_error};
 use crate::{
@@ -112,7 +112,7 @@ impl Reader {
         self.each_kept(sql, params![self.key(run)?, before.map_or(i64::MAX, signed)], visit)
     }
 
-    /// Calls `visit` with the events of a run from `from` on that stand before `until`, in their order, until it breaks off.
+    /// Calls `visit` with the events of a run from `from` to before `until`, in their order, until it breaks off.
     ///
     /// # Errors
     /// As [`Reader::events_back`].
@@ -139,7 +139,7 @@ impl Reader {
         let mut rows = statement.query(values).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let seq = unsigned(row.get("seq").map_err(failed)?);
-            // Bytes that are no text are no event: decoding it says so.
+            // Bytes that are no text are no event: decoding fails then.
             let body = row.get_ref("body").map_err(failed)?.as_str().unwrap_or_default();
             if visit(&KeptEvent { row, seq, body })?.is_break() {
                 break;

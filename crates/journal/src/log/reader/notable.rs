@@ -22,7 +22,8 @@ const IS_NOTABLE: &str = r#"
     OR (body >= '{"type":"attempt_settled"' AND body < '{"type":"attempt_settled#' AND instr(body, '"warnings":[') > 0)
     OR body < '{"type":"' OR body >= '{"type":#'"#;
 
-/// Events at the end of a run among which one about a change of its files that is not done stands. Only a few can follow while one is open, such as answers.
+/// The number of events at the end of a run that include the one about an unfinished change of its files. Only a few can follow while one
+/// is open, such as answers.
 const TAIL: Seq = 32;
 
 /// The newest event about a change of files: it began, is done, or was given up.

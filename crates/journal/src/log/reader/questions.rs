@@ -15,7 +15,7 @@ use envoi_kernel::{
 };
 use rusqlite::params;
 
-/// A question that stands in several runs, after a damage, is listed with the first.
+/// A question that is in several runs, after a damage, is listed with the first.
 const EACH_ONCE: &str = "NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run)";
 
 /// Rows of questions that meet this condition, with `?1` also the closed ones. A common statement for a run and for all would look at

@@ -110,8 +110,9 @@ impl Reader {
         Ok(first)
     }
 
-    /// Every digest that anything in the database names, or the record of an attempt, but for what belongs to these runs. Whatever looks
-    /// like a digest counts, in whatever column: what is not known to be named could be lost. Contents that name others are not read.
+    /// Every digest that anything in the database names, or the record of an attempt, but for what belongs to these runs. Everything
+    /// that looks like a digest counts, in any column: a content that is not known to be named could be lost. Contents that name others
+    /// are not read.
     ///
     /// # Errors
     /// The machine's.
@@ -248,7 +249,7 @@ enum Owner {
     Id(String),
 }
 
-/// Adds every digest that stands in a text.
+/// Adds every digest in a text.
 pub fn digests(text: &[u8], found: &mut BTreeSet<Digest>) {
     const MARK: &[u8] = b"sha256:";
     const LENGTH: usize = MARK.len() + 64;

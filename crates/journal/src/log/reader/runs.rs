@@ -1,4 +1,4 @@
-//! Runs: rows of the list, and what an id stands for.
+//! Runs: rows of the list, and the matches of an id.
 
 use super::{Reader, decode, missing, read_error};
 use crate::{
@@ -163,7 +163,7 @@ impl Reader {
         Ok(self.readable(&whole_question(), [text], decode::found, "an id")?.into_iter().next())
     }
 
-    /// The runs among `names` and the questions for whose id `text` stands.
+    /// The runs among `names` and the questions whose id matches `text`.
     fn named(&self, text: &str, names: &str) -> Result<Vec<Found>, ReadError> {
         let sql = format!(
             "WITH names AS ({names}) SELECT id AS id, NULL AS run FROM names WHERE ?1 <> '' AND {} \
@@ -254,14 +254,14 @@ pub(super) fn whole_question() -> String {
     )
 }
 
-/// Whether `?1` is `column`, or its beginning with or without the four letters that say of what it is the id, or its end.
+/// Whether `?1` is `column`, or its beginning with or without the four letters of its kind, or its end.
 fn stands_for(column: &str) -> String {
     format!(
         "(substr({column}, 1, length(?1)) = ?1 OR substr({column}, 5, length(?1)) = ?1 OR substr({column}, -length(?1)) = ?1)"
     )
 }
 
-/// The ids of the runs for whose entry in the journal `?1` stands.
+/// The ids of the runs whose entry in the journal `?1` matches.
 pub(super) fn names_like_their_entry() -> String {
     format!("SELECT {} AS id FROM journals WHERE {}", name_of("journals.run"), stands_for("journals.id"))
 }

@@ -1,4 +1,4 @@
-//! Finding runs, reading a part of them, and saying what is wrong.
+//! Finding runs, reading a part of them, and reporting their faults.
 
 use super::*;
 use crate::{
@@ -323,7 +323,7 @@ fn an_account_is_closed_as_its_newest_refusal_says_until_an_attempt_after_that_h
             vec![],
             Some((3_000, 99_000, 3, false)),
         ),
-        // It says nothing of the refusal.
+        // It does not know of the refusal.
         (
             "one from before passes",
             vec![refused("b", "claude", 99_000, 3)],

@@ -1,8 +1,8 @@
 //! Writes what the store keeps for A2A clients beside the journal: contexts, messages, push configurations.
 //!
 //! Owns the rows and their writing, each in a transaction of its own that is durable when the call returns. A message is kept
-//! before anything is done for it, under the id of its request to the engine: one that comes again,
-//! whatever happened in between, is found here.
+//! before anything is done for it, under the id of its request to the engine: a message that comes again, after any failure,
+//! is found here.
 
 use super::Store;
 use crate::{
@@ -23,7 +23,7 @@ impl Store {
     /// known by its token, context, task, id and content.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn keep_task(&self, task: &TaskRow, message: &MessageRow) -> Result<MessageRow, CommitError> {
         self.with_conn(|conn| {
             let transaction = at_once(conn)?;
@@ -43,7 +43,7 @@ impl Store {
     /// Keeps a message about a task, unless it is known: then what was kept.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn keep_message(&self, message: &MessageRow) -> Result<MessageRow, CommitError> {
         self.with_conn(|conn| {
             let transaction = at_once(conn)?;
@@ -59,7 +59,7 @@ impl Store {
     /// Forgets a message that was refused, and the task if it was to begin one: nothing has come of it.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn forget_message(&self, message: &MessageRow) -> Result<(), CommitError> {
         self.with_conn(|conn| {
             let transaction = conn.unchecked_transaction()?;
@@ -97,7 +97,7 @@ impl Store {
     /// again, as it was. Does nothing if it is gone, or another by now.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn take_back_push(&self, push: &PushRow, before: Option<&PushRow>) -> Result<(), CommitError> {
         self.with_conn(|conn| {
             let transaction = at_once(conn)?;
@@ -116,7 +116,7 @@ impl Store {
     /// no longer active, or has come further: a late mark undoes nothing.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn mark_push(&self, push: &PushRow) -> Result<(), CommitError> {
         let sql = "UPDATE a2a_push SET next_seq = ?3, tries = ?4, due_at_ms = ?5, state = ?6, note = ?7 \
                    WHERE run = ?1 AND id = ?2 AND at_ms = ?8 AND state = 'active' AND next_seq <= ?3";
@@ -136,7 +136,7 @@ impl Store {
     /// Forgets a push configuration. `false` if there is none.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn forget_push(&self, run: &RunId, id: &str) -> Result<bool, CommitError> {
         let sql = "DELETE FROM a2a_push WHERE run = ?1 AND id = ?2";
         self.with_conn(|conn| conn.execute(sql, [run.as_str(), id])).map(|rows| rows > 0)

@@ -20,7 +20,7 @@ impl Store {
     /// Keeps a new token. `false`, and nothing is kept, if the tenant has one of this name.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn create_token(&self, token: &TokenRow) -> Result<bool, CommitError> {
         let sql = "INSERT INTO tokens (id, name, tenant, scopes, digest, created_at_ms, expires_at_ms) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (tenant, name) DO NOTHING";
@@ -39,7 +39,7 @@ impl Store {
     /// From now on the token is good for nothing. `false` if there is none of this id that was not revoked before.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn revoke_token(&self, id: &str, at: Timestamp) -> Result<bool, CommitError> {
         let sql = "UPDATE tokens SET revoked_at_ms = ?2 WHERE id = ?1 AND revoked_at_ms IS NULL";
         self.with_conn(|conn| conn.execute(sql, params![id, at.as_millis()])).map(|rows| rows > 0)
@@ -48,7 +48,7 @@ impl Store {
     /// Keeps a session, or a code that becomes one. Rows whose time was over before `now` are forgotten.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn create_page_session(
         &self,
         session: &PageSession,
@@ -104,7 +104,7 @@ impl Store {
     /// A session was used.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn touch_page_session(&self, id: &str, at: Timestamp) -> Result<(), CommitError> {
         let sql = "UPDATE page_sessions SET seen_at_ms = ?2 WHERE id = ?1 AND seen_at_ms < ?2";
         self.with_conn(|conn| conn.execute(sql, params![id, at.as_millis()])).map(drop)
@@ -113,7 +113,7 @@ impl Store {
     /// From now on the session is good for nothing. `false` if it was not before.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn end_page_session(&self, id: &str, at: Timestamp) -> Result<bool, CommitError> {
         let sql = "UPDATE page_sessions SET ended_at_ms = ?2 WHERE id = ?1 AND ended_at_ms IS NULL";
         self.with_conn(|conn| conn.execute(sql, params![id, at.as_millis()])).map(|rows| rows > 0)
@@ -122,7 +122,7 @@ impl Store {
     /// Lets a tenant start this flow; one that it may start already becomes its newest of that id. `false` if it was known.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn register_flow(&self, tenant: &str, flow: &RegisteredFlow) -> Result<bool, CommitError> {
         let digest = flow.digest.to_string();
         let parts: serde_json::Value =
@@ -154,7 +154,7 @@ impl Store {
     /// Keeps which run a request starts, unless its key is known: then what was kept with it.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn keep_start(&self, start: &StartKey, at: Timestamp) -> Result<StartKey, CommitError> {
         let insert = "INSERT INTO starts (tenant, key, body, run, at_ms) VALUES (?1, ?2, ?3, ?4, ?5) \
                       ON CONFLICT (tenant, key) DO NOTHING";
@@ -176,7 +176,7 @@ impl Store {
     /// Keeps that a tenant has brought content, which is in the store already. `false` if it had before.
     ///
     /// # Errors
-    /// Whatever the database says.
+    /// Errors of the database.
     pub fn keep_upload(&self, tenant: &str, upload: &Upload) -> Result<bool, CommitError> {
         let sql = "INSERT INTO uploads (tenant, digest, size_bytes, mime, uploaded_at_ms, uploaded_by) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant, digest) DO NOTHING";

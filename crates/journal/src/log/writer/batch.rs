@@ -38,7 +38,7 @@ pub(crate) fn take_epoch(conn: &Connection) -> Result<Epoch, CommitError> {
     }
     let bump = "UPDATE engine SET epoch = epoch + 1 RETURNING epoch";
     let epochs = |mut statement: Statement<'_>| statement.query_map([], |row| row.get(0))?.collect();
-    // To the end of its rows: that is where it commits, and where it says that it could not.
+    // To the end of its rows: it commits there, or reports there that it could not.
     let epochs: Vec<i64> = conn.prepare(bump).and_then(epochs).map_err(commit_error)?;
     Ok(Epoch(epochs.into_iter().map(unsigned).max().unwrap_or(0)))
 }
@@ -163,7 +163,7 @@ impl Transactions {
         Self { conn, epoch, runs: KnownRuns::default(), patience }
     }
 
-    /// Writes all that can be written, and says of each whether it was.
+    /// Writes all that can be written, and returns the outcome of each.
     pub(super) fn write(&self, commits: &[impl Part]) -> Vec<Outcome> {
         let all: Vec<_> = commits.iter().collect();
         match self.together(&all) {
@@ -293,7 +293,7 @@ impl Transactions {
     fn roll_back(&self) {
         self.runs.forget_all();
         if !self.conn.is_autocommit() {
-            // If even this fails, the next BEGIN does, and says so to everyone.
+            // If even this fails, the next BEGIN does, and every commit gets that error.
             drop(self.run("ROLLBACK"));
         }
     }
@@ -360,7 +360,7 @@ fn signed_len(body: &str) -> u64 {
     u64::try_from(body.len()).unwrap_or(u64::MAX)
 }
 
-/// The events as they will stand in the journal.
+/// The events as they will be in the journal.
 ///
 /// Sizes are bounded where events are made. This is the last look: what a reader would refuse is not committed, because
 /// the run could never be loaded again.
@@ -371,7 +371,7 @@ fn bodies(records: &[Record]) -> Result<Vec<String>, CommitError> {
     records.iter().map(|record| record.event.kept().map_err(|error| refused(record, error))).collect()
 }
 
-/// The events of an import as they stand in its lines. They are not written anew: another version may have written them otherwise.
+/// The events of an import, unchanged from its lines. They are not written anew: another version may have written them otherwise.
 fn bodies_of(import: &Import) -> Result<Vec<String>, CommitError> {
     let body = |(record, line): &(Record, String)| {
         let body = sql::body(line, record.seq, record.at.as_millis());

@@ -90,7 +90,7 @@ fn a_commit_waits_as_long_as_another_process_keeps_the_database_locked() {
     let (sender, outcome) = mpsc::channel();
     writer
         .submit(commit(&run("a"), 0, [started(&run("a"))]), Box::new(move |done| sender.send(done).unwrap()));
-    // It has said three times that it waits, and goes on waiting.
+    // It has reported three times that it waits, and goes on waiting.
     assert_eq!(receiver.iter().take(3).collect::<Vec<u32>>(), [1, 2, 3]);
     assert!(outcome.try_recv().is_err());
     other.execute_batch("ROLLBACK").unwrap();

@@ -45,7 +45,7 @@ pub(crate) fn connect_as(path: &Path, access: Access) -> rusqlite::Result<Connec
 /// How long a store may have no tables: the time in which another process makes them.
 const MAKING: Duration = Duration::from_secs(2);
 
-/// Opens a database whose schema is the one known here, and says how its other connections are to be opened.
+/// Opens a database whose schema is the one known here, and returns how its other connections are to be opened.
 pub(crate) fn open(path: &Path) -> Result<(Connection, Access), OpenError> {
     let until = Instant::now() + MAKING;
     loop {

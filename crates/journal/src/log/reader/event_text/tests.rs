@@ -151,7 +151,7 @@ fn a_decision_says_why_also_where_the_hand_off_that_follows_has_it() {
     assert_eq!(audits(EventFilter::All), ["null", r#"{"answer":"go"}"#, "null"], "as they are");
 }
 
-/// Events hold what steps have said as JSON: it may have any member.
+/// Events hold the output of steps as JSON: it may have any member.
 #[test]
 fn the_text_of_a_step_is_no_request() {
     let place = place();

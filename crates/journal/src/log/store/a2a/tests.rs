@@ -97,7 +97,7 @@ fn messages_are_kept_while_others_write() {
     let place = place();
     let engine = Store::open(place.store.layout().clone()).unwrap();
     engine.keep_push(&push()).unwrap();
-    // A few at a time: who writes without a pause may be waited for longer than anybody waits.
+    // A few at a time: a writer without a pause may be waited for longer than the longest wait.
     let turn = Barrier::new(2);
     let rounds = 0..300;
     thread::scope(|scope| {
@@ -122,7 +122,7 @@ fn messages_are_kept_while_others_write() {
     });
 }
 
-/// Does it again if it has waited for others as long as anybody waits: then the disk is slow, and nothing else is wrong.
+/// Does it again if it has waited for others for the longest wait: then the disk is slow, and nothing else is wrong.
 fn patient<T>(mut act: impl FnMut() -> Result<T, CommitError>) -> Result<T, CommitError> {
     loop {
         let begun = Instant::now();
