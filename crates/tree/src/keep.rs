@@ -144,7 +144,7 @@ pub fn keep(folder: &Path, order: &Order) -> Result<Kept, NotKept> {
     keep_with(folder, order, None)
 }
 
-/// As [`keep`], with what stands in the way of `target` too, although it would not be a part of a snapshot.
+/// As [`keep`], including the entries in the way of `target`, although they would not be a part of a snapshot.
 pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> Result<Kept, NotKept> {
     let failed = |source| NotKept::Io { path: folder.to_owned(), source };
     refuse_wide(folder, &order.too_wide).map_err(failed)??;
@@ -194,7 +194,7 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
     intake.finish().map_err(in_store)?;
     // The cache of a folder in which nothing has changed stays the same.
     if [seen.len(), cache.len()] != [known; 2] {
-        // Only now: an entry of the cache stands for a content that the store has.
+        // Only now: an entry of the cache means that the store has the content.
         let seen: Vec<_> = seen.iter().map(|(path, stat, seen)| (path.as_slice(), *stat, *seen)).collect();
         Cache::save(&place, &order.contents.temporary, began, &seen).map_err(in_store)?;
     }

@@ -48,7 +48,7 @@ pub enum NotRestored {
     /// A content of the snapshot cannot be read. Nothing was touched.
     #[error("the snapshot cannot be read: {0}")]
     Content(#[from] ContentError),
-    /// Something stands in the way that a restore does not move. Nothing was touched.
+    /// Something is in the way that a restore does not move. Nothing was touched.
     #[error("{} in the way: {}", if paths.len() == 1 { "this is" } else { "these are" }, paths.join(", "))]
     InTheWay {
         /// The paths, each with the reason.
@@ -104,7 +104,8 @@ pub struct Restored {
     pub changed: (usize, usize),
 }
 
-/// Keeps what stands in `folder`, and what `target` would displace although no snapshot has it: the first step of a restore.
+/// Keeps the files of `folder`, and those that `target` would displace although no snapshot has them: the first step of a
+/// restore.
 ///
 /// # Errors
 /// [`NotRestored::NotKept`], [`NotRestored::InTheWay`], [`NotRestored::NotStaged`].

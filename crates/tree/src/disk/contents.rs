@@ -52,7 +52,7 @@ impl Contents {
     /// Makes the folders that are missing. Safe to repeat.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn create(&self) -> io::Result<()> {
         for folder in [&self.files, &self.temporary, &self.packs] {
             fs::create_dir_all(folder)?;

@@ -111,7 +111,7 @@ fn put_files(contents: &Contents, few: &[(Digest, Vec<u8>)]) -> io::Result<()> {
         written.push((temporary, contents.file(digest)));
     }
     if !is_alone {
-        // The contents before the names: a name never stands for bytes that are not on disk.
+        // The contents before the names: a name must never exist for bytes that are not on disk.
         envoi_durable::sync_file_system(&contents.temporary)?;
     }
     let mut folders = BTreeSet::new();

@@ -83,7 +83,7 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Whether it is worth it: a tenth is saved, and a block of the pack. Then the result stands in `compressed`.
+    /// Whether it is worth it: a tenth is saved, and a block of the pack. Then the result is in `compressed`.
     fn compress(&mut self, content: &[u8]) -> io::Result<bool> {
         if content.len() < LEAST_COMPRESSED {
             return Ok(false);
@@ -122,7 +122,7 @@ impl PackWriter {
         self.file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
     }
 
-    /// Returns where the content stands.
+    /// Returns the offset of the content.
     fn entry(&mut self, name: &str, content: &[u8]) -> io::Result<u64> {
         self.file.write_all(&header(name, length(content)))?;
         self.file.write_all(content)?;
@@ -221,7 +221,7 @@ impl Pack {
         None
     }
 
-    /// Each content, with where it stands.
+    /// Each content, with its position.
     pub(crate) fn rows(&self) -> Vec<(Digest, Place)> {
         let row = |row: &[u8]| {
             let (name, place) = row.split_at_checked(32)?;
@@ -245,7 +245,7 @@ impl Pack {
         self.file.read_exact_at(&mut bytes, place.offset)?;
         match place.stored == place.length {
             true => Ok(bytes),
-            // Whatever the index says, there is not more room made than there are bytes.
+            // With any index, no more room is made than there are bytes.
             false => expanded(&bytes, place.length).map_err(|_| broken()),
         }
     }
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn only_what_becomes_smaller_is_compressed() {
         let folder = tempfile::tempdir().unwrap();
-        // Noise at the beginning says what the rest is like; in the middle it is found at the end.
+        // Noise at the beginning predicts the rest; in the middle it is found at the end.
         let mixed = [noise(3 * TRIED), text(TRIED)].concat();
         let late = [text(2 * TRIED), noise(30 * TRIED)].concat();
         let rows: [(Vec<u8>, bool); 9] = [

@@ -33,10 +33,11 @@ pub struct SweptPacks {
 }
 
 impl Contents {
-    /// Looks through the packs. `is_done` says of a pack that was laid aside at a moment whether all that could have seen it before are over.
+    /// Looks through the packs. `is_done` returns, for the moment when a pack was laid aside, whether all processes that could have seen it
+    /// before are over.
     ///
     /// # Errors
-    /// What the system says. Every content is in one of the two places.
+    /// Errors of the system. Every content is in one of the two places.
     pub fn sweep_packs(
         &self,
         named: &BTreeSet<Digest>,

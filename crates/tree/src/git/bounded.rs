@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often [`Stop`] is looked at while git runs.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The first wait for a git that has closed its output, and is as good as over.
+/// The first wait for a git that has closed its output, and is almost over.
 const LAST_MOMENT: Duration = Duration::from_micros(100);
 
 /// How long to wait for a process after TERM, and again after KILL.
@@ -66,7 +66,7 @@ pub struct Finished {
 /// Why git has not ended by itself. Nothing of it is at work any more.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFinished {
-    /// It is not installed, say.
+    /// For example, it is not installed.
     #[error("git cannot be started: {0}")]
     NotStarted(io::Error),
     /// The bound of [`Limits`].
@@ -83,7 +83,8 @@ pub enum NotFinished {
     Io(#[from] io::Error),
 }
 
-/// Runs git to its end. `look` is called once, when git has not ended after a second: its error says what git waits for.
+/// Runs git to its end. `look` is called once, when git has not ended after a second: its error names the thing that git
+/// waits for.
 ///
 /// # Errors
 /// See [`NotFinished`].
@@ -135,7 +136,7 @@ fn end(groups: &[Pid]) {
             kill_process_group(*group, signal).ok();
         }
         for group in groups {
-            // This process ends, whatever becomes of it.
+            // This process ends, in any case.
             has_ended_in(LAST_WORDS, *group).ok();
         }
     }
@@ -171,7 +172,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// Reads once from a pipe that has something to say.
+    /// Reads once from a pipe that has output.
     fn read(&mut self, piece: &mut [u8]) -> io::Result<()> {
         let Some(from) = &mut self.from else { return Ok(()) };
         match from.read(piece) {
@@ -220,7 +221,7 @@ fn wait(
             pause = pause.saturating_mul(2).min(TICK);
             continue;
         }
-        // Looked at before the pipes: what it has printed stands in them then, and nothing of its own comes after that.
+        // Checked before the pipes: all its output is in them then, and nothing of its own comes after that.
         let is_over = has_exited(git)?;
         let left = if is_over { Duration::ZERO } else { TICK.min(limits.longest.saturating_sub(took)) };
         let Some(ready) = readable(&open, left)? else { continue };
@@ -236,7 +237,7 @@ fn wait(
     }
 }
 
-/// Which of the pipes have something to say, or have ended; `None`: a signal came, and nothing is known of them.
+/// The pipes that have output, or have ended; `None`: a signal came, and nothing is known of them.
 fn readable(pipes: &[&mut Pipe], longest: Duration) -> io::Result<Option<Vec<bool>>> {
     let mut looks: Vec<PollFd<'_>> = pipes
         .iter()
@@ -303,7 +304,7 @@ mod tests {
         assert!(fs::metadata(path).unwrap().file_type().is_fifo());
     }
 
-    /// A repository whose configuration includes a pipe: git waits for it, whatever it is asked.
+    /// A repository whose configuration includes a pipe: git waits for it in every command.
     fn hanging() -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         let git = |arguments: &[&str]| {

@@ -24,11 +24,11 @@ const READ_BY_GIT: &[&str] = &[
 /// Git itself passes over files of rules that are longer, from version 2.45 on, after it has read them.
 pub(crate) const MOST_BYTES_OF_RULES: u64 = 100 << 20;
 
-/// Whether git can read the repository whose checkout begins at `top`. It cannot be known of all that git reads: what the
-/// configuration names stands anywhere.
+/// Whether git can read the repository whose checkout begins at `top`. It cannot be known for all files that git reads:
+/// the configuration may name any path.
 ///
 /// # Errors
-/// A pipe or a device stands where git expects a file, or a file of rules is far too long. The sentence names it.
+/// A pipe or a device is where git expects a file, or a file of rules is far too long. The sentence names it.
 pub fn check_readable(top: &Path) -> io::Result<()> {
     for name in [".git"].iter().chain(READ_BY_GIT) {
         // A file that cannot be looked at is left to git. In a linked worktree `.git` is a file, and these files are elsewhere.

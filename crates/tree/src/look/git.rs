@@ -47,7 +47,7 @@ impl<'s> Asking<'s> {
         }
         let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         match self.answer_of(folder, &arguments)? {
-            // Git leaves such a folder out, says so, and succeeds.
+            // Git leaves such a folder out, reports it, and succeeds.
             Some(Finished { code: Some(0), stderr, .. }) if has_left_out(&stderr).is_some() => {
                 Err(io::Error::new(io::ErrorKind::InvalidFilename, has_left_out(&stderr).unwrap_or_default()))
             }
@@ -125,7 +125,7 @@ pub(crate) struct Listed {
     pub(crate) unlisted: Vec<Vec<u8>>,
 }
 
-/// The folders that git has passed over because it may not list them, as git has said it: from the top of the repository.
+/// The folders that git has passed over because it may not list them, as git prints them: from the top of the repository.
 ///
 /// # Errors
 /// It has passed over a folder for another reason, or one whose name has more than one line: its files would count as deleted.

@@ -26,7 +26,7 @@ pub(crate) enum Kind {
 }
 
 impl Stat {
-    /// `None` for what does not stand in lists: sockets, pipes, devices; and for folders.
+    /// `None` for kinds that lists do not have: sockets, pipes, devices; and for folders.
     pub(crate) fn of(found: &Metadata) -> Option<Self> {
         match found.file_type() {
             kind if kind.is_file() => Some(Self::with(found, Kind::File)),

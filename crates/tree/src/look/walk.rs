@@ -214,7 +214,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Submodules whose repository is not there, such as those in the tree of a run. Git lists what else stands in the place of a file.
+    /// Submodules whose repository is not there, such as those in the tree of a run. Git lists anything else in the place of a file.
     fn read_submodules(&mut self, folder: &[u8], folders: &[Vec<u8>]) -> Result<(), WalkError> {
         if folders.is_empty() {
             return Ok(());
@@ -416,13 +416,13 @@ impl Walk<'_> {
     }
 }
 
-/// The innermost rule that says something counts.
+/// The innermost rule that matches counts.
 fn is_ignored(rules: &[Arc<Gitignore>], place: &Path, is_folder: bool) -> bool {
     let rule = rules.iter().rev().map(|rules| rules.matched(place, is_folder)).find(|rule| !rule.is_none());
     rule.is_some_and(|rule| rule.is_ignore())
 }
 
-/// Adds what stands where files of `target` are to come, or on the way there, whatever the rules say of it.
+/// Adds the entries at the paths of files of `target` that are to come, or on the way there, with any rules.
 pub(crate) fn add_in_the_way(
     root: &Path,
     found: &mut Found,
@@ -477,7 +477,7 @@ fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result
     Ok(())
 }
 
-/// Whether a folder stands at a path that is too long to be looked at as a whole, or in a folder that may only be listed.
+/// Whether there is a folder at a path that is too long to be looked at as a whole, or in a folder that may only be listed.
 fn is_folder_in_its_folder(place: &Path) -> bool {
     let entries = place.parent().and_then(|folder| fs::read_dir(folder).ok());
     let mut entries = entries.into_iter().flatten().flatten();

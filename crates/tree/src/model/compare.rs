@@ -19,8 +19,8 @@ impl<'t> Difference<'t> {
     }
 }
 
-/// Every path at which `after` differs from `before`, sorted. A path below a folder that one of them could not list is none of them: what
-/// stood there is not known.
+/// Every path at which `after` differs from `before`, sorted. A path below a folder that one of them could not list is none of them: its
+/// contents are not known.
 #[must_use]
 pub fn differences<'t>(before: &'t Tree, after: &'t Tree) -> Vec<Difference<'t>> {
     let mut old = before.entries().iter().peekable();

@@ -1,6 +1,6 @@
-//! The list of folders that a change of files takes away, with their permission bits: what takes the change back makes them again from it.
+//! The list of folders that a change of files takes away, with their permission bits: an undo of the change makes them again from it.
 //!
-//! It is no snapshot, and no snapshot has it. It stands in the store as a content of its own:
+//! It is no snapshot, and no snapshot has it. It is in the store as a content of its own:
 //!
 //! ```text
 //! envoi-folders 1
@@ -8,7 +8,7 @@
 //! 500<TAB>src/closed<NUL>
 //! ```
 //!
-//! Sorted by the bytes of the path, so that a folder stands before what is in it.
+//! Sorted by the bytes of the path, so that a folder comes before its contents.
 
 use crate::model::list::{MODE_BITS, is_plain};
 use std::collections::BTreeMap;

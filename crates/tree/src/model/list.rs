@@ -189,7 +189,7 @@ pub enum ListError {
         /// As a person reads it.
         path: String,
     },
-    /// Entries are not in order, or one stands twice or below another.
+    /// Entries are not in order, or one is there twice or below another.
     #[error("entry {nth}, `{path}`, is not in its place")]
     Order {
         /// From 0.
@@ -203,7 +203,7 @@ impl Tree {
     /// From entries in any order.
     ///
     /// # Errors
-    /// [`ListError::Path`] and [`ListError::Order`]: two entries cannot stand beside each other.
+    /// [`ListError::Path`] and [`ListError::Order`]: two entries exclude each other.
     pub fn new(mut entries: Vec<Entry>) -> Result<Self, ListError> {
         entries.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         Self::checked(entries)
@@ -258,7 +258,7 @@ impl Tree {
         self.entries.get(place)
     }
 
-    /// Whether an entry stands below this path.
+    /// Whether there is an entry below this path.
     #[must_use]
     pub fn has_below(&self, path: &[u8]) -> bool {
         let mut prefix = path.to_vec();
@@ -292,7 +292,7 @@ pub(crate) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Names that stand in no list: what git, this program and a restore keep for themselves.
+/// Names that are in no list: those that git, this program and a restore keep for themselves.
 pub(crate) fn is_never(name: &[u8]) -> bool {
     [b".git".as_slice(), b".envoi", ASIDE.as_bytes()].contains(&name)
 }
@@ -300,7 +300,7 @@ pub(crate) fn is_never(name: &[u8]) -> bool {
 /// The folder for displaced files in the root of a folder that is on another file system than the store.
 pub(crate) const ASIDE: &str = ".envoi-aside";
 
-/// Whether a path leads to something below the folder that may stand in a list.
+/// Whether a path leads to something below the folder that may be in a list.
 pub(crate) fn is_plain(path: &[u8]) -> bool {
     let is_name = |name: &[u8]| !name.is_empty() && name != b"." && name != b".." && !is_never(name);
     !path.contains(&0) && path.split(|byte| *byte == b'/').all(is_name)

@@ -18,12 +18,12 @@ pub enum Side {
     Theirs,
 }
 
-/// How the line begins after which the folder's lines stand, the one between the sides, and the one before which those that come end.
+/// The beginnings of the marker lines: before the folder's lines, between the sides, and after the lines of the other side.
 pub(crate) const OURS: &str = "<<<<<<<";
 pub(crate) const BETWEEN: &str = "=======";
 pub(crate) const THEIRS: &str = ">>>>>>>";
 
-/// Lines of the base, and the lines of one side that stand in their place.
+/// Lines of the base, and the lines of one side in their place.
 type Hunk = (Range<usize>, Range<usize>);
 
 /// The text with the changes of both sides. `None`: a conflict that `prefer` does not decide, or no text.
@@ -137,7 +137,7 @@ fn push_whole_lines(text: &mut Vec<u8>, lines: &[u8]) {
     }
 }
 
-/// As [`merged`]; `decide` says what stands where both sides changed the same lines, if anything.
+/// As [`merged`]; `decide` returns the lines where both sides changed the same ones, if it decides.
 fn merged_with(
     base: &[u8],
     ours: &[u8],

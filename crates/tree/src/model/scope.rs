@@ -12,7 +12,7 @@ use std::{
 /// count as new or as deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// The files of submodules that stand there without their repository, as in the tree of a run: git lists none of them.
+    /// The files of submodules that are there without their repository, as in the tree of a run: git lists none of them.
     #[serde(default)]
     pub submodules: bool,
     /// Paths that are taken although a rule ignores them: globs of files and folders, relative to the folder. A folder is taken with all

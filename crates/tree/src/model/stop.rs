@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 pub struct Stop(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 
 impl Stop {
-    /// Wanted as soon as `is_wanted` says so. The default is never.
+    /// Wanted as soon as `is_wanted` returns true. The default is never.
     pub fn when(is_wanted: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(is_wanted)))
     }

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Puts back what lies aside while the new file still waits beside it, where nothing stands.
+/// Puts files back that lie aside while the new file still waits beside its free name.
 pub(super) fn put_back(folder: &Path, place: &Path) -> io::Result<()> {
     for stage in stages(place)? {
         let laid = laid_aside(&stage)?;
@@ -65,7 +65,7 @@ fn laid_aside(stage: &Path) -> io::Result<BTreeMap<usize, (u32, PathBuf)>> {
     Ok(found)
 }
 
-/// A name at which something stands by now keeps that.
+/// A name that is not free any more keeps its file.
 pub(super) fn lay_back(old: &Path, parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     match renameat_with(CWD, old, parent, name, RenameFlags::NOREPLACE) {
         Ok(()) | Err(Errno::EXIST) => return Ok(()),

@@ -49,7 +49,7 @@ pub(super) fn take_whole(
     }
 }
 
-/// Whether an entry stands below this path.
+/// Whether there is an entry below this path.
 pub(super) fn has_below(entries: &Entries, path: &[u8]) -> bool {
     let prefix = [path, b"/"].concat();
     entries.range(prefix.clone()..).next().is_some_and(|(path, _)| path.starts_with(&prefix))

@@ -1,7 +1,7 @@
-//! Files in conflict, as a person is given them to edit: one text a file, with markers where lines are in conflict.
+//! Files in conflict, as a person gets them to edit: one text a file, with markers where lines are in conflict.
 //!
-//! What is no text, or is deleted on one side, cannot be marked line by line. In its place stands a short text between markers that says what
-//! each side has.
+//! A file that is not a text, or is deleted on one side, cannot be marked line by line. It is replaced by a short text between markers that
+//! describes each side.
 
 use super::{NotRestored, staged};
 use crate::{
@@ -105,7 +105,7 @@ fn described(entry: Option<&Entry>) -> String {
     }
 }
 
-/// Whether markers of [`lay_conflicts`], or of the web page, stand in this text. A line of `=` alone is no sign of one: it also underlines
+/// Whether this text has markers of [`lay_conflicts`], or of the web page. A line of `=` alone is no sign of one: it also underlines
 /// headings.
 #[must_use]
 pub fn has_markers(text: &[u8]) -> bool {

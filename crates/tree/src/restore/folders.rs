@@ -1,6 +1,6 @@
-//! Folders that a change takes away, so that what takes it back can make them again as they were.
+//! Folders that a change takes away, so that an undo can make them again as they were.
 //!
-//! A folder that is made again has the mode `BEING_MADE` until everything is in it. It gets its own as the last thing. A folder that stands there
+//! A folder that is made again has the mode `BEING_MADE` until everything is in it. It gets its own as the last thing. A folder that exists
 //! already keeps its mode.
 
 use super::{
@@ -185,7 +185,7 @@ fn keeps(found: u32, mode: u32) -> Result<(), Other> {
 
 /// Why a folder is not as it was.
 enum Other {
-    /// No folder stands there.
+    /// There is no folder.
     Gone,
     /// In words.
     Why(String),

@@ -1,6 +1,7 @@
 //! Files that a folder still has, and that its later snapshot does not name, because they came to be ignored in between.
 //!
-//! Who adds `build/` to a `.gitignore` has not deleted `build`. A comparison of two snapshots alone would say so.
+//! A person who adds `build/` to a `.gitignore` has not deleted `build`. A comparison of two snapshots alone would show
+//! a deletion.
 
 use super::rules::Rules;
 use crate::{
@@ -35,7 +36,7 @@ pub fn with_ignored(
     after: &Tree,
     later: Later<'_>,
 ) -> Result<(Tree, Vec<PathBuf>), ContentError> {
-    // An entry of the later snapshot stands there, or above, or below: then the path was changed.
+    // An entry of the later snapshot is there, or above, or below: then the path was changed.
     let is_free = |path: &[u8]| {
         let is_in_the_way =
             |entry: Option<&Entry>| entry.is_some_and(|entry| !matches!(entry.what, What::EmptyFolder));

@@ -1,4 +1,4 @@
-//! Lists become one although both sides have changed the same lines: both stand in the file then, between markers.
+//! Lists become one although both sides have changed the same lines: the file then has both versions, between markers.
 
 use super::{
     bring::{Merged, NotMerged, merge},

@@ -180,7 +180,7 @@ impl Moved<'_> {
         }
     }
 
-    /// At each moment either the old file stands there or the new one.
+    /// At each moment either the old file is there or the new one.
     fn put(&self, entry: &Entry, nth: usize) -> io::Result<()> {
         self.change_places(entry, nth)?;
         match entry.what == What::EmptyFolder && entry.mode & MOVABLE == 0 {
@@ -259,7 +259,7 @@ impl Moved<'_> {
     }
 }
 
-/// False: something stands there.
+/// False: the name is not free.
 fn come_to_free_name(parent: &OwnedFd, entry: &Entry, new: &Path) -> io::Result<bool> {
     let name = name(&entry.path);
     if entry.what == What::EmptyFolder {

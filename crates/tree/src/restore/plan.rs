@@ -13,11 +13,11 @@ use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt as _, path::Path}
 pub(crate) struct Plan<'t> {
     /// Files and links that are to be taken away.
     pub(crate) gone: Vec<&'t [u8]>,
-    /// Folders that stand where a file is to come. They are taken away whole.
+    /// Folders in the place of a file that is to come. They are taken away whole.
     pub(crate) folders: Vec<&'t [u8]>,
     /// Files and links that are to come, and empty folders that change places with what is no folder.
     pub(crate) come: Vec<&'t Entry>,
-    /// Empty folders that are to come where nothing stands, or that get another mode.
+    /// Empty folders that are to come to a free name, or that get another mode.
     pub(crate) empty: Vec<&'t Entry>,
     /// Folders that go if nothing is left in them, the deepest first.
     pub(crate) emptied: Vec<&'t [u8]>,

@@ -27,7 +27,7 @@ pub(crate) struct Rules {
     folders: Vec<(PathBuf, Gitignore)>,
     /// The folder of the snapshot. Only it shows which folders are repositories.
     stands_in: Option<PathBuf>,
-    /// Submodules that stand there without their repository: their rules are their own all the same.
+    /// Submodules that are there without their repository: their rules are their own all the same.
     submodules: BTreeSet<Vec<u8>>,
     /// Paths that snapshots have although they are ignored.
     also: Also,
@@ -65,7 +65,7 @@ impl Rules {
         Ok(Self { folders, ..Self::default() })
     }
 
-    /// As [`Self::of`], for a snapshot that is to stand in `folder`. A repository in it has rules of its own.
+    /// As [`Self::of`], for a snapshot that is to be in `folder`. A repository in it has rules of its own.
     pub(crate) fn in_folder(
         folder: &Path,
         order: &Order,
@@ -94,7 +94,7 @@ impl Rules {
         self.ignore_within(b"", within)
     }
 
-    /// The verdict of the rules below `top`. A file in an ignored folder is ignored, whatever another rule says of it.
+    /// The verdict of the rules below `top`. A file in an ignored folder is ignored, also if another rule includes it.
     fn ignore_within(&self, top: &[u8], (path, is_folder): (&[u8], bool)) -> bool {
         let mut way: Vec<(&[u8], bool)> = ancestors(path).map(|above| (above, true)).collect();
         way.retain(|(above, _)| above.len() > top.len());
@@ -103,7 +103,7 @@ impl Rules {
         way.into_iter().any(|(path, is_folder)| self.name(&of_root(top), &of_root(path), is_folder))
     }
 
-    /// Whether the innermost rule that says something of the path names it.
+    /// Whether the innermost rule that matches the path ignores it.
     fn name(&self, top: &Path, place: &Path, is_folder: bool) -> bool {
         let counts = |folder: &Path| folder.starts_with(top) && place.starts_with(folder) && place != folder;
         let around = self.folders.iter().rev().filter(|(folder, _)| counts(folder));

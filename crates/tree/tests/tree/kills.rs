@@ -18,7 +18,7 @@ use std::{
 
 const FILES: usize = 40;
 
-/// The file in which the children say what they do, a letter each.
+/// The file in which the children note their progress, a letter each.
 const SAID: &str = "said";
 const BEGUN: &[u8] = b"(";
 const ENDED: &[u8] = b")";

@@ -192,7 +192,7 @@ fn what_only_one_side_has_changed_is_no_conflict() {
     }
 }
 
-/// It is brought, taken back, and brought after it was begun: the folder is as the list says, and what made room is in the store.
+/// It is brought, taken back, and brought after it was begun: the folder is as in the list, and the displaced files are in the store.
 #[test]
 fn the_folder_changes_to_the_side_that_is_taken_and_back() {
     for (ours, theirs) in

@@ -1,4 +1,4 @@
-//! A folder gets the files of a snapshot, and nothing that stood there is lost.
+//! A folder gets the files of a snapshot, and none of its files is lost.
 
 use super::folder::{Place, odd};
 use envoi_contract::digest::Digest;
@@ -403,7 +403,7 @@ fn a_new_file_of_a_repository_goes_also_if_the_folder_around_it_would_ignore_it(
     assert!(!place.path("inner/out").exists() && place.path("out").exists());
 }
 
-/// Found by the test of all edits below: in an ignored folder nothing is listed, whatever another rule says of it.
+/// Found by the test of all edits below: in an ignored folder nothing is listed, also if another rule includes it.
 #[test]
 fn an_undo_leaves_what_lies_in_an_ignored_folder_although_a_rule_excepts_its_name() {
     for in_git in [false, true] {
@@ -603,7 +603,7 @@ fn a_snapshot_comes_back_whatever_was_edited() {
         after.iter().for_each(|edit| apply(&place, edit));
         let (stood, disk) = (place.keep(), on_disk(&place));
         let kept = match stand(&place.root, &place.order, &then.tree) {
-            // A repository stands where a file was.
+            // A repository is in the place of a file.
             Err(NotRestored::InTheWay { .. }) => {
                 let refused = restore(&place.root, &place.order, &then.tree);
                 prop_assert!(matches!(refused, Err(NotRestored::InTheWay { .. })), "{:?}", refused);
@@ -646,7 +646,7 @@ fn a_snapshot_comes_back_whatever_was_edited() {
     }
     let [restored, alike] = counts.get();
     println!("{restored} restored, {alike} to the same digest");
-    // Else nearly all would differ because they have to, and the test would say little.
+    // Else nearly all would differ because they have to, and the test would prove little.
     assert!(
         restored * 3 >= cases * 2 && alike * 2 >= restored,
         "{restored} restored, {alike} to the same digest"

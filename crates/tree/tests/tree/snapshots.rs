@@ -276,7 +276,7 @@ fn contents_that_have_gone_are_stored_again() {
     assert_eq!(place.keep().new_bytes, 0, "what is there is not stored again");
 }
 
-/// A disk error, say. The length alone shows it, with a cache of digests and without one.
+/// For example a disk error. The length alone shows it, with a cache of digests and without one.
 #[test]
 fn a_content_that_was_cut_in_the_store_is_stored_again() {
     let place = Place::new();
@@ -385,7 +385,7 @@ fn a_folder_that_may_not_be_read_is_passed_over_and_named() {
         let marked: Vec<_> = kept.tree.entries().iter().filter(|entry| entry.is_unlisted()).collect();
         assert_eq!(marked.len(), 2, "{is_git}");
         assert_eq!(Tree::parse(&kept.tree.encode()).unwrap(), kept.tree);
-        // Git knows of files there. A snapshot without them would say that they were deleted.
+        // Git knows of files there. A snapshot without them would mean that they were deleted.
         let refused = place.keep_as_an_ordinary_user(&["tracked"]);
         match is_git {
             true => assert!(
