@@ -65,7 +65,7 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Writes a new file durably. An existing file is not changed: the hint `another` says how to choose another
+/// Writes a new file durably. An existing file is not changed: the hint `another` shows how to choose another
 /// path. No partial file is left.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], another: &str) -> Result<(), Failure> {
     match envoi_durable::write_new(path, bytes) {

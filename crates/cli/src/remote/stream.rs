@@ -1,7 +1,7 @@
 //! An endless stream of events: if the connection breaks, it is requested again from the last received event.
 //!
-//! Each event is passed on once, in order, whatever happens to the connection or the server. An event counts
-//! as received when it is complete.
+//! Each event is passed on once, in order, also if the connection or the server fails. An event counts as
+//! received when it is complete.
 
 use super::call::{Broken, HttpRequest, PATIENCE, Server, first_pause, longer, retry_after, whole};
 use crate::process::failure::Failure;
@@ -20,7 +20,7 @@ pub(crate) struct SseEvent {
     pub(crate) data: String,
 }
 
-/// Passes on each event until the server says that there are no more.
+/// Passes on each event until the server reports that there are no more.
 ///
 /// # Errors
 /// The server refuses, `take` fails, or the server is unreachable for too long.

@@ -1,5 +1,5 @@
-//! The models of the configuration with their keys from this environment, and the variables that tell
-//! commands how to reach the bridge.
+//! The models of the configuration with their keys from this environment, and the variables with which
+//! commands reach the bridge.
 
 use crate::process::{environment, failure::Failure, messages};
 use envoi_contract::code::Code;

@@ -108,7 +108,7 @@ impl Printer {
         self
     }
 
-    /// Uses this journal for what the records do not say.
+    /// Uses this journal for data that the records do not have.
     pub(crate) fn reads(mut self, reader: Option<Reader>) -> Self {
         self.reader = reader;
         self
@@ -443,7 +443,7 @@ fn leads(routed: &Routed) -> Option<String> {
     }
 }
 
-/// Why a step failed after which the run continues. If the failure ends the run, the end of the run says why.
+/// Why a step failed after which the run continues. If the failure ends the run, the end of the run has the reason.
 fn passed_over(handoff: &Handoff) -> Option<&str> {
     let goes_on = handoff.routing_signal.decision == Decision::Advance;
     handoff.error.as_deref().filter(|_| handoff.status == HandoffStatus::Failed && goes_on)
@@ -472,7 +472,7 @@ fn done(
     Some(format!("  {visit:<18} {words}"))
 }
 
-/// `Given up: …` already says what happened to a visit. Any other reason is why it was not executed.
+/// `Given up: …` already has the outcome of a visit. Any other reason is why it was not executed.
 fn skipped(reason: &str) -> String {
     let mut text = reason.to_owned();
     if let Some(first) = text.get_mut(..1) {

@@ -18,7 +18,7 @@ use crate::{
     stage::Stage,
 };
 
-/// A step, a question, a step; what the person says reaches the last one.
+/// A step, a question, a step; the person's text reaches the last one.
 const REVIEW: &str = "
 flow: review
 inputs:

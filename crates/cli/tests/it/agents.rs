@@ -14,7 +14,7 @@ use fake::{
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A step that the agent does, with these keys, and one after it that says what it has left.
+/// A step that the agent does, with these keys, and one after it that prints the agent's output.
 fn stage(agent: &Agent, keys: &str) -> Stage {
     Stage::with_flow(&format!(
         "flow: talk\nsteps:\n  - id: ask\n    a2a: {{ url: '{}', message: Do it. }}\n{keys}  - id: then\n    run: ['sh', '-c', \

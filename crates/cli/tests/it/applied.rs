@@ -1,4 +1,4 @@
-//! Which run `envoi apply` means, what it says of that run and of the files, and a fork of a run whose tree is not here.
+//! The run that `envoi apply` chooses, its messages about that run and the files, and a fork of a run whose tree is not here.
 
 use crate::{
     files::stage,
@@ -68,7 +68,8 @@ fn undo_without_a_run_takes_back_the_run_that_was_applied_last() {
     assert!(!stage.path("work/made.txt").exists());
 }
 
-/// A snapshot does not say which files git tracks and ignores, so no tree is made from it. A fork never works in the tree of another store.
+/// A snapshot does not show which files git tracks and ignores, so no tree is made from it. A fork never works in the tree of another
+/// store.
 #[test]
 fn a_fork_of_a_run_whose_tree_is_not_here_is_refused() {
     let stage = stage(ASKS);

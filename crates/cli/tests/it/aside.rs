@@ -23,7 +23,7 @@ fn row(stage: &Stage, run: &str) -> Value {
     stage.runs().into_iter().find(|row| row["run"] == run).unwrap()
 }
 
-/// A script with the store's database, which says `ready` and ends when its input does.
+/// A script with the store's database, which prints `ready` and ends when its input does.
 pub(crate) fn database(
     stage: &Stage,
     script: &str,
@@ -219,7 +219,7 @@ fn the_status_of_a_run_is_true_after_a_kill() {
     let goes_on = format!("running without an engine: its step still works; envoi resume {run} waits");
     assert!(show.contains(&goes_on), "{show}");
     assert_eq!(shown()["running"][0].as_str(), Some("a.1.1"));
-    // Waiting would not end it, so the refusal of another run in its folder says what does.
+    // Waiting would not end it, so the refusal of another run in its folder has the remedy.
     let refused = stage.envoi(&["run", "flow.yaml"]);
     assert!(
         refused.err.contains("WORKSPACE_BUSY") && refused.err.contains("no engine goes on with run"),

@@ -3,7 +3,7 @@
 use crate::stage::{Stage, text};
 use serde_json::Value;
 
-/// A loop that its second text ends. The first text is longer than a hand-off tells.
+/// A loop that its second text ends. The first text is longer than the one in a hand-off.
 const FLOW: &str = "
 flow: review
 steps:

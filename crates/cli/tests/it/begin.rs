@@ -100,7 +100,7 @@ fn envoi_alone_says_what_to_do_next_in_this_folder() {
     );
     stage.expect(0, &["run", "good.yaml"]);
     assert!(!advised(&stage)[1].starts_with("envoi show run_"), "{:?}", advised(&stage));
-    // A store that cannot be read is no reason to say nothing. The log of the database may be there, and would stand in for it.
+    // A store that cannot be read is reported. The log of the database may be there, and would be used for it.
     for log in ["envoi.db-wal", "envoi.db-shm"] {
         fs::remove_file(stage.store().join(log)).ok();
     }

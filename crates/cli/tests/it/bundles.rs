@@ -84,7 +84,7 @@ fn sum_again(folder: &Path, names: &[String]) {
     fs::write(folder.join(run).join("SHA256SUMS"), sums).unwrap();
 }
 
-/// The chain over the events, as the page says that it is made; written into the bundle with its head.
+/// The chain over the events, made as in the documentation; written into the bundle with its head.
 fn chain_again(folder: &Path, run: &str) -> String {
     let events = fs::read_to_string(folder.join(run).join("events.jsonl")).unwrap();
     let mut sum = Digest::of(run.as_bytes());
@@ -284,7 +284,7 @@ fn no_change_of_a_bundle_passes() {
         packed(&stage, &folder, &names, &["-P", "--transform", "s,[^/]*/README.txt,../README.txt,"]);
     let (code, said) = verify(&elsewhere, &[]);
     assert!(code == 1 && said.contains("its name leads elsewhere"), "{said}");
-    // An event that was changed with all sums is a life that could have been: only who has kept the head can tell.
+    // An event that was changed with all sums is a possible run: only the owner of the head can detect it.
     let head = text(&stage.json(&["--json", "export", "-o", "third"])["head"]);
     edit(&folder, "events.jsonl", "as agreed", "as agrees");
     chain_again(&folder, &run);
@@ -402,7 +402,7 @@ fn a_bit_that_is_changed_anywhere_is_found() {
         stage.write("bent", &bent);
         match envoi_bundle::verify(&fs::File::open(stage.path("bent")).unwrap()) {
             Err(_) => found += 1,
-            // Some bits of a frame of zstd say how much memory it takes to read it, and no more.
+            // Some bits of a frame of zstd state how much memory it takes to read it, and no more.
             Ok(_) => assert!(unpacked(&bent).unwrap() == right, "bit {bit}"),
         }
     }
@@ -564,7 +564,7 @@ fn a_bundle_can_be_made_without_files() {
     assert!(fs::metadata(stage.path("less")).unwrap().len() < fs::metadata(stage.path("b")).unwrap().len());
     let (code, said) = verify(&stage.path("less").display().to_string(), &[]);
     assert!(code == 0 && said.contains("the snapshots of the workspace were left out"), "{said}");
-    // In the place of an archive it does not stand for the run.
+    // In the place of an archive it is not accepted for the run.
     stage.write(".envoi/config.yaml", "retention: { keep_last: 1, archive: ../old }\n");
     stage.expect(0, &["run", "flow.yaml"]);
     fs::create_dir(stage.path("old")).unwrap();
@@ -599,7 +599,7 @@ fn a_bundle_that_is_older_than_snapshots_in_bundles_is_checked_as_before() {
     let old = packed(&stage, &folder, &names, &[]);
     let (code, said) = verify(&old, &[]);
     assert!(code == 0 && !said.contains("snapshots"), "{said}");
-    // It does not stand for a run whose snapshots are there.
+    // It is not accepted for a run whose snapshots are there.
     stage.write(".envoi/config.yaml", "retention: { keep_last: 1, archive: ../old }\n");
     stage.expect(0, &["run", "flow.yaml"]);
     fs::create_dir(stage.path("old")).unwrap();
@@ -777,7 +777,7 @@ fn a_bundle_with_other_events_or_a_part_of_them_does_not_come_in() {
     other.expect(0, &["import", &file]);
 }
 
-/// Killed at whatever moment, there is no run, or all of it; and a further import makes it whole.
+/// Killed at any moment, there is no run, or all of it; and a further import makes it whole.
 #[test]
 fn an_import_that_is_killed_has_left_no_run_or_all_of_it() {
     let (stage, run, file) = bundled();

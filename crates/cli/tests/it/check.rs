@@ -52,7 +52,7 @@ fn a_flow_file_with_many_mistakes_shows_them_all_at_their_places() {
         assert!(told, "{line} {word}: {json:#}");
     }
     assert!(found.len() >= 7);
-    // `run` says as much, and starts nothing.
+    // `run` reports the same, and starts nothing.
     let refused = stage.expect(2, &["run", "flow.yaml"]);
     assert!(refused.err.contains("flow.yaml:13:") && refused.err.contains("FLOW_INVALID"), "{refused:?}");
     assert!(!stage.store().exists());

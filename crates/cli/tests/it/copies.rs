@@ -93,7 +93,7 @@ fn a_copy_is_read_and_not_used_until_it_is_adopted() {
     assert_eq!(files(&stage.path("b")), whole);
     let told = expect(&stage, "b", 0, &["doctor"]).out;
     assert!(told.contains("envoi store adopt"), "{told}");
-    // Nothing that they say would be refused here.
+    // Nothing that they show would be refused here.
     for looks in [&["runs"][..], &["show", &run]] {
         let told = expect(&stage, "b", 0, looks);
         let told = format!("{}{}", told.out, told.err);

@@ -382,7 +382,7 @@ fn a_file_that_has_changed_since_is_named_with_the_command() {
     let row: Value = serde_json::from_str(&stage.expect(0, &["--json", "show", &run]).out).unwrap();
     let corrected = row["corrected"].as_array().unwrap();
     assert_eq!((corrected.len(), &corrected[0]["after_digest"]), (1, &row["flow_digest"]), "{row}");
-    // The file changes while the run goes on: its own end says so.
+    // The file changes while the run goes on: its own end shows it.
     let stage = Stage::with_flow(
         "flow: own\nsteps:\n  - id: a\n    run: echo '# x' > seen; sed -i s/nope/yes/ flow.yaml; nope\n",
     );
@@ -569,7 +569,7 @@ fn a_changed_inner_flow_is_shown_and_what_it_has_finished_stays() {
     assert!(refused.err.contains("step `two` of flow `inner` is gone"), "{refused:?}");
 }
 
-/// A loop of `make` and `check`, which says no; `check` has run as often as the file has lines.
+/// A loop of `make` and `check`, which fails; `check` has run as often as the file has lines.
 fn looping(rounds: u32, then: &str) -> String {
     format!(
         "flow: fix\nsteps:\n  - id: make\n    run: echo made >> ledger\n  - id: check\n    run: echo checked >> ledger; exit 1\n    \
@@ -612,7 +612,7 @@ fn work(script: &str) -> String {
     format!("flow: fix\nsteps:\n  - id: work\n    run: {script}\n")
 }
 
-/// A run whose attempt nothing supervises any more, and the file says something else.
+/// A run whose attempt nothing supervises any more, and the file differs.
 fn lost() -> (Stage, String) {
     let stage = Stage::with_flow(&work("echo began >> ledger; test -e go || sleep 600"));
     let engine = stage.start(&["run", "flow.yaml"]);

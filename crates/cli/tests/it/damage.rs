@@ -65,7 +65,7 @@ fn a_damaged_event_is_named_before_anybody_resumes_the_run() {
     let events = stage.expect(8, &["show", &damaged, "--events"]);
     assert_eq!(events.out.lines().count(), 4, "{events:?}");
     assert!(events.err.contains("event 4 is damaged"), "{events:?}");
-    // Once an engine has found it too, the reason stands once.
+    // Once an engine has found it too, the reason is shown once.
     let resumed = stage.expect(8, &["resume", &damaged]).err;
     assert_eq!(resumed.matches("EOF while parsing").count(), 1, "{resumed}");
     let aside = &stage.runs()[1]["set_aside"];

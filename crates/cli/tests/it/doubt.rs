@@ -71,7 +71,7 @@ fn a_person_can_let_a_step_in_doubt_fail() {
     assert_eq!(stage.lines("ledger"), ["work.1.1", "work.2.1"]);
 }
 
-/// Whether the payment went out says nothing of the mail.
+/// The payment proves nothing about the mail.
 #[test]
 fn of_two_attempts_in_doubt_each_is_decided_about_by_itself() {
     let step = |name: &str| {
@@ -187,7 +187,7 @@ fn a_verification_decides_about_a_step_that_was_killed_with_its_supervisor_and_i
 
 #[test]
 fn a_verification_that_is_a_script_stops_at_the_first_command_that_fails() {
-    // Its last command alone would say that the step happened.
+    // Its last command alone would confirm that the step happened.
     for policy in [
         r#"on_in_doubt: { verify: "echo looks\nfalse\necho found >> verified\n" }"#,
         "shell: bash\n    on_in_doubt: { verify: \"false | cat\\necho found >> verified\\n\" }",

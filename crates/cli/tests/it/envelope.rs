@@ -1,4 +1,4 @@
-//! The envelope of a run tells the truth after each of its steps.
+//! The envelope of a run is true after each of its steps.
 
 use crate::stage::{Stage, wait_until};
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// `channel` has to be said, `copies` has a default although it is required, and nothing else is taken.
+/// `channel` is required, `copies` has a default although it is required, and nothing else is taken.
 const FLOW: &str = "
 flow: form
 steps:

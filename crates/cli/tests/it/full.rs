@@ -24,7 +24,7 @@ struct Lived {
     /// The run at its end, once there was room; a step that is in doubt then is taken as failed.
     run: Value,
     was_in_doubt: bool,
-    /// How `set_aside` stood before there was room.
+    /// `set_aside` before there was room.
     aside: Value,
     /// The steps that ran, in their order.
     ledger: Vec<String>,

@@ -110,7 +110,7 @@ fn an_isolated_run_begins_with_the_folder_as_it_is_and_leaves_all_of_it_alone() 
     assert!(diff.contains("+more") && diff.contains("+made") && !diff.contains("+a, not"), "{diff}");
     let shown = stage.expect(0, &["show", &id]).out;
     assert!(shown.contains("a tree of its own, made from"), "{shown}");
-    // How the result comes back is said where the run ends, and in `show` until it has.
+    // The way to bring the result back is shown at the end of the run, and in `show` until it is done.
     let next = format!("envoi diff {id}   bring the result back: envoi apply {id}");
     assert!(done.err.contains(&next), "{done:?}");
     assert!(shown.contains(&format!("envoi apply {id} brings that into ")), "{shown}");
@@ -1130,7 +1130,7 @@ inputs: { elsewhere: { default: '' } }
         let done = stage.expect(0, arguments);
         assert!(done.err.contains(said) || done.out.contains(said), "{arguments:?}: {done:?}");
     }
-    // A server says the same.
+    // A server shows the same.
     let (_served, afar) = crate::remote::served(&stage);
     let (here, there) = (stage.expect(0, &["diff", &id]), afar.expect(0, &["diff", &id]));
     assert_eq!((&there.out, &there.err), (&here.out, &here.err));

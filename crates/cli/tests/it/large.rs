@@ -108,7 +108,7 @@ fn blobs(folder: &Path) -> Vec<PathBuf> {
     found.collect()
 }
 
-/// So many files that the steps of another run begin and end while they are kept. `ENVOI_MANY_FILES` says another number.
+/// The number of files; the steps of another run begin and end while they are kept. `ENVOI_MANY_FILES` sets another number.
 fn very_many() -> usize {
     std::env::var("ENVOI_MANY_FILES").map_or(10_000, |number| number.parse().unwrap())
 }
@@ -152,7 +152,7 @@ fn room(folder: &Path) -> (u64, u64) {
     sum
 }
 
-/// How large a sparse artifact is. `ENVOI_SPARSE_MIB` says another number; without optimization a gigabyte takes minutes to be read.
+/// The size of a sparse artifact. `ENVOI_SPARSE_MIB` sets another number; without optimization a gigabyte takes minutes to be read.
 fn sparse_bytes() -> u64 {
     std::env::var("ENVOI_SPARSE_MIB").map_or(64, |number| number.parse().unwrap()) << 20
 }

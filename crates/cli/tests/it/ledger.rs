@@ -3,7 +3,7 @@
 use crate::stage::{Stage, wait_until};
 use serde_json::json;
 
-/// A command that tells of its use.
+/// A command that reports its use.
 const REPORTS: &str = r#"echo $ENVOI_ATTEMPT >> ledger; printf '{"ok":true,"generatedAt":"t","skillName":"s","metrics":{"llm_calls":2,"tokens_in":100,"tokens_out":7,"cost_usd":0.05}}' > $ENVOI_REPORT"#;
 
 fn two_steps() -> String {

@@ -1,7 +1,7 @@
 //! The whole binary, as people and machines use it: real processes, real stores, real signals.
 //!
-//! One file a topic. Each test has a folder of its own, which is its home too; whatever still lives of it at the end,
-//! also after a panic, is ended by process id ([`stage::Stage`]).
+//! One file a topic. Each test has a folder of its own, which is its home too; its processes that still live at the
+//! end, also after a panic, are ended by process id ([`stage::Stage`]).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

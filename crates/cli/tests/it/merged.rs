@@ -412,7 +412,7 @@ fn a_person_edits_the_files_in_conflict_and_a_marker_that_is_left_is_refused() {
     stage.assert_nothing_left();
 }
 
-/// An editor that does what a file beside it says.
+/// An editor that does what a file beside it orders.
 const EDITOR: &str = r#"
 case $(cat "$(dirname "$0")/does") in
     fail) exit 3;;

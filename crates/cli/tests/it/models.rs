@@ -12,7 +12,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// The key of the provider. It stands nowhere in a store.
+/// The key of the provider. It is nowhere in a store.
 const KEY: &str = "sk-lab-0123456789";
 
 /// The stub, which ends with the test.
@@ -47,7 +47,7 @@ impl Drop for Stub {
     }
 }
 
-/// A store whose models answer as the scenario says, one in each protocol, and a flow with the step `ask` that has these keys.
+/// A store whose models answer by the scenario, one in each protocol, and a flow with the step `ask` that has these keys.
 fn stage(scenario: &str, keys: &str) -> (Stage, Stub) {
     let stage = Stage::new();
     let stub = Stub::start(&stage);

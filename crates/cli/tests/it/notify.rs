@@ -251,7 +251,7 @@ fn a_target_that_fails_is_shown_and_tried_again_by_the_next_engine() {
         "{doctor}"
     );
     let receiver = Receiver::at(&address, &[OK]);
-    // Any engine of the store does it, whatever it is asked for.
+    // Any engine of the store does it, in any command.
     wait_until("the next try", || {
         stage.expect(0, &["resume", &run]);
         notices(&stage, &run).is_empty()

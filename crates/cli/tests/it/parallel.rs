@@ -74,7 +74,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// Visits of the whole run, but for those of the loser: whatever is killed, each has exactly one attempt.
+/// Visits of the whole run, but for those of the loser: after any kill, each has exactly one attempt.
 fn expected() -> BTreeSet<String> {
     let mut visits: BTreeSet<String> = ["start.1", "publish.1"].map(str::to_owned).into();
     for round in 1..=2 {
@@ -105,7 +105,7 @@ fn stage_of(visit: &VisitId) -> String {
     }
 }
 
-/// The visits that the events alone say are under way: something of them has begun, and their hand-off is not there.
+/// The visits that are under way by the events alone: something of them has begun, and their hand-off is not there.
 fn under_way(records: &[Record]) -> BTreeSet<String> {
     use envoi_kernel::Event;
     let mut open = BTreeMap::new();
@@ -126,7 +126,7 @@ fn under_way(records: &[Record]) -> BTreeSet<String> {
     open.into_values().collect()
 }
 
-/// The steps that the events alone say are done: those whose last hand-off stands, and did not send the run back.
+/// The steps that are done by the events alone: those that have a last hand-off that did not send the run back.
 fn done(records: &[Record]) -> BTreeSet<String> {
     use envoi_kernel::{Event, event::Course};
     let again = ["prepare", "look", "quick", "slow", "first", "part", "judge", "publish"];
@@ -164,7 +164,7 @@ fn assert_envelope(run: &Run, so_far: &[Record]) {
     assert_eq!(envelope.interrupt_pending, asked > 0, "{at:?}");
 }
 
-/// The envelope as the store gives it is the one that the events make, and says what they say.
+/// The envelope as the store gives it is the one that the events make, with the same contents.
 fn look(stage: &Stage, run: &str) {
     let records = records(stage, run);
     let lived = Run::replay(pinned(), records.clone()).unwrap();
@@ -242,7 +242,7 @@ fn open_question(stage: &Stage) -> Option<String> {
     inbox.as_array().unwrap().first().map(|row| text(&row["question"]))
 }
 
-/// Everything was done as often as the journal says, and nothing is left.
+/// Everything was done as often as in the journal, and nothing is left.
 fn assert_whole(stage: &Stage, run: &str) {
     stage.assert_nothing_left();
     assert_eq!(stage.read("wrong"), "");

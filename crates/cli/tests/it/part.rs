@@ -81,7 +81,7 @@ fn a_part_takes_what_it_needs_from_an_earlier_run_and_nothing_else_runs() {
     stage.expect(0, &["run", "flow.yaml", "--from", "publish", "--until", "publish", "--with", &earlier]);
     assert_eq!(stage.lines("ledger")[7..], ["published 1.4", "binary", "\"sign\","]);
     stage.write("ledger", "published 1.4\nbinary\n\"sign\",\n");
-    // A part of a part: what it was given stands for it again.
+    // A part of a part: its taken hand-off is taken again.
     stage.expect(0, &["run", "flow.yaml", "--only", "publish", "--with", &run]);
     assert_eq!(stage.lines("ledger").len(), 6);
 }

@@ -345,7 +345,7 @@ fn an_agent_with_an_unknown_end_is_ended_asked_about_and_resumed() {
         if kind == "claude" {
             assert_eq!(session(&stage, "fix.1.1"), id, "it was committed before the start");
         } else {
-            // The program says the sum of the thread, in which what the killed one used is counted too.
+            // The program reports the sum of the thread, which includes the use of the killed one.
             let used = &stage.json(&["--json", "show", &run])["used"];
             assert_eq!((&used["tokens_in"], &used["tokens_out"]), (&100.into(), &10.into()));
         }
@@ -674,7 +674,7 @@ fn a_limit_whose_reset_is_too_far_away_fails_the_step_and_says_so() {
     let done = stage.expect(1, &["run", "flow.yaml"]);
     assert!(done.err.contains("AGENT_THROTTLED: You've hit your limit"), "{done:?}");
     assert_eq!(stage.lines("started").len(), 1, "it is not tried again within the limit");
-    // With another login the limit of the first one says nothing, and a person says so.
+    // With another login the limit of the first one does not apply, and a person states that.
     let run = stage.run_id();
     stage.expect(1, &["resume", &run]);
     assert_eq!(stage.lines("started").len(), 1, "it is closed");

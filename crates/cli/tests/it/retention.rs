@@ -19,7 +19,7 @@ fn gc(stage: &Stage, arguments: &[&str]) -> Value {
     stage.json(&[&["--json", "gc"][..], arguments].concat())
 }
 
-/// After a dry run, which says the same.
+/// After a dry run with the same result.
 fn gc_as_planned(stage: &Stage, arguments: &[&str]) -> Value {
     let planned = gc(stage, &[arguments, &["--dry-run"]].concat());
     let done = gc(stage, arguments);
@@ -274,7 +274,7 @@ fn what_was_deleted_was_archived_before() {
     }
     let ids: Vec<_> = stage.runs().iter().map(|run| text(&run["run"])).collect();
     let bundle = format!("old/{}.envoi.tar.zst", ids[1]);
-    // Something else has its name: the run stays, and the exit code says so.
+    // Something else has its name: the run stays, and the exit code shows it.
     stage.write(&bundle, "no bundle");
     let not_archived = || {
         for arguments in [&["--json", "gc", "--dry-run"][..], &["--json", "gc"]] {
@@ -611,7 +611,7 @@ fn on_a_full_disk_nothing_is_lost_and_it_goes_on_when_there_is_room() {
     let after: Value = serde_json::from_str(&stage.read("after")).unwrap();
     assert_eq!(after.as_array().unwrap().len(), 1, "{said:?}");
     assert_eq!(stage.read("contents").trim(), "4");
-    // It says why when it cannot.
+    // It reports the reason when it cannot.
     let failed = said.iter().filter(|said| said.ends_with("failed\n"));
     assert!(failed.clone().count() > 0, "{said:?}");
     let causes = ["disk full", "disk I/O error", "No space left", "File too large"];

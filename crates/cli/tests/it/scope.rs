@@ -78,7 +78,7 @@ fn a_submodule_comes_as_files_and_what_was_done_in_it_comes_back() {
     assert_eq!(names(&stage, &format!("{tree}/sub")), ["a.log", "deep", "gone.txt", "x.txt"]);
     stage.expect(0, &["restore", &id, "--undo"]);
 
-    // A commit has what is of this repository, and says what is not.
+    // A commit has the files of this repository, and its message names the others.
     let done = stage.expect(0, &["apply", &id, "--branch", "result"]);
     for path in ["sub/x.txt", "sub/gone.txt", "sub/deep/y.txt", "sub/a.log"] {
         let said = format!("note: not in the branch: {path}: it is a file of a submodule");

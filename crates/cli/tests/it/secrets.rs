@@ -16,7 +16,7 @@ use std::{
 const FROM_ENV: &str = "hunter2-from-the-environment";
 const FROM_FILE: &str = "s3cr3t-from-a-file-ÄÖ";
 
-/// Checks the secrets' lengths, and says them everywhere that is kept.
+/// Checks the secrets' lengths, and prints them everywhere that is kept.
 const FLOW: &str = "flow: secret
 secrets: { TOKEN: { env: MY_TOKEN }, KEY: { file: key.txt } }
 steps:
@@ -38,7 +38,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// No file of the store has a secret in it, whatever it is called.
+/// No file of the store has a secret in it, with any name.
 fn assert_written_nowhere(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
@@ -264,7 +264,7 @@ fn a_secret_under_a_name_of_the_engines_or_in_the_runs_folder_is_masked() {
     }
 }
 
-/// Neither a file of this folder, nor a name, nor what a link says has the secret in it.
+/// Neither a file of this folder, nor a name, nor the target of a link has the secret in it.
 fn assert_not_in_files_of(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
         let (path, kind) = (entry.path(), entry.file_type().unwrap());
@@ -435,7 +435,7 @@ steps:
     run: [python3, leak.py, crash]
 "#;
 
-/// A stage with the secrets of a seed, which stand in a file and in the environment of [`Leaky::command`].
+/// A stage with the secrets of a seed, which are in a file and in the environment of [`Leaky::command`].
 pub(crate) struct Leaky {
     pub(crate) stage: Stage,
     seed: u64,

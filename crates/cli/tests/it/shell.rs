@@ -48,7 +48,7 @@ fn a_script_of_bash_that_fails_says_which_line_did() {
     let said = piped.expect(1, &["run", "flow.yaml"]).err;
     let sentence = "line 2 of the script failed: `false | cat` (exit codes of its pipeline: 1, 0)";
     assert!(said.contains(sentence), "{said}");
-    // A false condition in the last line fails the step, and no shell says a word of it.
+    // A false condition in the last line fails the step, and no shell reports it.
     let condition = flow("  - id: a\n    run: |\n      echo one\n      [ -n \"$NO_SUCH\" ] && echo two\n");
     let said = condition.expect(1, &["run", "flow.yaml"]).err;
     let sentence = "the last line of the script has exit code 1 if its condition is false: `[ -n \"$NO_SUCH\" ] && echo two`";

@@ -182,7 +182,7 @@ impl Stage {
         runs.flatten().map(|run| run.path().join("attempts").join(attempt)).find(|path| path.is_dir())
     }
 
-    /// The supervisor of an attempt, once it has said that it started.
+    /// The supervisor of an attempt, once it has reported its start.
     pub(crate) fn supervisor(&self, attempt: &str) -> Option<u32> {
         let started = fs::read(self.attempt(attempt)?.join("started.json")).ok()?;
         let started: Value = serde_json::from_slice(&started).ok()?;

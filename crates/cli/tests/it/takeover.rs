@@ -14,7 +14,7 @@ fn stopped(engine: &Process) {
     wait_until("the stop", || state(engine.pid()) == Some('T'));
 }
 
-/// Wakes an engine that was taken over: it finds out, says so, and has changed nothing.
+/// Wakes an engine that was taken over: it finds out, reports it, and has changed nothing.
 fn wakes_up_and_finds_out(stage: &Stage, engine: Process, run: &str) {
     let before = stage.events(run);
     engine.signal(Signal::CONT);

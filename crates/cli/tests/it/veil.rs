@@ -66,7 +66,7 @@ fn config() -> Arc<ServerConfig> {
     Arc::new(builder.with_single_cert(vec![chain], key).unwrap())
 }
 
-/// All of a request, as its `Content-Length` says.
+/// All of a request, by its `Content-Length`.
 fn request(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut request = Vec::new();
     let mut byte = [0];

@@ -26,8 +26,8 @@ use std::{
 /// The magic number of zstd: the first bytes of every zstd file.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Returns the file if its name or its first bytes say that it is a bundle. The files that `import` converts
-/// are texts.
+/// Returns the file if it is a bundle by its name or its first bytes. The files that `import` converts are
+/// texts.
 pub(crate) fn bundle(files: &[PathBuf]) -> Option<&Path> {
     let [file] = files else { return None };
     let mut first = [0; ZSTD.len()];

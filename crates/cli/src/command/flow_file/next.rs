@@ -1,6 +1,6 @@
 //! `envoi` alone: shows what is in this folder, and what to do next.
 //!
-//! It only reads. It creates no store and changes nothing. If a store cannot be opened, it says so.
+//! It only reads. It creates no store and changes nothing. If a store cannot be opened, it reports that.
 
 use crate::{
     process::{failure::Failure, files, invocation, output, terminal},

@@ -24,7 +24,7 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
     print(rows, limit, home.json, copy_of(&store).as_deref())
 }
 
-/// Prints the first `limit` of these runs, and says if there are more. `copy_of` is the original store if
+/// Prints the first `limit` of these runs, and reports if there are more. `copy_of` is the original store if
 /// this one is a copy.
 pub(crate) fn print(
     mut rows: Vec<RunRow>,

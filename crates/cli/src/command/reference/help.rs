@@ -106,7 +106,7 @@ fn is_code(word: &str) -> bool {
     explain::PAGES.iter().any(|(code, _)| code.eq_ignore_ascii_case(word))
 }
 
-/// The documents that have a section about this word, then those in which it stands most often, as far as a person reads them.
+/// The documents that have a section about this word, then those that have it most often, as far as a person reads them.
 fn speaking_of(word: &str) -> Vec<String> {
     const MOST: usize = 4;
     let word = word.to_lowercase();

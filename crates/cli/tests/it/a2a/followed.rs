@@ -1,4 +1,4 @@
-//! Tasks that are followed: what a stream begins with, what it tells and in which order, and where it ends.
+//! Tasks that are followed: the beginning of a stream, its contents and their order, and its end.
 
 use super::{
     REVIEW,
@@ -187,7 +187,7 @@ fn a_follower_that_comes_back_after_a_kill_misses_nothing_and_gets_nothing_twice
     let mut stream = peer.subscribe(&id, Some(&begun.id)).unwrap();
     stage.write("go1", "");
     let first = stream.next().unwrap();
-    // In the middle of what one event tells.
+    // In the middle of the updates of one event.
     assert!(first.id.contains('.'), "{first:?}");
     middle.process.kill();
     let _after = Served::on(&stage, &address);

@@ -4,7 +4,7 @@ use super::served;
 use crate::stage::{Process, Stage};
 use serde_json::json;
 
-/// Adds up what it is given, and says so in words, in its report and in a file.
+/// Adds up its input, and gives the sum in words, in its report and in a file.
 const SUM: &str = r#"
 flow: sum
 inputs:
@@ -68,7 +68,7 @@ steps:
 #[test]
 fn a_step_speaks_to_the_interface_that_the_flow_names_in_place_of_the_cards() {
     let theirs = Stage::new();
-    // The card names an address at which nothing listens: what a server behind a proxy would say.
+    // The card names an address at which nothing listens, as a server behind a proxy would.
     theirs.write(".envoi/config.yaml", "server: { a2a: { url: 'http://127.0.0.1:9' } }\n");
     let (server, _) = served(&theirs, "flow: hello\nsteps: [{ id: say, run: echo hello }]\n");
     let token = server.first.clone().unwrap();

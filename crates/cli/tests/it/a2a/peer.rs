@@ -149,7 +149,7 @@ impl Peer {
         })
     }
 
-    /// Opens a stream; what it tells has lost its frame.
+    /// Opens a stream; its items have lost their frame.
     pub(crate) fn stream(&self, message: Value) -> Stream {
         let (path, body) = match self.way {
             Way::Rest => (format!("{}/message:stream", self.door), json!({"message": message})),

@@ -1,4 +1,4 @@
-//! A task that is at work again after it had failed: what its clients, followers and receivers hear of it.
+//! A task that is at work again after it had failed: the updates for its clients, followers and receivers.
 
 use super::{
     peer::{Peer, Way, talk},

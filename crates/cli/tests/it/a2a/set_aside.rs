@@ -40,7 +40,7 @@ fn resume(stage: &Stage, run: &str) {
     stage.expect(0, &["resume", run, "--detach"]);
 }
 
-/// Whether a status says that its run is set aside.
+/// Whether a status shows that its run is set aside.
 fn says_aside(peer: &Peer, status: &Value) -> bool {
     assert_eq!(status["state"], peer.word("WORKING"), "it is no end: {status:#}");
     let message = &status["message"];

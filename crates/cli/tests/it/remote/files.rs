@@ -206,7 +206,7 @@ fn what_works_only_with_a_store_here_works_with_a_run_that_was_fetched() {
     stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
     let (_served, afar) = served(&stage);
     let run = stage.run_id();
-    // As the refusal says.
+    // The hint of the refusal is right.
     for arguments in [&["restore", &run, "--at", "make", "--into", "there"][..], &["backtest", "flow.yaml"]] {
         let refused = afar.expect(2, arguments);
         assert!(refused.err.contains("`envoi export RUN` fetches the run"), "{refused:?}");

@@ -67,7 +67,7 @@ fn what_cannot_be_done_at_a_server_is_refused_before_anything_is_done() {
         assert!(done.err.contains("error[NOT_REMOTE]"), "{arguments:?}: {done:?}");
         assert!(done.err.contains("nothing was done"), "{arguments:?}: {done:?}");
     }
-    // These say what to do instead.
+    // These refusals name the alternative.
     for (arguments, instead) in [
         (&["apply"][..], "`git apply FILE`"),
         (&["apply", "--ours"], "`git apply FILE`"),

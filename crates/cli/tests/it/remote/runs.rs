@@ -382,7 +382,7 @@ fn a_flow_is_corrected_from_afar_by_those_who_may() {
         assert!(asked.err.contains(row), "{row}: {asked:?}");
     }
     assert_eq!(stage.lines("did.txt"), ["made"]);
-    // The run is the one of that flow, whatever else waits.
+    // The run is the one of that flow, also if others wait.
     stage.write("other.yaml", "flow: other\nsteps:\n  - id: ok\n    ask: OK?\n  - id: b\n    run: 'true'\n");
     let other = admin.expect(0, &["run", "other.yaml", "--detach"]);
     let past = ann.expect(6, &["run", "other.yaml", "--skip", "ok"]);

@@ -1,4 +1,4 @@
-//! Providers of models that say a secret wherever they may say a word, the key of the provider among them.
+//! Providers of models that put a secret into every text that they may send, the key of the provider among them.
 
 use super::{Leaky, seeds};
 use crate::stage::{Process, wait_until};

@@ -1,4 +1,5 @@
-//! Agent programs that say a secret wherever they may say a word: their events, sessions, texts, data, refused calls, figures and questions.
+//! Agent programs that put a secret into every text that they may write: their events, sessions, texts, data, refused calls, figures and
+//! questions.
 
 use super::{BEARER, Leaky, seeds};
 use crate::stage::wait_until;
@@ -67,7 +68,7 @@ fn what_an_agent_program_says_of_a_secret_reaches_the_disk_masked() {
     }
 }
 
-/// The key of the account is a secret too, and what came out goes in again: values, what failed, what a critic says.
+/// The key of the account is a secret too, and outputs become inputs: values, failures, the text of a critic.
 #[test]
 fn what_comes_out_of_an_agent_program_goes_masked_into_the_next_prompt() {
     for seed in seeds() {

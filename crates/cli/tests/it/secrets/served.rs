@@ -1,4 +1,4 @@
-//! A server whose runs say a secret wherever they may: what it shows over REST and A2A, logs, and tells others.
+//! A server whose runs put a secret into every text: its REST and A2A responses, its logs, and its notices.
 
 use super::{BEARER, EVERY_WAY, Leaky, seeds};
 use crate::{

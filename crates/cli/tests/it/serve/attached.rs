@@ -13,7 +13,7 @@ fn brought(client: &Client, content: &str) -> Value {
     reply.json()
 }
 
-/// The answer of a run, as it stands in the journal, and its files.
+/// The answer of a run, as it is in the journal, and its files.
 fn answer(stage: &Stage, run: &str) -> (Value, Vec<Value>) {
     let events = stage.events(run);
     let answer = events.iter().find(|event| event["type"] == "interrupt_answered").unwrap().clone();
@@ -101,7 +101,7 @@ fn an_answer_has_at_most_20_files_those_of_its_envelope_first() {
         assert!(refused.text().contains(reason), "{reason}: {}", refused.text());
         assert_eq!(admin.json(&format!("/v1/questions?run={run}"))["questions"][0]["state"], "open");
     }
-    // Size and type are the store's, whatever the reference says of them.
+    // Size and type are the store's, with any reference.
     let told: Vec<Value> =
         references.iter().map(|file| with(&with(file, "mime", "image/png"), "size", 1)).collect();
     let answered = admin.post(&path, &body(&envelope(&told[..15]), true, &told[15..20]));

@@ -24,7 +24,7 @@ fn commands(after: &str) -> &'static str {
     block.split_once("```").unwrap().0
 }
 
-/// Does what the page says for this folder and this place for copies.
+/// Follows the documentation for this folder and this place for copies.
 fn follow(script: &str, folder: &Path, to: &Path, spare: &Path) {
     let path = format!("{}:{}", std::env::var("PATH").unwrap(), spare.display());
     let mut shell = Command::new("sh");

@@ -8,7 +8,7 @@ use std::{
 };
 use ureq::{Agent, Body, http, tls::TlsConfig};
 
-/// A server that was started, and what it said.
+/// A server that was started, and its first output.
 pub(crate) struct Served {
     pub(crate) process: Process,
     pub(crate) url: String,
@@ -227,7 +227,7 @@ impl Client {
 /// An open stream of events.
 pub(crate) struct Stream {
     pub(crate) status: u16,
-    /// Whether it ended without the server having said so.
+    /// Whether it ended without an end from the server.
     pub(crate) broke_off: bool,
     lines: BufReader<Box<dyn std::io::Read + Send>>,
 }

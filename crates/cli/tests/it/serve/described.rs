@@ -1,4 +1,4 @@
-//! The document and the server say the same: every operation is asked until each status that is declared has come, no other
+//! The document and the server agree: every operation is requested until each status that is declared has come, no other
 //! comes, and every body has the shape that is declared for it.
 
 use super::{

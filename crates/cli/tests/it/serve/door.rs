@@ -194,7 +194,7 @@ fn who_signs_in_brings_one_thing_that_is_good_from_the_page_of_the_server() {
         assert_eq!(reply.status, status, "{header}");
     }
     assert_eq!(nobody.call("GET", "/v1/sessions", &[], &[]).status, 401);
-    // After all of this the code is as good as it was.
+    // After all of this the code is still valid.
     let session = session_of(&sign_in(&served, &json!({"code": code})));
     assert_eq!(session.get(&served, "/v1/token").json()["scopes"], json!(["read", "admin"]));
     // If several clients use one link at the same time, one is signed in.
@@ -280,7 +280,7 @@ fn where_the_browser_speaks_tls_the_cookie_goes_to_this_host_alone_and_never_in_
     stage.write(".envoi/chain.pem", include_str!("certificate.pem"));
     stage.write(".envoi/key.pem", include_str!("key.pem"));
     let tls = "tls: { certificate: chain.pem, key: key.pem }";
-    // TLS of the server itself, and of a proxy before it, which the browser's `Origin` tells.
+    // TLS of the server itself, and of a proxy before it, which the browser's `Origin` shows.
     for (configured, origin) in [(tls, None), ("hosts: [envoi.example]", Some("https://envoi.example"))] {
         stage.write(".envoi/config.yaml", format!("server: {{ {configured} }}\n"));
         let served = Served::start(&stage);

@@ -21,7 +21,7 @@ pub(super) fn begun_upload(served: &Served, token: &str) -> TcpStream {
     socket
 }
 
-/// Adds what has been said on a connection; whether it is over.
+/// Adds the data received on a connection; returns whether it is over.
 fn is_told(socket: &mut TcpStream, told: &mut Vec<u8>) -> bool {
     socket.set_nonblocking(true).unwrap();
     !matches!(socket.read_to_end(told), Err(error) if error.kind() == ErrorKind::WouldBlock)

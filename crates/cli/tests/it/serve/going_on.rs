@@ -65,7 +65,7 @@ fn a_secret_whose_file_became_a_pipe_sets_only_its_run_aside() {
     assert!(pipe.success());
     let served = Served::start(&stage);
     let admin = served.client(&token(&stage, &["again", "--scope", "admin"]));
-    // A server says that it listens also if it is still taking up runs.
+    // A server reports that it listens also if it is still taking up runs.
     let row = wait_for("the run to be aside", || {
         let row = admin.get(&format!("/v1/runs/{run}")).json();
         (!row["set_aside"].is_null()).then_some(row)

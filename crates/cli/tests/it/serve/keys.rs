@@ -123,7 +123,7 @@ fn a_request_with_a_key_is_done_once_also_after_a_restart_of_the_server() {
     }
 }
 
-/// Nothing of the run says that it was done, and the server has ended since.
+/// Nothing of the run shows that it was done, and the server has ended since.
 #[test]
 fn a_resumption_that_found_nothing_to_do_does_nothing_when_it_comes_again_after_the_run_has_failed() {
     let stage = Stage::new();

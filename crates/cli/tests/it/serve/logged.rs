@@ -1,4 +1,4 @@
-//! The log of the server: every request under one id, with who asked for what; and nothing of what was said.
+//! The log of the server: every request under one id, with its sender; and no contents.
 
 use super::client::{Client, Served};
 use crate::stage::Stage;

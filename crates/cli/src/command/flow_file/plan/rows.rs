@@ -82,8 +82,8 @@ fn figures(step: &PlannedStep) -> [Option<Amount>; 3] {
 }
 
 /// Pairs every step with the same step of the other flow: first the steps of this flow, then those that only
-/// the other flow has. Steps of the outer flow are the same if their ids are equal, whatever the flow's name
-/// is.
+/// the other flow has. Steps of the outer flow are the same if their ids are equal, with any name of the
+/// flow.
 fn pairs<'p>(
     this: &'p FlowPlan,
     other: &'p FlowPlan,

@@ -178,7 +178,7 @@ fn look_at(reader: &Reader, row: &RunRow, has_flow: bool, seen: &mut Seen) -> Re
     seen.events = seen.events.saturating_add(found.events);
     let wrong = match first_of(&found) {
         Some(wrong) => Some(wrong),
-        // The finding of a run that is set aside also says what is wrong with its row.
+        // The finding of a run that is set aside also has the fault of its row.
         None if found.has_no_entry || row.ended.is_some() || !has_flow => None,
         None => load_run(reader, &row.run).err().map(|refused| refused.message),
     };
