@@ -1,9 +1,9 @@
 //! Verifies a bundle: its sums, its names, its hash chain, that its events are a valid run of its flow, and
 //! that no content they refer to is missing.
 //!
-//! A bundle may come from anybody, and a small file may unpack to any size. This module writes nothing to the
-//! disk, keeps no more of the archive in memory than a bound ([`crate::entries`]), and reads nothing outside
-//! the bundle.
+//! A bundle may come from any person, and a small file may unpack to any size. This module writes nothing to
+//! the disk, keeps no more of the archive in memory than a bound ([`crate::entries`]), and reads nothing
+//! outside the bundle.
 
 use crate::{
     entries::{Entries, MAX_KEPT_BYTES, lines, read, why_no_file},

@@ -77,7 +77,7 @@ impl Patch {
     /// As [`Self::of`], without the changed paths for which `leave` gives a reason. They are in [`Self::lacks`].
     ///
     /// # Errors
-    /// As [`Self::of`], and what `leave` says.
+    /// As [`Self::of`], and errors of `leave`.
     pub fn without(
         records: &[Record],
         started: &RunStarted,

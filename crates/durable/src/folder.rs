@@ -7,8 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The most files that are synced one by one. More are synced with their whole file system: that costs as much as whatever
-/// else was written there lately, and two calls a file would cost more.
+/// The most files that are synced one by one. More are synced with their whole file system: that costs as much as all
+/// other recent writes there, and two calls a file would cost more.
 const FEW: usize = 32;
 
 /// Makes `folder` and its parents, and makes each new name durable in its parent.

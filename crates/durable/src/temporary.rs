@@ -38,8 +38,8 @@ pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&temp, path)
 }
 
-/// Puts a new file in the place of whatever has the name: a link is not followed, a pipe is not waited for, and readers see the whole file
-/// or what was there. Not synced: for files that a later step makes durable, or that may be lost.
+/// Puts a new file in the place of anything with the name: a link is not followed, a pipe is not waited for, and readers see the whole
+/// file or what was there. Not synced: for files that a later step makes durable, or that may be lost.
 ///
 /// # Errors
 /// The file cannot be written, or a folder has the name.
@@ -62,7 +62,7 @@ pub fn temp_beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A new, empty file at `path`, in the place of whatever was there. A link is replaced, not followed.
+/// A new, empty file at `path`, in the place of anything that was there. A link is replaced, not followed.
 ///
 /// # Errors
 /// It cannot be made, or a folder is there.

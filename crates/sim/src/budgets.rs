@@ -8,7 +8,7 @@ use envoi_kernel::{
 use envoi_testkit::Dice;
 
 /// Gives some steps a budget, at times too small for what their command uses, at times more than the run has; and lets the
-/// doubt about some be settled by a command, which ends like any other: saying yes, no, or nothing.
+/// doubt about some be settled by a command, which ends like any other: with yes, no, or nothing.
 pub(crate) fn into(flow: &mut Flow, dice: &mut Dice) {
     for step in flow.steps.iter_mut().filter(|step| matches!(step.kind, StepKind::Run(_))) {
         if dice.permille(250) {

@@ -24,13 +24,13 @@ pub(crate) struct Correction {
     pub(crate) from: Option<StepId>,
 }
 
-/// How often a text is changed anew when the reader refuses it, or it says the same.
+/// How often a text is changed anew when the reader refuses it, or it is equal.
 const TRIES: u64 = 12;
 
 /// The text before a step in a flow file.
 const BEFORE_A_STEP: &str = "  - id: ";
 
-/// How a person corrects the run of this name, which goes on under `old` as `sample` says; most runs are not corrected.
+/// A person's correction of the run of this name, which goes on under `old`; `sample` has its text. Most runs are not corrected.
 pub(crate) fn of(seed: u64, run: &str, sample: &Sample, old: &Flow) -> Option<Correction> {
     let mut dice = Dice::of(seed, &["correction", run]);
     if !dice.permille(400) {
@@ -56,7 +56,7 @@ fn changed(dice: &mut Dice, sample: &Sample, old: &Flow) -> Option<(String, Load
     (loaded.flow.digest != old.digest && loaded.flow.graph == old.graph).then_some((text, loaded))
 }
 
-/// `pieces`: what stands before the steps, then each step.
+/// `pieces`: the text before the steps, then each step.
 fn change(dice: &mut Dice, number: u64, pieces: &mut Vec<String>, parts: &mut BTreeMap<String, String>) {
     let steps = pieces.len().saturating_sub(1);
     let place = dice.index(steps).saturating_add(1);

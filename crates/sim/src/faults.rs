@@ -20,7 +20,7 @@ pub(crate) struct Faults {
     pub(crate) take_over: u64,
     /// A person asks the engine to start nothing new and to end when nothing is live.
     pub(crate) drain: u64,
-    /// The store refuses a commit or cannot say whether it took it.
+    /// The store refuses a commit or cannot tell whether it took it.
     pub(crate) store: u64,
     /// A commit of one run cannot be shown.
     pub(crate) observer: u64,

@@ -197,7 +197,7 @@ impl Instance {
         commits.remove(place)
     }
 
-    /// A reply for the engine to call; what it says is found in [`Instance::next_answer`].
+    /// A reply for the engine to call; [`Instance::next_answer`] has its result.
     pub(crate) fn reply(&self, run: &RunId, errand: Errand) -> Reply {
         let run = run.clone();
         let answers = Arc::clone(&self.answers);

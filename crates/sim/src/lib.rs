@@ -121,7 +121,7 @@ pub type Reached = std::collections::BTreeMap<&'static str, u64>;
 pub const MINUTES: &str = "minutes";
 
 /// Lives through all nights of this seed: agents whose accounts have limits, and mishaps of another kind in each world. All runs are over in the
-/// end, without anybody who did something for it.
+/// end, without any action of a person.
 ///
 /// # Errors
 /// The first broken promise.

@@ -1,6 +1,6 @@
 //! Calls of models that commands make through the engine, as far as they are on their way.
 //!
-//! They end with the engine that they were made through: what is to be known of them then stands in the journal.
+//! They end with the engine that they were made through: the journal then has all that is known of them.
 
 use crate::instance::{Errand, Key};
 use envoi_kernel::{

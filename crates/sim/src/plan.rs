@@ -1,4 +1,4 @@
-//! The plan that a seed stands for: the runs, the actions of people, and the number of parallel attempts.
+//! The plan of a seed: the runs, the actions of people, and the number of parallel attempts.
 
 use crate::{
     budgets,

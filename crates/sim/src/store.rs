@@ -1,7 +1,7 @@
 //! A store in memory that keeps the promises of the real one, and forgets at a crash what was not yet durable.
 //!
-//! Owns what lasts in a simulated world: events, content, snapshots, the epoch. Time stands still in it: a commit becomes
-//! durable when [`SimStore::settle_next`] says so. Threads and files are not its business.
+//! Owns the durable data of a simulated world: events, content, snapshots, the epoch. It has no time: a commit becomes
+//! durable in [`SimStore::settle_next`]. It has no threads and no files.
 
 mod listing;
 
@@ -54,7 +54,7 @@ struct State {
     aside: BTreeMap<RunId, Aside>,
     /// Runs that ever were.
     ever_aside: BTreeSet<RunId>,
-    /// Requests that are done without an event that says so, by their runs.
+    /// Requests that are done without an event for it, by their runs.
     done: BTreeSet<(RunId, String)>,
     pending: VecDeque<Pending>,
 }
@@ -180,7 +180,7 @@ impl SimStore {
         records.iter().all(|record| durable.iter().rev().any(|known| known == record))
     }
 
-    /// All events of a run, whatever its snapshot includes.
+    /// All events of a run, with any snapshot.
     #[must_use]
     pub fn records(&self, run: &RunId) -> Vec<Record> {
         lock(&self.state).runs.get(run).map(|stored| stored.records.clone()).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! Fields of declared data: `steps.build.data.imgae`, where the schema of `build` has an `image`.
 //!
-//! Owns which fields a schema has. Whether an unknown one is a mistake or a warning is decided where the path stands.
+//! Owns which fields a schema has. The caller decides whether an unknown field is a mistake or a warning.
 
 use crate::syntax::{read::listed, suggestion::nearest};
 use envoi_contract::json::Value;

@@ -29,7 +29,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Whenever no commit is on its way: the engine's state is what the journal says, and its slots are counted right.
+    /// When no commit is on its way, the engine's state equals the journal, and its slots are counted right.
     pub(super) fn check_quiet(&mut self) -> Result<(), Violation> {
         let Some(instance) = &self.engine else { return Ok(()) };
         if self.store.waiting(instance.journal.epoch()) > 0 || !instance.pending_outcomes().is_empty() {

@@ -28,7 +28,7 @@ impl Driver<'_> {
                 Ok(())
             }
             Effect::ShowAside(run) => {
-                // An engine that was replaced may say so after another one has taken the run up.
+                // An engine that was replaced may show it after another one has taken the run up.
                 let durable = self.store.was_aside(&run);
                 holds(durable, "a run is shown as set aside when that is durable", || run.to_string())
             }

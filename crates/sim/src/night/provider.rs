@@ -1,6 +1,6 @@
 //! Providers whose accounts take so much work in each window of some hours, by the true time, and refuse the rest.
 //!
-//! Not all of them say when they take work again, and some say it wrongly.
+//! Not all of them state when they take work again, and some state a wrong time.
 
 use crate::{instance::BEGINNING_MS, work::Work};
 use envoi_contract::time::Timestamp;
@@ -33,9 +33,9 @@ struct Account {
 /// The answer of an account to an attempt.
 enum Answer {
     Taken,
-    /// Refused, and what it says of when it takes work again, by the true time.
+    /// Refused, with the stated time at which it takes work again, by the true time.
     Refused(Option<u64>),
-    /// Refused, and what it says is wrong: too early.
+    /// Refused, with a wrong time: too early.
     RefusedWrongly(u64),
 }
 

@@ -1,8 +1,8 @@
 //! Checks the promises about closed accounts at each decision of an engine, and counts how often each
 //! situation was reached.
 //!
-//! Keeps its own account of what an engine may know: what the journal says when it comes up, and what it has
-//! decided since. Like an alarm, an account opens by whichever clock gets there first.
+//! Keeps its own account of what an engine may know: the journal when it comes up, and its decisions since.
+//! Like an alarm, an account opens by whichever clock gets there first.
 
 use super::ATTEMPTS;
 use crate::{
@@ -45,7 +45,7 @@ impl Clock {
 pub(crate) struct Watch {
     /// The state of the journal, by account.
     durable: BTreeMap<String, Durable>,
-    /// The newest reset that was stated, with its margin, as the journal says.
+    /// The newest reset that was stated, with its margin, as in the journal.
     durably_stated: BTreeMap<String, Timestamp>,
     known: BTreeMap<String, Closed>,
     stated: BTreeMap<String, Timestamp>,
@@ -109,7 +109,7 @@ impl Watch {
         }
     }
 
-    /// An engine comes up, and knows what the journal says.
+    /// An engine comes up, and knows the journal.
     pub(crate) fn comes_up(&mut self, now: Clock) {
         self.known.clear();
         self.stated.clone_from(&self.durably_stated);
@@ -337,7 +337,7 @@ impl Watch {
         holds(has_margin, "a stated reset gets a margin", || format!("{throttled:?}"))?;
         let wait_ms = throttled.until.as_millis().saturating_sub(at.as_millis());
         let until = now.after(u64::try_from(wait_ms).unwrap_or(0));
-        // A refusal without a time says nothing against the one that is known.
+        // A refusal without a time does not contradict the known one.
         let is_known = throttled.resets_at.is_none()
             && self
                 .known
