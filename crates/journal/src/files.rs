@@ -1,7 +1,7 @@
 //! The files that people and steps read: hand-offs and the newest version of each artifact.
 //!
-//! Owns where they lie and that they equal the events. They are projections: nothing is fsynced, and what is missing or
-//! differs is written again. No decision reads them. No link below the store's folder is followed.
+//! Owns their paths and that they equal the events. They are projections: nothing is fsynced, and a file that is
+//! missing or differs is written again. No decision reads them. No link below the store's folder is followed.
 
 mod answer;
 mod artifacts;

@@ -1,4 +1,4 @@
-//! The folder of a store: where everything lies in it, and how files are opened, written and locked safely.
+//! The folder of a store: its paths, and how files are opened, written and locked safely.
 
 pub(crate) mod beneath;
 pub(crate) mod blobs;

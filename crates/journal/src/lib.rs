@@ -3,8 +3,8 @@
 //! Events are the truth. They are committed by one writer thread that owns its connection ([`Writer`]); rows that people
 //! ask for ([`RunRow`], [`HandoffRow`], [`InboxRow`]) and files that steps read ([`files`]) are folded from them and can be
 //! rebuilt at any time ([`repair()`]). The notices of an event ([`Delivery`]) are committed with it, and are truth too.
-//! Only this crate knows SQL. It decides nothing about a run: what an event means is the kernel's, when a snapshot is due
-//! is the engine's.
+//! Only this crate knows SQL. It decides nothing about a run: the kernel owns the meaning of events, the engine decides when
+//! a snapshot is due.
 //!
 //! Its layers, the lowest first: `model` (errors and values), `folder` (files and locks of the store), `tables` (schema, and
 //! how rows are written), `log` (writer, reader and store), `files` (what steps read), `repair`. A lower layer does not name

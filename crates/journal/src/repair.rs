@@ -1,7 +1,7 @@
 //! Makes everything that follows from events again, and reports the faults.
 //!
 //! Owns the check of a whole store: sequence gaps, events that cannot be understood, content by digest, projections, files.
-//! Changes no event and no content: what is damaged there is reported, not mended.
+//! Changes no event and no content: damage there is reported, not mended.
 
 mod compare;
 mod content;
@@ -123,14 +123,14 @@ pub struct RepairOptions {
     pub drop_snapshots: bool,
 }
 
-/// Checks the whole store, rebuilds rows and files from events, and reports. To be called by who holds the lease, with an
-/// epoch of its own: it fences an engine that was taken over, and is fenced by one that takes over.
+/// Checks the whole store, rebuilds rows and files from events, and reports. To be called by the holder of the lease,
+/// with an epoch of its own: it fences an engine that was taken over, and is fenced by one that takes over.
 ///
 /// Rows are replaced in one transaction, so that readers see the old ones or the new ones.
 ///
 /// # Errors
-/// [`RepairError`]; what it finds wrong in the store is no error but in the report. [`RepairError::is_fenced`] if another
-/// engine has taken over; what was mended before stays mended.
+/// [`RepairError`]; faults of the store are no errors but in the report. [`RepairError::is_fenced`] if another engine has
+/// taken over; repairs made before stay.
 pub fn repair(store: &Store, epoch: Epoch, options: RepairOptions) -> Result<RepairReport, RepairError> {
     let mut report = RepairReport::default();
     rebuild::rows(&store.layout().db(), epoch, options, &mut report).map_err(RepairError::Rows)?;

@@ -567,7 +567,7 @@ impl Run {
         self.control.last_handoff.as_ref()
     }
 
-    /// The bounds that hold: those of the flow, and what people have added.
+    /// The limits that hold: those of the flow, and the amounts that people have added.
     #[must_use]
     pub fn limits(&self) -> Limits {
         let limits = &self.flow.limits;
@@ -585,7 +585,7 @@ impl Run {
         }
     }
 
-    /// The most rounds of a run with goals: those of the flow, and what people have added.
+    /// The most rounds of a run with goals: those of the flow, and those that people have added.
     #[must_use]
     pub fn max_rounds(&self) -> Option<u64> {
         let goals = self.flow.goals.as_ref()?;

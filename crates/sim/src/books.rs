@@ -59,7 +59,7 @@ pub(crate) struct Books {
     tried: BTreeSet<String>,
     pub(crate) in_doubt: u64,
     pub(crate) cancelled: bool,
-    /// Whose answers to which questions are kept, those that decided and those that were one of several.
+    /// The questions and the persons of the kept answers: the deciding ones and the votes.
     answered: BTreeSet<(InterruptId, String)>,
     /// Questions that wait.
     pub(crate) open_questions: BTreeMap<InterruptId, InterruptRaised>,

@@ -1,7 +1,7 @@
 //! Calls of people, as the engine's commands make them: read the run, have it adopted, then send a request.
 //!
-//! Owns the steps of one call, which other things can come between, and what people want of each run. Times play no part in
-//! what they want, so that they want the same in every world.
+//! Owns the steps of one call, which other things can come between, and the wishes of people for each run. Times play no
+//! part in their wishes, so that they want the same in every world.
 
 use crate::{
     books::Books,

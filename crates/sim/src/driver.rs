@@ -57,7 +57,7 @@ pub(crate) struct Driver<'p> {
     calls: Vec<Call>,
     /// Calls of models that commands make through the engine.
     models: Models,
-    /// The providers of agents, and what is promised of them, in a night.
+    /// The providers of agents, and their promises, in a night.
     pub(crate) night: Option<Night>,
     refusals: Refusals,
     /// Answers that the engine has acknowledged.

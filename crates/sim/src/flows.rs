@@ -1,7 +1,7 @@
 //! Flows to try the engine with: text that the real reader accepts.
 //!
-//! Owns how a seed becomes the text of a flow. It is text, and not the kernel's `Flow`, because that is what a run is pinned
-//! to and what an engine reads after a crash.
+//! Owns how a seed becomes the text of a flow. It is text, and not the kernel's `Flow`, because a run is pinned to the text,
+//! and an engine reads it after a crash.
 
 use envoi_flow::Loaded;
 use envoi_journal::PinnedFlow;
@@ -77,7 +77,7 @@ fn text(dice: &mut Dice) -> String {
     text
 }
 
-/// The steps of a graph: what each of them needs is listed before it.
+/// The steps of a graph: the needs of each are listed before it.
 fn graph(dice: &mut Dice, count: usize) -> String {
     let mut all: Vec<Vec<&str>> = Vec::new();
     for place in 0..count {

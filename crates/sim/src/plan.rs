@@ -176,7 +176,7 @@ fn part(flow: &Flow) -> Option<Box<Part>> {
 }
 
 impl Planned {
-    /// Whether several things of it may happen side by side: who is first then differs between worlds.
+    /// Whether several things of it may happen side by side: their order then differs between worlds.
     pub(crate) fn is_parallel(&self) -> bool {
         let parallel = |flow: &Flow| flow.graph || flow.steps.iter().any(|step| step.for_each.is_some());
         parallel(&self.flow) || self.flow.flows.values().any(|flow| parallel(flow))

@@ -1,7 +1,7 @@
 //! Steps that ask, and people who answer.
 //!
-//! Owns which steps of a flow ask and what, who answers, how, and after how long. All of it follows from the seed and the
-//! question's place in its run; only whether the answer comes in time depends on the world.
+//! Owns the steps of a flow that ask, their questions, and who answers, how, and after how long. All of it follows from
+//! the seed and the question's place in its run; only whether the answer comes in time depends on the world.
 
 use envoi_contract::{envelope::InterruptKind, json::Value};
 use envoi_kernel::{

@@ -1,4 +1,4 @@
-//! A snapshot: the list of a folder and what the store does not have of its contents, durable.
+//! A snapshot: the list of a folder and its contents that the store does not have yet, durable.
 
 mod gather;
 

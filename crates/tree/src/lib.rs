@@ -2,8 +2,7 @@
 //!
 //! Owns the list of a folder ([`Tree`]: mode, digest, size, path), the look at a folder with the cache that makes it cheap, the
 //! contents of snapshots ([`Contents`]: single files, and packs of many), and the order in which files are put back. It knows neither
-//! runs nor events: when a snapshot is taken, what it belongs to and when a restore is allowed is decided by its callers. It reads no
-//! environment.
+//! runs nor events: its callers decide when a snapshot is taken, its owner, and when a restore is allowed. It reads no environment.
 //!
 //! Its layers, the lowest first: `model` (the list, its comparison, the bounds), `disk` (contents), `look` (which files there are),
 //! `keep` (a snapshot), `restore` (the way back).

@@ -1,4 +1,4 @@
-//! Questions that are asked in place, on a pseudo-terminal: what a person reads, types, and what comes of it.
+//! Questions that are asked in place, on a pseudo-terminal: the output, the typed answer, and its effect.
 
 use crate::{
     stage::{Stage, signal, state, wait_until},
@@ -147,7 +147,7 @@ steps:
     assert_eq!(stage.lines("did.txt"), ["Envoi"]);
 }
 
-/// Plain lines: what is typed ahead stays on the screen.
+/// Plain lines: text typed ahead stays on the screen.
 const DUMB: &[(&str, &str)] = &[("TERM", "dumb")];
 
 #[test]

@@ -1,4 +1,4 @@
-//! A changed flow is tried on the texts of recorded runs: what would differ is listed, and nothing is started.
+//! A changed flow is tried on the texts of recorded runs: the differences are listed, and nothing is started.
 
 use crate::stage::{Stage, text};
 use serde_json::Value;

@@ -155,7 +155,7 @@ fn a_supervisor_that_cannot_be_started_fails_its_step_alone() {
     stage.expect(0, &["run", "good.yaml"]);
 }
 
-/// Done in the run's folder while nothing of it runs: what, what is named, and how it is mended.
+/// Done in the run's folder while nothing of it runs: the damage, the reported name, and the remedy.
 const IN_THE_WAY: &[(&str, &str, &str)] = &[
     ("rm starts.log; mkdir starts.log", "starts.log", "rmdir starts.log"),
     ("mv attempts away; touch attempts", "attempts", "rm attempts; mv away attempts"),
@@ -202,7 +202,7 @@ fn what_is_in_the_way_of_a_run_s_attempts_sets_it_aside_and_no_step_runs_twice()
     }
 }
 
-/// Done by a step in the store's folder: what, what is named with its cause, and how it is mended.
+/// Done by a step in the store's folder: the damage, the reported name with its cause, and the remedy.
 const IN_THE_STORE: &[(&str, &str, &str)] = &[
     ("rmdir artifacts/tmp; touch artifacts/tmp", "artifacts/tmp", "rm artifacts/tmp"),
     ("mv artifacts/tmp away; ln -s ../away artifacts/tmp", "artifacts/tmp", "rm artifacts/tmp"),

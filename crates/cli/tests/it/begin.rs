@@ -1,4 +1,4 @@
-//! The first minutes: a flow file to start from, and what to do next in a folder.
+//! The first minutes: a flow file to start from, and the next command in a folder.
 
 use crate::stage::{Process, Stage, text};
 use serde_json::Value;

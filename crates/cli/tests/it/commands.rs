@@ -1,4 +1,4 @@
-//! Every command: what it prints, how it exits, and what it makes of wrong arguments and files.
+//! Every command: its output, its exit code, and its reaction to wrong arguments and files.
 
 use crate::stage::{Done, Process, Stage, text, wait_until};
 use serde_json::Value;

@@ -382,7 +382,7 @@ fn gone_on_after_a_backup() -> (Stage, String) {
     (stage, run)
 }
 
-/// Copies a backup over what is there, as `tar` unpacks it: what is newer stays.
+/// Copies a backup over the present files, as `tar` unpacks it: newer files stay.
 fn unpack_over(stage: &Stage, name: &str) {
     for beside in ["envoi.db-wal", "envoi.db-shm"] {
         // They belong to the newer database.

@@ -615,7 +615,7 @@ fn a_restore_that_is_not_done_is_shown_until_it_is() {
     stage.write("work/f77", "typed\n");
     assert!(stage.expect(0, &["show", &id]).out.contains(&format!("restore {id} --undo takes it back")));
     assert!(stage.expect(8, &["doctor"]).out.contains("restore that is not done"));
-    // The restore is ended first, and what was typed since it began is named.
+    // The restore is ended first, and texts typed since it began are named.
     let undone = stage.expect(0, &["restore", &id, "--undo"]);
     assert!(
         undone.err.contains("`f77` was written to meanwhile; that content is kept: sha256:"),

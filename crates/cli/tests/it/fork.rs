@@ -1,4 +1,4 @@
-//! A run is forked: its history is there, what follows is done another way, and both keep within one bound.
+//! A run is forked: its history is there, the rest is done another way, and both keep within one limit.
 
 use crate::stage::{Process, Stage, text, wait_until};
 use serde_json::{Value, json};

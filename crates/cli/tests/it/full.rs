@@ -5,7 +5,7 @@ use crate::stage::{Stage, text};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// The step `fill` takes all room but for some KiB; what each step does is noted elsewhere.
+/// The step `fill` takes all room but for some KiB; the work of each step is noted elsewhere.
 fn filling(ledger: &str, leave_kib: u32) -> String {
     let fill = format!(
         "echo fill >> {ledger}; cat /dev/zero > filler 2>/dev/null; truncate -s -{leave_kib}K filler"
@@ -55,7 +55,7 @@ pub(crate) fn script_of(stage: &Stage, script: &str, is_mounted: bool) -> Comman
     command
 }
 
-/// Runs a flow in a small file system of its own, which then gets room; where the machine allows no mount, files have a greatest
+/// Runs a flow in a small file system of its own, which then gets room; if the machine allows no mount, files have a greatest
 /// size, which is then lifted.
 fn lived(size_mib: u32, flow: impl FnOnce(&str) -> String) -> Lived {
     let stage = Stage::new();

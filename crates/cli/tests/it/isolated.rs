@@ -543,7 +543,7 @@ fn a_run_without_a_tree_of_its_own_is_not_applied_and_one_that_was_never_applied
     assert!(done.err.contains("NOT_ISOLATED"), "{done:?}");
     stage.expect(0, &["run", "flow.yaml", "--isolate", "--trees", "elsewhere"]);
     stage.expect(6, &["apply", "--undo"]);
-    // The tree is gone: what was kept of it comes.
+    // The tree is gone: its kept files come.
     fs::remove_dir_all(stage.path("elsewhere")).unwrap();
     stage.expect(0, &["apply"]);
     assert_eq!(stage.read("work/made.txt"), "one\none\n");
@@ -623,7 +623,7 @@ fn a_fork_in_a_tree_of_its_own_brings_back_what_it_has_changed_since_then() {
     stage.write("work/mine.txt", "mine\n");
     stage.write("well", "");
     let before = work(&stage);
-    // `half` fails there: what it looks for lies beside the workspace.
+    // `half` fails there: the file that it looks for is beside the workspace.
     stage.expect(1, &["fork", &root, "--isolate", "--files", "then"]);
     assert_eq!(work(&stage), before);
     let fork = text(&stage.runs()[0]["run"]);
@@ -721,7 +721,7 @@ fn nothing_is_applied_where_a_run_of_another_store_is_at_work() {
     assert_eq!(stage.read("work/made.txt"), "made\n");
 }
 
-/// The rows of `gc`: the run, whether it is removed, why it stays, what is left.
+/// The rows of `gc`: the run, whether it is removed, why it stays, the rest of it.
 fn gc(stage: &Stage, arguments: &[&str]) -> Vec<(String, bool, String, String)> {
     let rows = stage.json(&[&["--json", "gc"][..], arguments].concat());
     let row = |row: &serde_json::Value| {

@@ -1,4 +1,4 @@
-//! `isolate: true`: the items of a step work in trees of their own, and what they have changed is merged in their order.
+//! `isolate: true`: the items of a step work in trees of their own, and their changes are merged in their order.
 
 use crate::{
     asking::{prompts, waits_for},
@@ -373,7 +373,7 @@ steps:
       case $ENVOI_ITEM in 0) echo more >> gone.txt;; 1) rm gone.txt;; esac
 ";
 
-/// A run that asks about its items 1 and 2, its id, its question, and where the files lie that can be edited.
+/// A run that asks about its items 1 and 2, its id, its question, and the folder with the files that can be edited.
 fn to_be_edited() -> (Stage, String, String, String) {
     let stage = stage(TO_BE_EDITED);
     with_lines(&stage);

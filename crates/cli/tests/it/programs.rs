@@ -687,7 +687,7 @@ fn a_limit_whose_reset_is_too_far_away_fails_the_step_and_says_so() {
 #[test]
 fn a_reset_that_cannot_be_is_none_and_the_account_is_tried_soon() {
     let stage = stage(FIX);
-    // In milliseconds, where seconds are meant.
+    // A value in milliseconds in place of seconds.
     stage.write("resets", (in_hours(2) * 1_000).to_string());
     stage.write("next", "limit\n");
     let engine = stage.start(&["run", "flow.yaml"]);

@@ -66,7 +66,7 @@ fn a_run_that_is_over_has_its_files_when_one_asks_for_it_again() {
     stage.write("go", "");
     stage.expect(0, &["run", "flow.yaml"]);
     let whole = handoffs(&stage);
-    // As an engine leaves it that is killed between its last commit and what that shows.
+    // The state that an engine leaves if it is killed between its last commit and its files.
     for path in whole.keys() {
         fs::remove_file(path).unwrap();
     }

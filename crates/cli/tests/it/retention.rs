@@ -1,4 +1,4 @@
-//! `envoi gc`: what is deleted, what no rule deletes, and that nothing is lost when it is killed or works beside an engine.
+//! `envoi gc`: the deleted runs, the contents that no rule deletes, and that nothing is lost when it is killed or works beside an engine.
 
 use crate::{
     full::{can_mount, script_of},
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::symlink, path::Path, process::Stdio};
 
-/// Each run has an artifact of its own, of more than fits into the database, and one that all have.
+/// Each run has an artifact of its own, of more than fits into the database, and a common one.
 const TWO_FILES: &str = "flow: two\nsteps:\n  - id: make\n    artifacts: [own.txt, same.txt]\n    run: |\n      \
                          (echo $ENVOI_RUN_ID; seq 9000) > own.txt; seq 9001 > same.txt; seq 40 > small.txt\n  \
                          - { id: last, run: 'seq 9002' }\n";
@@ -506,7 +506,7 @@ fn nothing_is_removed_through_a_link() {
         stage.expect(0, &["run", "flow.yaml"]);
     }
     let ids = ids(&stage);
-    // As a step could leave them: what a link leads to has the names, and even the contents, of what would go.
+    // A step could leave them so: the target of a link has the names, and even the contents, of files that would go.
     let attempts = |id: &str| stage.path(&format!(".envoi/runs/{id}/attempts"));
     let (moved, trash, old) = (stage.path("moved"), stage.path("trash"), stage.path("old"));
     fs::rename(attempts(&ids[0]), &moved).unwrap();

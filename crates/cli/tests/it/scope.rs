@@ -68,7 +68,7 @@ fn a_submodule_comes_as_files_and_what_was_done_in_it_comes_back() {
         rows.as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()).collect();
     assert_eq!(changed, ["made.txt", "sub/a.log", "sub/deep/y.txt", "sub/gone.txt", "sub/x.txt"]);
 
-    // Back and forth in the tree: what came goes, also where a rule of the repository around would ignore it.
+    // Back and forth in the tree: new files go, also if a rule of the repository around would ignore them.
     stage.expect(0, &["restore", &id, "--at", "first", "--here"]);
     assert_eq!(names(&stage, &format!("{tree}/sub")), ["gone.txt", "x.txt"]);
     assert_eq!(stage.read(&format!("{tree}/sub/x.txt")), "x, not committed\nfirst\n");

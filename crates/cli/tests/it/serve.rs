@@ -1,4 +1,4 @@
-//! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
+//! `envoi serve` over real sockets: runs from start to answer, streams across restarts, the permissions of a token.
 
 mod attached;
 mod backup;

@@ -356,7 +356,7 @@ fn help_shows_commands_documents_and_codes_and_knows_the_nearest_word() {
         stage.expect(0, &["help", "tool_timeout"]).out,
         stage.expect(0, &["explain", "TOOL_TIMEOUT"]).out
     );
-    // A document that is longer than the terminal goes through the pager; one that is not, or has no pager, does not.
+    // A document that is longer than the terminal goes through the pager; a shorter one, or one without a pager, does not.
     for (pager, topic, is_paged) in [
         ("sed s/^/paged:/", "limits", true),
         ("sed s/^/paged:/", "fork", false),

@@ -251,7 +251,7 @@ fn heed_ctrl_c() {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // More than once: what is being killed may have just forked.
+        // More than once: a process may have forked just before its kill.
         for _ in 0..20 {
             let left = self.processes();
             if left.is_empty() {

@@ -1,4 +1,4 @@
-//! TLS before a server of these tests, with the certificate of `remote/`: what comes is handed on in clear text, one request a
+//! TLS before a server of these tests, with the certificate of `remote/`: requests are passed on in clear text, one a
 //! connection.
 
 use crate::stage::wait_until;

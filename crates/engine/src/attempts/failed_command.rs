@@ -1,8 +1,8 @@
 //! Which command of a script of bash failed.
 //!
-//! The script gets a trap that writes the line, the command and the exit codes of its pipeline into the attempt's folder; what the script
-//! prints, and its exit code, are what they are without it. Only bash has such a trap: a script of `sh` gives nothing, nor does a command
-//! within a function. No shell reports a false condition in the last line; that is derived from the script.
+//! The script gets a trap that writes the line, the command and the exit codes of its pipeline into the attempt's folder; the output of
+//! the script, and its exit code, are the same as without it. Only bash has such a trap: a script of `sh` gives nothing, nor does a
+//! command within a function. No shell reports a false condition in the last line; that is derived from the script.
 
 use envoi_kernel::{
     event::{Command, Outcome},

@@ -192,7 +192,7 @@ impl<'s> Git<'s> {
     }
 
     /// Whether the commit of a branch is on no other branch or tag, and none that the checkout of `folder` comes from. A branch that is not
-    /// there has none; where git does not answer, it may have.
+    /// there has none; if git does not answer, it may have.
     fn has_own_commits(self, folder: &Path, branch: &str) -> bool {
         let name = format!("refs/heads/{branch}");
         let commit = self.run(folder, ["rev-parse", "--quiet", "--verify", &name]);

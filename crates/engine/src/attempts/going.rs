@@ -1,6 +1,6 @@
 //! A folder that is to go.
 //!
-//! Owns what is in it that no snapshot keeps, who or what is in the way of its removal, and how it is removed.
+//! Owns the search for contents that no snapshot keeps, the obstacles to its removal, and the removal.
 
 use super::git::Git;
 use envoi_tree::Stop;

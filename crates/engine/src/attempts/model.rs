@@ -74,8 +74,7 @@ pub(super) fn calls(job: &Job, dir: &AttemptDir) -> Option<u64> {
 }
 
 /// Whether an attempt that was lost has certainly sent no call that counts: it waited for a limit, or never came to a call, and its record
-/// shows that. Without the record it is unknown. `boot_id` is that of now: what was written before the machine was started again may be
-/// lost.
+/// shows that. Without the record it is unknown. `boot_id` is that of now: records from before a restart of the machine may be lost.
 pub(super) fn has_sent_nothing(job: &Job, dir: &AttemptDir, boot_id: &str) -> bool {
     let is_of_now = || envoi_step::started(dir).is_some_and(|started| started.boot_id == boot_id);
     // The count comes first, so that a call which is not counted was not sent.

@@ -1,6 +1,6 @@
 //! Variables that are set outside, that a command did not see, and that it may have missed when it failed.
 //!
-//! Named are those that the command itself names, in its text or in what it printed, and those that a well-known program of it needs; each
+//! It lists variables that the command itself names, in its text or in its output, and those that a well-known program of it needs; each
 //! once a run. Knows no values.
 
 use std::{

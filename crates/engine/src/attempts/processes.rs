@@ -1,7 +1,7 @@
 //! The runner of real commands: a thread an attempt, a supervisor process each.
 //!
-//! Owns the composition of a command's environment and the way of an attempt's result into the store. How a supervisor
-//! works, and what its folder means after a crash, is crate `step`'s.
+//! Owns the composition of a command's environment and the way of an attempt's result into the store. Crate `step`
+//! owns the work of a supervisor, and the meaning of its folder after a crash.
 
 use super::{
     accounts::AgentAccounts,
@@ -213,7 +213,7 @@ impl Runner for Processes {
                         }
                     }
                     Ok(Cancelled::Noted | Cancelled::AlreadyOver) => {}
-                    // The supervisor cannot be reached: what lives of the attempt is ended directly.
+                    // The supervisor cannot be reached: the live processes of the attempt are ended directly.
                     // The thread that waits for it finds out how it ended.
                     Ok(Cancelled::Lost) | Err(_) => {
                         end_leftovers(&mark, &run_base).ok();
@@ -310,7 +310,7 @@ impl Shared {
                 Probe::Running => {
                     envoi_step::wait_until_free(&dir).map_err(|error| of_machine(error.to_string()))?
                 }
-                // Its journal is older than what has happened, as after a backup: what happened is not known here.
+                // Its journal is older than the attempt, as after a backup: the events are not known here.
                 _ if is_other => return self.in_doubt(job, &dir, Doubt::OtherStart),
                 Probe::Settled(exit) if let Some(reason) = model::unanswered(job, &dir, &exit) => {
                     return self.in_doubt(job, &dir, Doubt::Unusable { reason });

@@ -1,4 +1,4 @@
-//! The secrets of a flow, as the caller of a run has them: what commands are given, and what is masked.
+//! The secrets of a flow, as the caller of a run has them: the values for commands, and the values to mask.
 
 use super::shared::Shared;
 use crate::model::{

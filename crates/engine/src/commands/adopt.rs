@@ -69,7 +69,7 @@ impl Commands {
         Ok(reader.run(id)?.aside)
     }
 
-    /// As [`Commands::aside`], for one that is tried again: what is wrong may be its rows alone, which are made again first.
+    /// As [`Commands::aside`], for a run that is tried again: perhaps only its rows are wrong, which are made again first.
     pub(super) fn aside_with_its_rows(&self, id: &RunId) -> Result<Option<Aside>, Refused> {
         let aside = self.aside(id)?;
         if aside.is_none() {

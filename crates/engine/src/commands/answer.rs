@@ -118,7 +118,7 @@ impl Commands {
         reader.has_request(run, request).map_err(|error| Refused::from(&error))
     }
 
-    /// The answer is in the journal: what is left is to go on, if that is wanted.
+    /// The answer is in the journal: the rest is to go on, if that is wanted.
     fn follow_up(
         &self,
         run: RunId,

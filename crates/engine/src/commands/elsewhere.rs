@@ -93,7 +93,7 @@ pub fn closed(store: &Store, run: &RunId, interrupt: &InterruptId) -> Refused {
     answer::closed(store, run, interrupt)
 }
 
-/// The artifacts that lie otherwise in the workspace than the question has shown them, where `answer` would use them.
+/// The artifacts in the workspace that differ from those that the question has shown, if `answer` would use them.
 ///
 /// # Errors
 /// The store cannot be read.

@@ -1,6 +1,6 @@
 //! Runs that were forked from one another keep within the bounds of one: only one of them goes on at a time.
 //!
-//! Owns that rule, and what the others have used when one goes on. A request that begins or reopens a run holds [`Commands::families`]
+//! Owns that rule, and the use of the others when one goes on. A request that begins or reopens a run holds [`Commands::families`]
 //! until that is durable: from then on the journal shows it, and the others are refused.
 
 use super::handler::Commands;

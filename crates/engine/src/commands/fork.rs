@@ -1,7 +1,7 @@
 //! A run is forked: a new run gets its history up to a step, and goes on from there.
 //!
 //! Owns the checks that the kernel cannot make: nothing of the family is under way, the workspace may be used, and secrets
-//! are there. The workspace is put back to what it was only if that is wanted; where it differs, the client gets a note.
+//! are there. The workspace is put back to its old state only if that is wanted; if it differs, the client gets a note.
 
 use super::{
     adopt::check_places,

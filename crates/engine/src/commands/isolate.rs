@@ -1,6 +1,6 @@
 //! A tree of its own for a run: the files of the workspace as they are, in another place, where only this run works.
 //!
-//! In git it is a worktree with a branch of its own, elsewhere a folder. Owns what is made in which order, and that half of it does not
+//! In git it is a worktree with a branch of its own, elsewhere a folder. Owns the order of its making, and that half of it does not
 //! stay. It is made before the run begins. Nothing is written to the folder of the user.
 
 use super::{
@@ -195,7 +195,7 @@ impl Commands {
     }
 }
 
-/// They are part of an event; what comes after these is counted.
+/// They are part of an event; further ones are only counted.
 const MOST_REMARKS: usize = 20;
 
 /// Adds what a person should know of the tree, for as long as the run is there.
@@ -253,7 +253,7 @@ pub(super) fn brought(
     let missing = wanted.bring_if_there.iter().filter(|path| fs::symlink_metadata(from.join(path)).is_err());
     let missing = missing.map(|path| format!("`{}` is not there, and not in the tree", path.display()));
     let named = || wanted.bring.iter().chain(&wanted.bring_if_there);
-    // A pipe cannot be copied, and what is behind a device is no file of the project.
+    // A pipe cannot be copied, and a device is no file of the project.
     let is_other = |path: &&PathBuf| {
         let found = fs::symlink_metadata(from.join(path));
         found.is_ok_and(|found| !(found.is_dir() || found.is_file() || found.is_symlink()))

@@ -1,6 +1,6 @@
 //! Names of files of a workspace, for events and messages: a name can hold a secret.
 //!
-//! Lists of snapshots and what is displaced have the names as they are: the files come back under them.
+//! Lists of snapshots and displaced files keep their names: the files come back under them.
 
 use crate::{
     attempts::secrets::{caller_of, known_secrets},

@@ -1,4 +1,4 @@
-//! A run that does a part of its flow: what it takes from an earlier run, and whether that is all that it needs.
+//! A run that does a part of its flow: the hand-offs that it takes from an earlier run, and whether these are all that it needs.
 //!
 //! Owns the checks that the kernel cannot make: that the earlier run is one of the same flow and tenant, and that its data fits the
 //! `outputs` of the flow as it is now.

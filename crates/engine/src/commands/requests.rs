@@ -1,4 +1,4 @@
-//! Since when requests are being done: what one has seen of the store may be what it is about to name.
+//! The start times of requests in progress: a request may be about to name contents that it has seen in the store.
 
 use crate::model::clock::now;
 use envoi_contract::time::Timestamp;

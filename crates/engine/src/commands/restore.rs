@@ -53,7 +53,7 @@ impl Commands {
             send(client, Response::Rest { standing: standing.unwrap_or_else(Standing::answered) });
             Ok(())
         };
-        // A part is looked at again: what was left because it was changed meanwhile is asked for now.
+        // A part is looked at again: files that were left because they were changed meanwhile are requested now.
         let was_begun = part.is_none()
             && ended
                 .as_ref()
@@ -367,7 +367,7 @@ fn not_in_part(error: PartError, names: &Names) -> Refused {
     }
 }
 
-/// The folders of such a list, and what a person should know if it cannot be read: it does not hold up the files.
+/// The folders of such a list, and a remark if it cannot be read: it does not hold up the files.
 pub(super) fn folders(order: &Order, list: Option<&Digest>) -> (Folders, Option<String>) {
     match list.map(|list| envoi_tree::read_folders(order, list)) {
         None => (Folders::NONE, None),

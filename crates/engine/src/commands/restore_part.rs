@@ -1,4 +1,5 @@
-//! Single files and folders of a workspace are set back: which entries of a snapshot that means, and what all of the workspace is to be then.
+//! Single files and folders of a workspace are set back: the entries of the snapshot that this concerns, and the resulting state of the
+//! whole workspace.
 //!
 //! Touches no file of the workspace. Only what differs between the two lists that it makes is changed later.
 
@@ -56,7 +57,7 @@ impl Named<'_> {
         list(tree.entries().iter().filter(|entry| self.is_named(entry)))
     }
 
-    /// With the empty folders in which a named path would be: where its last file is taken away, they stay.
+    /// With the empty folders in which a named path would be: they stay if their last file is taken away.
     fn coming_from(&self, tree: &Tree) -> Result<Tree, NotRestored> {
         let is_around = |entry: &Entry| match self {
             Self::Paths(paths) => {

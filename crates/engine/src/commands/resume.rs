@@ -65,8 +65,8 @@ impl Commands {
             note(client, ended.map(|ended| ended.remarks).unwrap_or_default());
             (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         }
-        // The same request may have been done by another thread since. Checked after each look at the run: what is in the
-        // journal by then is in the next one, and what comes later makes this one stale.
+        // The same request may have been done by another thread since. Checked after each look at the run: events that
+        // are in the journal by then are in the next look, and later ones make this one stale.
         let wanted = |run: &Run| match self.was_done(&request.run, request.request.as_deref())? {
             true => Ok(Vec::new()),
             false => inputs(run, &request, corrected.as_ref(), || self.elsewhere(run)),
@@ -153,8 +153,8 @@ impl Commands {
         Err(Refused::waits_for_itself(id, &waiting.attempt, hint))
     }
 
-    /// A yes to what an attempt has left is one to what was shown. Checked before the client follows the run: what a refusal causes is no
-    /// answer.
+    /// A yes to the output of an attempt is a yes to the shown output. Checked before the client follows the run: the events of a refusal
+    /// are no answer.
     fn check_shown(&self, id: &RunId, choice: Choice, caller: &CallerWire) -> Result<(), Refused> {
         let run = self.load(id)?;
         for raised in to_be_answered(&run, Some(choice)).filter(|raised| says_yes(choice, raised)) {

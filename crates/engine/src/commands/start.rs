@@ -215,8 +215,8 @@ impl Commands {
     }
 
     /// Refuses while an attempt of another run lives where this one claims to work, unless it is `agreed`, given whether that
-    /// one shares, or that one is `within` which this one was called. This finds what earlier engines left, and what runs that are
-    /// set aside did. Runs that this engine goes on with are checked in its loop.
+    /// one shares, or that one is `within` which this one was called. This finds attempts of earlier engines, and of runs that are
+    /// set aside. Runs that this engine goes on with are checked in its loop.
     pub(super) fn check_free(
         &self,
         claim: &Claim,
@@ -399,7 +399,7 @@ pub(super) fn check_yes_to(flow: &Flow, yes_to: &[StepId]) -> Result<(), Refused
     Ok(())
 }
 
-/// Whether a run was started to share its workspace; one that cannot be read does not.
+/// Whether a run was started to share its workspace; false for a run that cannot be read.
 fn shares(reader: &Reader, run: &RunId) -> bool {
     load_run(reader, run).is_ok_and(|run| run.started().is_some_and(|started| started.shared))
 }

@@ -116,7 +116,7 @@ impl TakingUp<'_> {
         self.commands.mailbox.send(Message::Adopt(Box::new(Adopt { reply, ..ready }))).ok();
     }
 
-    /// The run, the bytes of its events after the snapshot, and what its commands may see.
+    /// The run, the bytes of its events after the snapshot, and the values that its commands may see.
     fn load(
         &self,
         id: &RunId,

@@ -143,7 +143,7 @@ pub struct Adopt {
     pub tail_bytes: u64,
     /// Variables and secrets of the client.
     pub caller: Arc<Caller>,
-    /// Answered when it is in the loop and what it has decided on `inputs` is durable.
+    /// Answered when it is in the loop and its decision on `inputs` is durable.
     pub reply: Reply,
 }
 

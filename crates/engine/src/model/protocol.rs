@@ -246,7 +246,7 @@ pub struct ResumeRequest {
     /// Amounts to add to its limits before it goes on.
     #[serde(default)]
     pub raise: Option<Ledger>,
-    /// The corrected flow under which it goes on; one that is over is reopened.
+    /// The corrected flow under which it goes on; an ended run is reopened.
     #[serde(default)]
     pub correct: Option<CorrectedFlow>,
     /// Whether it is tried again if it is set aside.
@@ -258,7 +258,7 @@ pub struct ResumeRequest {
     /// Whether the files are first set back to what they were when the attempt in doubt began. Only with [`Choice::Rerun`].
     #[serde(default)]
     pub files: Option<SetBack>,
-    /// The id of the request: one that was done already, and is made again because no reply came, is only followed.
+    /// The id of the request: a request that was done already, and is made again because no reply came, is only followed.
     #[serde(default)]
     pub request: Option<String>,
     /// The reason, if one is given.
@@ -373,7 +373,7 @@ pub struct RestoreRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RestorePart {
-    /// These files, and what is below these folders, relative to the workspace.
+    /// These files, and the files below these folders, relative to the workspace.
     Paths(Vec<PathBuf>),
     /// The differences between the snapshot and this one: to take back a restore of a part.
     ChangedFrom(Digest),
@@ -454,7 +454,7 @@ pub enum Response {
         /// The reason.
         reason: String,
     },
-    /// To [`Request::Collect`]: what went.
+    /// To [`Request::Collect`]: the removed things.
     Collected {
         /// The list.
         report: Box<Collected>,

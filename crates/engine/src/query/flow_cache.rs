@@ -1,8 +1,8 @@
 //! Flows that were parsed, so that a flow is parsed once, however many requests and runs use it.
 //!
-//! A flow follows from its texts, their paths, the name of its file and the version of the language; where that file lies appears only in reports. The cache
-//! knows a flow by a digest of these. So a damaged text is parsed anew and refused, also while the whole one is known. A flow that
-//! cannot be parsed is not kept.
+//! A flow follows from its texts, their paths, the name of its file and the version of the language; the path of that file appears only in
+//! reports. The cache knows a flow by a digest of these. So a damaged text is parsed anew and refused, also while the whole one is known. A
+//! flow that cannot be parsed is not kept.
 
 use envoi_contract::digest::Digest;
 use envoi_flow::{Files, LANGUAGE, Loaded, Report};

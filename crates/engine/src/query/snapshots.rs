@@ -1,4 +1,4 @@
-//! How the snapshots of a store are taken, and where their contents lie.
+//! The scope of the snapshots of a store, and the place of their contents.
 
 use envoi_contract::digest::Digest;
 use envoi_journal::Layout;

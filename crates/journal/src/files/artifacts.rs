@@ -26,7 +26,7 @@ impl RunFiles<'_> {
     pub(super) fn write_artifacts(&self, flow: &FlowId, settled: &AttemptSettled) -> Result<(), FileError> {
         let files = self.reader.files_of(settled)?;
         let mut changes: Vec<_> = files.iter().map(|file| (&file.path, file.blob.as_ref())).collect();
-        // A file may have become a folder: what is gone makes room first.
+        // A file may have become a folder: deleted files make room first.
         changes.sort_by_key(|(_, blob)| blob.is_some());
         // The copies of a large set are not needed any more, now that it is committed: they are moved, not copied again.
         let copies =

@@ -84,7 +84,7 @@ impl Blobs {
     /// durable when it returns: their file system is synced twice, for any number, in place of three syncs a file.
     ///
     /// # Errors
-    /// As [`Blobs::put_file`]; what was stored before is harmless.
+    /// As [`Blobs::put_file`]; contents that were stored before are harmless.
     pub fn put_all(&self, files: Vec<(File, PathBuf, Digest, u64)>) -> Result<(), BlobError> {
         let mut filled = Vec::new();
         for (source, path, digest, size_bytes) in files {

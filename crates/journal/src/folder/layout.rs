@@ -148,7 +148,7 @@ impl Layout {
         self.flow(run, flow).join(list_name(scope, step))
     }
 
-    /// The folder of one attempt: lock, streams, what its supervisor wrote.
+    /// The folder of one attempt: lock, streams, the supervisor's files.
     #[must_use]
     pub fn attempt(&self, run: &RunId, attempt: &AttemptId) -> PathBuf {
         self.run(run).join("attempts").join(attempt.to_string())

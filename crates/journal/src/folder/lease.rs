@@ -47,7 +47,7 @@ pub struct Seen {
 pub enum Taken {
     /// The caller is the engine now.
     Lease(Lease),
-    /// Another process is; what it has announced, or `None` before it has.
+    /// Another process is the engine; its announcement, or `None` before it has one.
     Held(Option<Holder>),
 }
 
@@ -117,7 +117,7 @@ impl Lease {
         look(&path).map_err(|source| LeaseError { path, source })
     }
 
-    /// Says who holds it and where it listens, for those who find it held.
+    /// Announces the holder and its socket, for processes that find it held.
     ///
     /// # Errors
     /// [`LeaseError`] when the file cannot be written.

@@ -149,8 +149,8 @@ impl Reader {
         self.at_one_moment(read)
     }
 
-    /// As many reads as `read` makes with this reader, all of the same moment: what is committed meanwhile is not seen. A moment costs as
-    /// much as one read by itself. While it lasts, the log of the database cannot be shortened.
+    /// As many reads as `read` makes with this reader, all of the same moment: later commits are not seen. A moment costs as much as one
+    /// read by itself. While it lasts, the log of the database cannot be shortened.
     ///
     /// # Errors
     /// Those of `read`, and the machine's.
@@ -164,8 +164,8 @@ impl Reader {
         result
     }
 
-    /// As [`Self::rows`], without those that cannot be decoded. For rows of many runs or clients: one that is damaged must not take
-    /// the others away. [`Reader::damaged_rows`] names it.
+    /// As [`Self::rows`], without those that cannot be decoded. For rows of many runs or clients: a damaged row must not take the
+    /// others away. [`Reader::damaged_rows`] names it.
     fn readable<T>(
         &self,
         sql: &str,

@@ -188,8 +188,8 @@ impl Store {
         writer::take_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes the number of the newest engine again where it is missing or damaged: one that no engine has had. To be called by who
-    /// has the lease, before [`Store::take_epoch`]. Returns what was wrong.
+    /// Makes the number of the newest engine again if it is missing or damaged: a number that no engine has had. To be called by
+    /// the holder of the lease, before [`Store::take_epoch`]. Returns what was wrong.
     ///
     /// # Errors
     /// As [`Store::take_epoch`].

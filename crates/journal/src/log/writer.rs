@@ -91,11 +91,11 @@ impl Writer {
     }
 
     /// Stores small contents before the commit that names them, a little at a time, and returns when they are durable. For
-    /// sets that are too many for one commit: other runs' commits are written in between. Nothing refers to what is stored if
+    /// sets that are too many for one commit: other runs' commits are written in between. Nothing refers to these contents if
     /// that commit never comes.
     ///
     /// # Errors
-    /// [`CommitError`]; what was stored before stays.
+    /// [`CommitError`]; contents stored before stay.
     pub fn put(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), CommitError> {
         let mut portion = Vec::new();
         let mut bytes = 0_usize;
@@ -191,7 +191,7 @@ impl Writer {
     fn finish(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of a `done` has been reported by the panic hook; what was acknowledged is durable.
+            // A panic of a `done` has been reported by the panic hook; acknowledged commits are durable.
             let _ = thread.join();
         }
     }

@@ -41,7 +41,7 @@ pub struct MessageRow {
     pub at: Timestamp,
 }
 
-/// A push configuration: where the events of a task are sent, and the progress of sending.
+/// A push configuration: the target for the events of a task, and the progress of sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushRow {
     /// The task.

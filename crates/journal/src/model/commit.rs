@@ -18,7 +18,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// Events of one run that become durable together, and what belongs to them.
+/// Events of one run that become durable together, and the rows that belong to them.
 #[derive(Debug, Clone)]
 pub struct Commit {
     /// The run.

@@ -1,4 +1,4 @@
-//! Every content against its digest: what events name, what the database holds, what lies in files.
+//! Every content against its digest: contents that events name, those in the database, those in files.
 
 use crate::{
     log::{reader::Reader, store::Store},

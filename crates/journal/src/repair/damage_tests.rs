@@ -117,7 +117,7 @@ fn tables(conn: &Connection) -> Vec<Table> {
     strings(names).into_iter().map(table).collect()
 }
 
-/// A statement that damages a row, what it is about, and whether the value might as well be right.
+/// A statement that damages a row, its subject, and whether the value might as well be right.
 struct Damage {
     table: String,
     column: String,

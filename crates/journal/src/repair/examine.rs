@@ -32,7 +32,7 @@ pub struct Examination {
     pub gaps: Vec<Gap>,
     /// The run has a row and no entry in the journal, so that its events are not known to be its own.
     pub has_no_entry: bool,
-    /// Events that cannot be understood: the place of each, and what the decoder has found. The first hundred.
+    /// Events that cannot be understood: the place of each, and the decoder's finding. The first hundred.
     pub unreadable: Vec<(Seq, String)>,
     /// Content that is missing or does not match its digest, one line each.
     pub damaged_content: Vec<String>,

@@ -30,7 +30,7 @@ pub(super) const MOST_NAMED: usize = 100;
 /// No run has more events. A row that counts more is damaged, and does not prove that events are missing.
 pub(super) const MOST_EVENTS: u64 = 1 << 32;
 
-/// A run of the store, and what was known of it before its rows were made again.
+/// A run of the store, and its known data before its rows were made again.
 struct Known {
     key: RunKey,
     id: String,

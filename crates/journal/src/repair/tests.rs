@@ -1,4 +1,4 @@
-//! A store damaged by hand, and what repair makes of it.
+//! A store damaged by hand, and the result of its repair.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! The newest engine's number: how it is taken, what counts as damage of it, and how it is made again.
+//! The newest engine's number: how it is taken, its possible damage, and how it is made again.
 //!
 //! A commit is fenced by equality: it is refused unless the number is that of its engine. So a number that was made again must be
 //! one that no engine has ever had.

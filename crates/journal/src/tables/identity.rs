@@ -1,9 +1,9 @@
-//! Which store this is, and where it lies: how a store is distinguished from a copy of it.
+//! The identity and the place of a store: how a store is distinguished from a copy of it.
 //!
 //! A store has an id, made once, and remembers the folder in which it was last opened. Opened in another folder while that
-//! one still holds a store of the same id, it is a copy. Is the old folder gone, it was moved. Owns that judgement, what is
-//! remembered, and the adoption of a copy. Does not decide what a copy may do ([`crate::Store::open`] does), nor where the
-//! files of its runs are now ([`crate::tables::run_paths`] does).
+//! one still holds a store of the same id, it is a copy. If the old folder is gone, it was moved. Owns that judgement, the
+//! remembered folder, and the adoption of a copy. Does not decide the permissions of a copy ([`crate::Store::open`] does),
+//! nor the present paths of its runs' files ([`crate::tables::run_paths`] does).
 
 use crate::{
     folder::layout::Layout,

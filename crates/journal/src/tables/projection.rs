@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 /// Characters of a summary that a list shows.
 const SUMMARY_HEAD: usize = 200;
 
-/// Tables that are projections, each with the columns of its key; what repair empties and fills.
+/// Tables that are projections, each with the columns of its key; repair empties and fills them.
 pub(crate) const TABLES: [(&str, &str); 7] = [
     ("runs", "run"),
     ("handoffs", "run, scope, step, visit"),
@@ -149,7 +149,7 @@ impl Progress {
             Some([word(&ended.status), ended.terminal_reason.word().to_owned(), ended.reason.clone()]);
     }
 
-    /// As [`Progress::store`], where `ended` is as the row has it: an index depends on that column, and would be written anew.
+    /// As [`Progress::store`], if `ended` is unchanged: an index depends on that column, and would be written anew.
     fn store_unended(&self, conn: &Connection, run: RunKey) -> rusqlite::Result<()> {
         let sql = "UPDATE runs SET updated_at_ms = ?2, next_seq = ?3, live_attempts = ?4, pending_timers = ?5, step = ?6 \
                    WHERE run = ?1";

@@ -1,7 +1,7 @@
-//! Runs are deleted, and what is left of them is kept: rows of tombstones, of results that were dropped, and of small contents that
-//! nothing names.
+//! Runs are deleted, and their remains are kept: rows of tombstones, of results that were dropped, and of small contents that nothing
+//! names.
 //!
-//! Owns which rows belong to a run. Which runs are deleted is the engine's; what must not be deleted is looked at once more here, within
+//! Owns which rows belong to a run. The engine decides which runs are deleted; the reasons against it are checked once more here, within
 //! the transaction.
 
 use crate::{

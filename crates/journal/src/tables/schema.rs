@@ -211,7 +211,7 @@ fn set_wal(conn: &Connection, path: &Path) -> Result<(), OpenError> {
     conn.pragma_update(None, "journal_mode", "WAL").map_err(|error| open_error(path, error))
 }
 
-/// Applies the migrations that the database does not have yet, all or none. `whole`: what all of them make of an empty one.
+/// Applies the migrations that the database does not have yet, all or none. `whole`: the result of all of them for an empty one.
 fn migrate(
     conn: &mut Connection,
     path: &Path,

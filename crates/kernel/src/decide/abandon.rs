@@ -1,7 +1,7 @@
 //! Steps that a graph gives up: the losers of a join, the branches that were not taken, and steps that are still under way
 //! when a loop repeats them.
 //!
-//! Attempts are ended by the engine ([`crate::model::input::Wants::ending`]); what they still report is recorded and ignored.
+//! Attempts are ended by the engine ([`crate::model::input::Wants::ending`]); their later reports are recorded and ignored.
 
 use crate::{
     decide::{
@@ -39,7 +39,7 @@ pub(crate) fn steps(draft: &mut Draft<'_>, at: &At<'_>, steps: Vec<StepId>) -> R
     withdraw(draft, &at.scope, &reason, |step, _| steps.contains(step))
 }
 
-/// A loop goes back to `target`, closed by `visit`: what it repeats and is still under way is void.
+/// A loop goes back to `target`, closed by `visit`: the repeated visits that are still under way are void.
 pub(crate) fn repeated(
     draft: &mut Draft<'_>,
     at: &At<'_>,
@@ -59,7 +59,7 @@ pub(crate) fn everything(draft: &mut Draft<'_>, reason: &str) -> Result<(), Refu
     withdraw(draft, "", reason, |_, _| true)
 }
 
-/// As [`everything`], in a graph: what hangs on that step, and nothing beside it.
+/// As [`everything`], in a graph: the steps that depend on that step, and no others.
 pub(crate) fn repeated_from(
     draft: &mut Draft<'_>,
     again: &BTreeSet<&StepId>,

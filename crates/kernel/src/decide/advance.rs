@@ -38,7 +38,7 @@ use std::sync::Arc;
 /// theirs before. A flow may have a million steps that start nothing.
 const MAX_MOVES: usize = 32;
 
-/// Input: a slot is free; or none is, and what needs none goes on.
+/// Input: a slot is free; or none is, and visits that need none go on.
 pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
     if bounds::ready(draft.flow, &draft.control).next().is_none() {
         return Err(Refusal::NothingReady);
@@ -141,7 +141,7 @@ fn due(draft: &Draft<'_>) -> Option<(String, StepId)> {
     })
 }
 
-/// Enters a step of a graph; what only it still waited for is given up.
+/// Enters a step of a graph; visits that only it still waited for are given up.
 fn enter(draft: &mut Draft<'_>, scope: String, step: StepId) -> Result<(), Refusal> {
     draft.emit(Event::StepEntered(StepEntered { scope: scope.clone(), step: step.clone() }))?;
     let flow = draft.control.flow(draft.flow, &scope);
@@ -189,7 +189,7 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
     while let Some(turn) = draft.control.movable_after(last.as_ref()).cloned() {
         let visit = turn.visit().clone();
         last = Some(turn);
-        // Conditions are worked out anew each time. With a slot, what is not held up moves for certain.
+        // Conditions are evaluated anew each time. With a slot, a visit that is not held up moves for certain.
         if draft.spent.is_much() {
             if draft.slot.is_none() {
                 draft.is_cut_short = true;
@@ -248,7 +248,7 @@ enum Entry<'a> {
 fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
     let step = at.step;
     if draft.control.open.get(visit).is_some_and(|open| open.for_each.is_some()) {
-        // Its items are over, and what they have changed is to be merged.
+        // Its items are over, and their changes are to be merged.
         return Entry::Start;
     }
     let decided = if at.item.is_some() { None } else { entered(draft, at) };

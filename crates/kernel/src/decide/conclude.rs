@@ -235,7 +235,7 @@ pub(crate) fn raise(
     raise_question(draft, visit, about, Question { kind: None, expires_at: None, text: question, evidence })
 }
 
-/// A question, and what it takes.
+/// A question, and its choices.
 pub(crate) struct Question {
     /// `None`: as is usual for what it is about.
     pub(crate) kind: Option<InterruptKind>,

@@ -71,7 +71,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds an event and what it changes.
+    /// Adds an event and its changes.
     pub(crate) fn emit(&mut self, event: Event) -> Result<(), Refusal> {
         self.adopt(Record { seq: self.control.next_seq, at: self.now, event })
     }

@@ -131,7 +131,7 @@ pub(crate) fn finish(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal
     draft.emit(Event::RunEnded(end))
 }
 
-/// An item is deeper than its whole, and what a visit runs deeper than the visit.
+/// An item is deeper than its whole, and the steps that a visit runs are deeper than the visit.
 pub(crate) fn depth(visit: &VisitId) -> usize {
     visit.scope.split('.').filter(|segment| !segment.is_empty()).count()
 }

@@ -1,6 +1,6 @@
 //! Goals, and the rounds in which a run goes for them (contract 3: stages).
 //!
-//! Owns which goals are reached, by whom, and what follows at the end of a round: what comes after it, the next round, or a
+//! Owns which goals are reached, by whom, and the decision at the end of a round: the step after it, the next round, or a
 //! person, when round after round nothing is reached. A round is a time through the steps from `goals.from` to `goals.to`.
 
 use crate::state::goals::Goals;
@@ -70,8 +70,8 @@ fn goals(draft: &Draft<'_>, visit: &VisitId, plan: &GoalsPlan) -> Result<Vec<Str
     Ok(goals)
 }
 
-/// Marks what a visit that succeeded has reached: the goals that its step marks, and those that its report names in
-/// `goals_reached`.
+/// Marks the goals that a successful visit has reached: those that its step marks, and those that its report names
+/// in `goals_reached`.
 pub(crate) fn mark(
     draft: &mut Draft<'_>,
     visit: &VisitId,

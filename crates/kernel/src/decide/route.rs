@@ -67,7 +67,7 @@ impl Decided {
         }
     }
 
-    /// Whether the text reported success, where the step is a critic: contract 2's `verification_passed`.
+    /// Whether the text reported success, if the step is a critic: contract 2's `verification_passed`.
     pub(crate) fn verified(&self) -> Option<bool> {
         match self.row.as_str() {
             "3" => Some(true),
@@ -252,8 +252,8 @@ fn branch(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
     }
 }
 
-/// On to a later step, or back to an earlier one within the bounds of the loop that `step` then closes. In a graph, what else
-/// the step could have led to is not done.
+/// On to a later step, or back to an earlier one within the bounds of the loop that `step` then closes. In a graph, the other
+/// steps that it could have led to are not done.
 pub(crate) fn go(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
     if !graph::is_back(at.flow, at.id(), target) {
         if at.flow.graph {

@@ -1,4 +1,4 @@
-//! A corrected flow takes over: what the old one had open and the new one puts otherwise is withdrawn and put anew.
+//! A corrected flow takes over: open questions of the old flow that the new one puts otherwise are withdrawn and raised anew.
 
 use crate::{
     decide::{
@@ -33,7 +33,7 @@ pub(crate) fn version<'a>(draft: &Draft<'a>, digest: &Digest, language: u32) -> 
     draft.versions.of(digest, language).map(AsRef::as_ref).ok_or_else(unknown)
 }
 
-/// Whether a correction waits that nothing holds up any more. Before the run goes back, what is in doubt is decided.
+/// Whether a correction waits that nothing holds up any more. Before the run goes back, doubts are decided.
 pub(crate) fn is_due(draft: &Draft<'_>) -> bool {
     let undecided = |visit: &VisitId, open: &OpenVisit| {
         draft.at(visit).is_ok_and(|at| visit::is_undecided(open, at.step))

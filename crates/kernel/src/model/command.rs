@@ -130,7 +130,7 @@ pub struct ProgramCall {
     pub was_throttled: bool,
     /// The prompt.
     pub prompt: String,
-    /// The permission level: what it does without asking.
+    /// The permission level: the actions that it takes without asking.
     pub may: String,
     /// Its model; `None`: the program's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

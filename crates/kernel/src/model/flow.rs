@@ -278,7 +278,7 @@ pub struct Step {
     pub files: FilesAgain,
     /// When its result is taken from an earlier run. `None`: never.
     pub cache: Option<Box<CachePlan>>,
-    /// Each of its items works in a tree of its own, and what they have changed is merged when all are over.
+    /// Each of its items works in a tree of its own, and their changes are merged when all are over.
     pub isolate: bool,
     /// The policy for items that have changed the same lines.
     pub on_conflict: OnConflict,

@@ -229,7 +229,7 @@ fn misplaced(reason: &str) -> Unfit {
     Unfit::Unreadable { reason: format!("`by_digest`: {reason}") }
 }
 
-/// Reports the first difference between a text and what this version writes for the same message.
+/// Reports the first difference between a text and the text of this version for the same message.
 fn check_same(text: &str, ours: &str) -> Result<(), Unfit> {
     if text == ours {
         return Ok(());

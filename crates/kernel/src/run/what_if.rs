@@ -20,7 +20,7 @@ use crate::{
 use envoi_contract::{json::Value, routing::Signal};
 use std::collections::BTreeMap;
 
-/// A decision that was made from a text, and what the other flow makes of the text.
+/// A decision that was made from a text, and the decision of the other flow from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reconsidered {
     /// The event that has it.

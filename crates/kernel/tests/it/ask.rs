@@ -1,4 +1,4 @@
-//! A step that asks: what the question is, what becomes of its answer, and what later steps see of it.
+//! A step that asks: its question, its answer, and the answer as later steps see it.
 
 use crate::{
     driver::{Driver, blob, exited, person, settled},

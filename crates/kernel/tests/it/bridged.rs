@@ -1,4 +1,4 @@
-//! An agent program that calls its models through the bridge: what was metered is what it used, and its bounds stop it exactly.
+//! An agent program that calls its models through the bridge: its use is the metered one, and its limits stop it exactly.
 
 use crate::{
     driver::{Driver, doubtful, exited, reported, settled},

@@ -1,4 +1,4 @@
-//! A result of the cache is a result as any other: what follows from it is decided anew, and it costs nothing.
+//! A result of the cache is like any other: its consequences are decided anew, and it costs nothing.
 
 use crate::{
     driver::{Driver, exited, reported, settled},

@@ -1,4 +1,4 @@
-//! `if`: what is skipped, and what is handed on past it.
+//! `if`: the steps that are skipped, and the data that are handed on past them.
 
 use crate::{
     driver::Driver,

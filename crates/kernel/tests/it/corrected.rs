@@ -628,7 +628,7 @@ fn bounds_of_the_new_file_hold_and_what_is_used_stays_used() {
     );
 }
 
-/// A loop of `a` and `c` that goes back as often as this; what follows when it may not any more; the bound of all loops, if there is one.
+/// A loop of `a` and `c` that goes back as often as this; the rule for its end; the limit of all loops, if there is one.
 fn looping(rounds: u64, then: OnExhausted, bounds: &[(&str, &str)], name: &str) -> Arc<Flow> {
     let closing = critic("c", "a", rounds).exhausted(then);
     version(name, &bounded(limits(bounds), [step("a"), closing, step("z")]))
@@ -814,14 +814,14 @@ fn in_a_graph_what_is_new_or_failed_is_done_and_what_is_finished_stays() {
         correct(&mut driver, &fixed),
         "flow corrected, reopened at b, b entered, n entered, b.2.1 begins = b.2.1 live, n.1 ready"
     );
-    // A step that failed and is gone holds up nothing: what hung on it is done.
+    // A step that failed and is gone holds up nothing: the steps that depended on it are done.
     let mut driver = after(&old, &lived);
     let without = version("corrected", &graph([step("a"), needing(step("c"), &["a"])]));
     assert_eq!(
         correct(&mut driver, &without),
         "flow corrected, reopened at c, c entered, c.2.1 begins = c.2.1 live"
     );
-    // Asked to, the run does a finished step again, and what hangs on it.
+    // On request, the run does a finished step again, and the steps that depend on it.
     let mut driver = after(&old, &lived);
     assert_eq!(
         correct_from(&mut driver, &fixed, Some("a")),

@@ -39,7 +39,7 @@ fn done(flow: &Flow, records: &[Record]) -> BTreeSet<StepId> {
             repeat(flow, &target, &mut done);
         }
     }
-    // Whatever resumes the run does again what failed and what hangs on it.
+    // Any resumption does the failed steps again and those that depend on them.
     if flow.graph && matches!(records.last().map(|record| &record.event), Some(Event::RunEnded(_))) {
         repeat_failed(flow, &mut done);
     }
@@ -62,7 +62,7 @@ fn went_back(records: &[Record], visit: &VisitId) -> Option<StepId> {
     })
 }
 
-/// The step and what hangs on it are to be done again.
+/// The step and those that depend on it are to be done again.
 fn repeat(flow: &Flow, step: &StepId, done: &mut BTreeMap<StepId, bool>) {
     done.remove(step);
     for other in flow.steps.iter().filter(|other| flow.graph && other.needs.contains(step)) {

@@ -1,4 +1,4 @@
-//! A correction of what is under way: what it was given stays or is begun anew, and what is in doubt is decided before the run goes back.
+//! A correction of visits under way: their inputs stay or they are begun anew, and doubts are decided before the run goes back.
 
 use crate::{
     corrected::{correction, version},

@@ -1,4 +1,4 @@
-//! A run that is lived: inputs go in, records are applied, and what must hold in every run is checked at every turn.
+//! A run that is lived: inputs go in, records are applied, and the rules of every run are checked at every turn.
 
 use envoi_contract::{
     digest::Digest,

@@ -62,7 +62,7 @@ pub(crate) struct Watch {
     sessions: BTreeMap<String, BTreeSet<String>>,
     /// How often each situation was reached.
     pub(crate) reached: BTreeMap<&'static str, u64>,
-    /// The clocks have been changed: what the providers state cannot be held against an engine.
+    /// The clocks have been changed: the providers' times cannot be held against an engine.
     pub(crate) is_clock_changed: bool,
 }
 

@@ -68,7 +68,7 @@ impl Contents {
         self.files.join(head).join(tail)
     }
 
-    /// Opens the packs that are there now. A pack that cannot be read is passed over: what it held counts as missing.
+    /// Opens the packs that are there now. A pack that cannot be read is passed over: its contents count as missing.
     ///
     /// # Errors
     /// The folder of packs cannot be read.
@@ -82,7 +82,8 @@ impl Contents {
         Ok(Shelf { contents: self.clone(), packs, old_packs })
     }
 
-    /// As [`Contents::shelf`], but with every pack that is there: what one has that cannot be read is not known.
+    /// As [`Contents::shelf`], but with every pack that is there: the contents of an unreadable pack are not
+    /// known.
     ///
     /// # Errors
     /// A pack cannot be read.

@@ -26,7 +26,7 @@ pub const LONGEST_WORK: Duration = Duration::from_secs(10 * 60);
 /// The most bytes that git may print.
 const MOST_BYTES: usize = 256 << 20;
 
-/// When git has not ended for so long, what may stop it is looked for.
+/// The time after which the obstacle of a git that has not ended is looked for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often [`Stop`] is looked at while git runs.
@@ -264,7 +264,7 @@ fn has_exited(git: Pid) -> io::Result<bool> {
     }
 }
 
-/// Waits for its end, but not for ever: one that the system itself holds, on a file system that does not answer, is left.
+/// Waits for its end, but not for ever: a process that the system itself holds, on a file system that does not answer, is left.
 fn has_ended_in(longest: Duration, git: Pid) -> io::Result<bool> {
     let began = Instant::now();
     let mut pause = LAST_MOMENT;

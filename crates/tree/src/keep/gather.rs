@@ -1,4 +1,4 @@
-//! Files from anywhere become a list: what a command has left is kept in the form of a snapshot.
+//! Files from anywhere become a list: the output of a command is kept in the form of a snapshot.
 
 use super::Order;
 use crate::{

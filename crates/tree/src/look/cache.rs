@@ -1,6 +1,6 @@
 //! The digests of files that have not changed since they were read: one cache a folder, in one file.
 //!
-//! A cache only saves time: one that is missing or damaged costs a look at every file. An entry counts while size, times, inode and
+//! A cache only saves time: without one, or with a damaged one, every file is read. An entry counts while size, times, inode and
 //! mode are the same, and if the file was not changed so shortly before it was read that a later change could have the same time.
 
 use crate::{look::stat::Stat, model::list::LeftOut};
@@ -193,7 +193,7 @@ mod tests {
         };
         assert_eq!(save(stat((99, 5)), digest), Some(digest));
         assert_eq!(save(stat((99, 5)), Seen::LeftOut(LeftOut::Large)), Some(Seen::LeftOut(LeftOut::Large)));
-        // At the same moment as the look, after it, and where times are whole seconds.
+        // At the same moment as the look, after it, and with times in whole seconds.
         assert_eq!(save(stat((99, 999_000_000)), digest), None);
         assert_eq!(save(stat((100, 5)), digest), None);
         assert_eq!(save(stat((98, 0)), digest), None);

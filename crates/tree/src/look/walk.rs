@@ -1,4 +1,5 @@
-//! Which files a folder has: what git does not ignore, where git answers, else what `.gitignore` and `.envoiignore` do not name.
+//! The files of a folder: those that git does not ignore, if git answers, else those that `.gitignore` and `.envoiignore` do not
+//! name.
 //!
 //! A repository within the folder has its own rules. No link is followed. `.git`, `.envoi` and the folders that the caller
 //! names are never entered.

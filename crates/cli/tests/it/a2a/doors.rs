@@ -11,7 +11,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// An operation as it is asked for: its name, and what the scope of the token has to be.
+/// An operation in a request: its name, and the required scope of the token.
 struct Asked {
     name: &'static str,
     scope: &'static str,

@@ -44,7 +44,7 @@ fn a_client_that_makes_contexts_and_repeats_message_ids_polls_its_way_through() 
         assert_eq!(say(context, "2", "yes")["id"], task["id"]);
         let done = poll(&task, "completed");
         assert_eq!(talk(&done), ["< hello", "> Publish it?", "< yes", "> published"]);
-        // The same again is no new task, and what is new begins one.
+        // The same message again is no new task, and a new message begins one.
         assert_eq!(say(context, "2", "yes")["id"], task["id"]);
         assert_eq!(say(context, "0", "hello")["id"], task["id"]);
         let next = say(context, "4", "hello again");

@@ -141,7 +141,7 @@ fn every_refusal_comes_in_its_order_and_the_model_is_never_called() {
         let reply = admin.call("POST", CHAT, headers, b"{}");
         assert_eq!((reply.status, error(&reply)["code"].as_str()), (400, Some("REQUEST_INVALID")));
     }
-    // A run that may not call, and one that is over.
+    // A run that may not call, and an ended run.
     let broke = admin.run("flow: broke\nlimits: { llm_calls: 0 }\nsteps:\n  - id: a\n    ask: 'Well?'\n");
     admin.question(&broke);
     let over = admin.run(APPROVAL);
@@ -193,7 +193,7 @@ fn every_refusal_on_the_paths_of_the_bridge_has_their_form() {
     }
     let none = Client::new(admin.url(), None);
     assert_eq!(none.post("/api/llm-bridge/embeddings", "{}").text(), r#"{"error":"Forbidden"}"#);
-    // A provider that was never asked may be asked again; one that has left in the middle has perhaps been paid.
+    // A provider that got no request may get it again; a provider that broke off in the middle has perhaps been paid.
     let unreachable = admin.post(CHAT, r#"{"model": "unreachable"}"#);
     assert_eq!((unreachable.status, unreachable.header("x-should-retry").as_str()), (502, ""));
     for (path, body, status) in [(CHAT, "{}", 502), (TURN, r#"{"user": "a"}"#, 500)] {

@@ -1,4 +1,4 @@
-//! A flow that is corrected over REST: who may, what is shown, and that what was shown is what is done.
+//! A flow that is corrected over REST: the permission, the comparison, and that exactly the shown correction is made.
 
 use super::{client::Client, client::token, served};
 use crate::stage::{Stage, text, wait_until};

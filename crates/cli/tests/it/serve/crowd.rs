@@ -1,6 +1,7 @@
-//! A thousand readers of one run: what they cost the server, and what they see across a kill and a restart.
+//! A thousand readers of one run: their cost for the server, and their events across a kill and a restart.
 //!
-//! They are sockets in one thread. Each asks as HTTP/1.0 has it, so that a stream is what follows the head.
+//! They are sockets in one thread. Each sends an HTTP/1.0 request, so that a stream is everything after the
+//! head.
 
 use super::{
     client::{Served, token},

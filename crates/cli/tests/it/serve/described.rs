@@ -351,7 +351,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("listArtifacts", &[NO_RUN], plain());
     ask("listArtifacts", &[&run], query("?all=perhaps"));
     stage.write("work/there", "x\n");
-    // It is started at the store, where a run can keep its files beside others.
+    // It is started at the store: there a run can keep its files beside others.
     stage.write("apart.yaml", "flow: apart\nworkspace: work\nsteps: [{ id: a, run: 'echo a > made.txt' }]\n");
     stage.expect(0, &["run", "apart.yaml", "--keep-files", "--share-workspace"]);
     let apart = text(&admin.json("/v1/runs?flow=apart")["runs"][0]["run"]);

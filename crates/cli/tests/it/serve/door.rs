@@ -1,4 +1,4 @@
-//! The door of the web page: what answers without a session, what half a session opens, how a session ends.
+//! The sign-in of the web page: requests without a session, requests with half a session, and the end of a session.
 
 use super::{
     APPROVAL,

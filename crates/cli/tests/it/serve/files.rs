@@ -4,7 +4,7 @@ use super::{client::Client, served};
 use crate::stage::{Stage, text};
 use serde_json::{Value, json};
 
-/// Many small files, one that is gone, one that is no text.
+/// Many small files, a deleted one, and one that is not a text.
 const MANY: &str = "
 flow: many
 workspace: { folder: work, isolate: tree }

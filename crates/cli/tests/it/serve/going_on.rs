@@ -1,4 +1,4 @@
-//! Runs that go on over REST: with higher bounds, as a fork; and what the parts of one have left.
+//! Runs that go on over REST: with higher limits, as a fork; and the remains of the parts of one.
 
 use super::{
     client::{Client, Served, token},

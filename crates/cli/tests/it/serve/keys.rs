@@ -32,7 +32,7 @@ struct Row {
     run: String,
 }
 
-/// Runs that rest, and what is requested of each.
+/// Runs that rest, and the request for each.
 fn rows(admin: &Client) -> Vec<Row> {
     let resting = |flow: &str| {
         let run = admin.run(flow);

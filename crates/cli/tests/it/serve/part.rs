@@ -1,4 +1,4 @@
-//! A part of a flow at a server: what it takes, and who may go past a question.
+//! A part of a flow at a server: the hand-offs that it takes, and the permission to go past a question.
 
 use super::client::{Served, token};
 use crate::stage::{Stage, text};

@@ -1,4 +1,4 @@
-//! Flows that name other flows, registered over REST: what belongs to them, and what does not.
+//! Flows that name other flows, registered over REST: the files that belong to them.
 
 use super::{client::Client, served};
 use crate::stage::{Stage, text};

@@ -113,7 +113,7 @@ fn readers_that_do_not_read_cost_a_page_each_and_delay_no_other() {
     assert!(slow.iter().all(|stream| stream.status == 200));
     assert_eq!(count(), all, "one that reads is not held up");
     let grown = resident_kib(served.process.pid()).saturating_sub(before);
-    // A page, a buffer of 64 KiB, and what a connection needs.
+    // A page, a buffer of 64 KiB, and the memory of a connection.
     assert!(grown < SLOW * 400, "{grown} KiB for {SLOW} readers");
     eprintln!("{grown} KiB for {SLOW} slow readers of {whole_kib} KiB each");
     // All at once: a stream of which nothing is read for 90 seconds is ended.

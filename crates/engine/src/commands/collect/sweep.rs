@@ -53,7 +53,7 @@ impl Sweep<'_> {
     /// With the bytes that are written anew, because they lie in one file with others that go.
     fn sweep_all(&self) -> Result<(Swept, u64), Refused> {
         let machine = |error: io::Error| Refused::failure(format!("contents of the store: {error}"));
-        // Before the digests are looked for: what ends meanwhile has named by then what it has put.
+        // Before the digests are looked for: an attempt that ends meanwhile has named its contents by then.
         let supervisors = live_supervisors(self.layout).map_err(machine)?;
         let live = [supervisors, self.reader.live_since()?, self.requests_since];
         let live_since = live.into_iter().flatten().min();
@@ -158,7 +158,7 @@ impl Sweep<'_> {
     /// snapshot names others; so may any JSON.
     fn named(&self) -> Result<BTreeSet<Digest>, Refused> {
         let mut named = self.reader.named_digests(self.but)?;
-        // After them: what is named is there.
+        // After them: the named contents are there.
         let shelf = snapshots::contents(self.layout)
             .whole_shelf()
             .map_err(|error| Refused::failure(format!("contents of the store: {error}")))?;

@@ -1,5 +1,5 @@
-//! Copies that attempts of a run which is over have left: what the run names and the store has by digest goes. So do empty streams and the lock of an
-//! attempt with a record of its end, which a supervisor that was killed has left, or one of an earlier version.
+//! Copies that attempts of an ended run have left: a copy goes if the run names it and the store has it by digest. So do empty streams and
+//! the lock of an attempt with a record of its end, which a supervisor that was killed has left, or one of an earlier version.
 //!
 //! Each copy is read and compared with its content, which is read too. Nothing else of the folder of an attempt is touched, and no attempt
 //! that may still work.

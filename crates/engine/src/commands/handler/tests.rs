@@ -113,7 +113,7 @@ impl Place {
         (heard, thread::spawn(move || commands.serve(request, &client)))
     }
 
-    /// As [`Self::serves`]; what is done under this name panics.
+    /// As [`Self::serves`]; a request under this name panics.
     fn serves_with_a_defect(
         &self,
         what: &'static str,

@@ -233,7 +233,7 @@ impl Trail {
         }
     }
 
-    /// A fork begins: what is open is its own from here on, and done anew.
+    /// A fork begins: open visits are its own from here on, and done anew.
     fn begin_anew(&mut self, record: &Record) {
         self.stretch = Some(Stretch { seq: record.seq, start: record.at });
         self.before = None;
@@ -413,7 +413,7 @@ fn outcome(settled: &AttemptSettled) -> &'static str {
     }
 }
 
-/// A report may give any text as its code; what is not one word in capitals stays in the journal.
+/// A report may give any text as its code; a code that is not one word in capitals stays in the journal.
 fn is_code(code: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=64).contains(&code.len()) && code.bytes().all(is_part)

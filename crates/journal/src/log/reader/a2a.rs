@@ -32,8 +32,8 @@ const HAD_DIGEST: &str = "EXISTS (SELECT 1 FROM earlier_flows JOIN flows USING (
                           WHERE earlier_flows.run = runs.run AND flows.digest = ?5)";
 
 impl Reader {
-    /// Whether a run is one of the flow of this id or of this digest. Each digest that its flow has had counts: who has named it by one
-    /// finds it after a correction too.
+    /// Whether a run is one of the flow of this id or of this digest. Each digest that its flow has had counts: a client that has named
+    /// it by one finds it after a correction too.
     ///
     /// # Errors
     /// The machine's.

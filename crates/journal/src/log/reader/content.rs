@@ -20,7 +20,7 @@ impl Reader {
         }
     }
 
-    /// As [`Reader::blob`], a piece at a time: what was written is to be used only after `Ok`.
+    /// As [`Reader::blob`], a piece at a time: the output may be used only after `Ok`.
     ///
     /// # Errors
     /// As [`Reader::blob`], and [`BlobError::Io`] for `target`.

@@ -1,7 +1,7 @@
 //! Rows beside the events that are damaged: each table is read row by row, as its readers would.
 //!
-//! Owns what counts as damage there and what a repair may do about it. Rows that are made from events are compared with the
-//! events elsewhere. A row that can be put out of action is: it then does nothing and blocks nothing.
+//! Owns the definition of damage there and the possible repairs. Rows that are made from events are compared with the
+//! events elsewhere. A row is put out of action if that is possible: it then does nothing and blocks nothing.
 
 use super::{Reader, decode, network, read_error};
 use crate::{

@@ -67,8 +67,8 @@ impl Reader {
         Ok(self.one(sql, values, |_| Ok(()))?.is_some())
     }
 
-    /// Whether an event of the run has this text that was written before the files of the store were copied: what it names, such as a
-    /// session of an agent, is the original's.
+    /// Whether an event of the run has this text that was written before the files of the store were copied: a thing that it names,
+    /// such as a session of an agent, is the original's.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.

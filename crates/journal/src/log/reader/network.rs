@@ -25,7 +25,7 @@ use envoi_kernel::{
 };
 use rusqlite::{Row, params};
 
-/// Questions, and what closes them. An end closes all that were open.
+/// Questions, and the events that close them. An end closes all that were open.
 const NEWS: &str = "('interrupt_raised', 'interrupt_answered', 'interrupt_expired', 'interrupt_cancelled', \
                     'vote_cast', 'run_ended')";
 
@@ -420,7 +420,7 @@ pub(super) fn upload(row: &Row<'_>) -> rusqlite::Result<Upload> {
 
 pub(super) fn registered(row: &Row<'_>) -> rusqlite::Result<RegisteredFlow> {
     let id: FlowId = read(row, "id")?;
-    // Once there was one file a flow, and what it was called was not kept.
+    // Once there was one file a flow, and its name was not kept.
     let file: Option<String> = row.get("file")?;
     Ok(RegisteredFlow {
         digest: decode::read_digest(row, "digest")?,

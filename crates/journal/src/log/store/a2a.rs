@@ -143,8 +143,8 @@ impl Store {
     }
 }
 
-/// A transaction that is to write from its first look on: one that has only read before would be refused when another
-/// connection has written meanwhile, without being waited for.
+/// A transaction that writes, from its first look on: a transaction that has only read before would be refused when
+/// another connection has written meanwhile, without being waited for.
 fn at_once(conn: &rusqlite::Connection) -> rusqlite::Result<Transaction<'_>> {
     Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
 }

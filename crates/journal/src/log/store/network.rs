@@ -119,7 +119,8 @@ impl Store {
         self.with_conn(|conn| conn.execute(sql, params![id, at.as_millis()])).map(|rows| rows > 0)
     }
 
-    /// Lets a tenant start this flow; one that it may start already becomes its newest of that id. `false` if it was known.
+    /// Lets a tenant start this flow; a flow that it may start already becomes its newest of that id. `false` if it was
+    /// known.
     ///
     /// # Errors
     /// Errors of the database.

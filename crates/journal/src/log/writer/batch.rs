@@ -256,7 +256,7 @@ impl Transactions {
         }
     }
 
-    /// The outcome of the only commit of the transaction: what it had written is taken back with that.
+    /// The outcome of the only commit of the transaction: its writes are taken back with that.
     fn whole(&self, commit: &impl Part) -> Result<Outcome, CommitError> {
         if let Err(error) = commit.check() {
             return Ok(Err(error));
@@ -362,8 +362,8 @@ fn signed_len(body: &str) -> u64 {
 
 /// The events as they will be in the journal.
 ///
-/// Sizes are bounded where events are made. This is the last look: what a reader would refuse is not committed, because
-/// the run could never be loaded again.
+/// Sizes are bounded where events are made. This is the last look: an event that a reader would refuse is not
+/// committed, because the run could never be loaded again.
 fn bodies(records: &[Record]) -> Result<Vec<String>, CommitError> {
     let refused = |record: &Record, error: Unreadable| CommitError::Malformed {
         reason: format!("event {} (`{}`) {error}", record.seq, record.event.name()),
@@ -540,7 +540,7 @@ pub(crate) fn commit_error(error: rusqlite::Error) -> CommitError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CommitError::Busy,
         // The database is well: a row of this run that was there before cannot be understood.
         None => CommitError::Malformed { reason: error.to_string() },
-        // So it is, too, where a damaged row already has the key of a new one.
+        // The same if a damaged row already has the key of a new one.
         Some(ErrorCode::ConstraintViolation) if is_key_taken(&error) => {
             CommitError::Malformed { reason: format!("a row of the store is in its place: {error}") }
         }

@@ -1,7 +1,7 @@
 //! Opening a database without writing to it: for commands that only look, also at a store that is not theirs to write.
 //!
-//! Nothing is made, migrated or set. Beside a database in WAL mode SQLite itself needs `-shm`, which it makes where it may;
-//! where it may not, the file alone is read, which is right only as long as no commit waits in `-wal`.
+//! Nothing is made, migrated or set. Beside a database in WAL mode SQLite itself needs `-shm`, which it makes if it may; if
+//! not, the file alone is read, which is right only as long as no commit waits in `-wal`.
 
 use super::{
     MIGRATIONS, PAUSE, applied_rows, check_connect, check_files, compare, io_error, open_error, prepare,

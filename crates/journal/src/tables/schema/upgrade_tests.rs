@@ -1,4 +1,4 @@
-//! A store of the first schema, with questions open and closed, and what this program makes of it.
+//! A store of the first schema, with questions open and closed, after its upgrade by this program.
 
 use super::{MIGRATIONS, applied, connect, migrate, set_wal};
 use crate::{

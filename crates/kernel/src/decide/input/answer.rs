@@ -1,4 +1,4 @@
-//! A person decides what a run could not.
+//! A person decides when a run could not.
 //!
 //! One answer, one question. A refused answer changes nothing: the question stays open. An answer counts while its question
 //! is open and has not lapsed, if it is of a kind that the question takes, and, if it has a digest of what its giver saw,
@@ -393,7 +393,7 @@ fn others_have_room(
     Ok(())
 }
 
-/// The bound is higher now: what it held up goes on, which is a start or a loop-back.
+/// The limit is higher now: the start or loop-back that it held up goes on.
 fn raise(
     draft: &mut Draft<'_>,
     raised: &InterruptRaised,

@@ -1,7 +1,7 @@
 //! The files of the workspace are set back to a snapshot: nothing of the run starts until they are.
 //!
-//! Owns when that is allowed and what holds meanwhile. It does not touch a file: what a restore does is `tree`'s, and the engine
-//! does it between these events.
+//! Owns when that is allowed and what holds meanwhile. It does not touch a file: `tree` makes a restore, and the engine calls it
+//! between these events.
 
 use crate::{
     decide::{advance::advance, draft::Draft},

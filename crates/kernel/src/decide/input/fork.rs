@@ -1,8 +1,8 @@
 //! A new run that has the history of another one up to where a step was entered, and goes on from there by itself.
 //!
-//! Owns where the old run is cut, and what becomes of what was under way there: it is done anew. A fork is of an ended run:
-//! only one run of a family goes on at a time, so that together they keep within their bounds. The events of the old run
-//! after the cut stay its own; what it has used there counts all the same ([`Share`]).
+//! Owns the place of the cut in the old run; visits that were under way there are done anew. A fork is of an ended run:
+//! only one run of a family goes on at a time, so that together they keep within their limits. The events of the old run
+//! after the cut stay its own; its use there counts all the same ([`Share`]).
 
 use crate::{
     decide::{advance::advance, conclude, draft::Draft, set_back, takeover},

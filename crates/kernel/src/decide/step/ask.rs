@@ -74,7 +74,7 @@ pub(crate) fn put_anew(draft: &mut Draft<'_>, old: &InterruptRaised) -> Result<(
     draft.emit(Event::InterruptRaised(Box::new(anew)))
 }
 
-/// Input: what a question showed has changed. The question is put again, about what is there now.
+/// Input: the contents that a question showed have changed. The question is raised again, about the present contents.
 pub(crate) fn changed(
     mut draft: Draft<'_>,
     interrupt: InterruptId,

@@ -1,4 +1,4 @@
-//! A `model` step: what its next attempt asks.
+//! A `model` step: the request of its next attempt.
 
 use crate::{
     decide::{draft::Draft, render::Values, throttle},

@@ -1,4 +1,4 @@
-//! An `agent` step: with which session its next attempt goes on, and what the last one reports of it.
+//! An `agent` step: the session of its next attempt, and the last attempt's report of it.
 //!
 //! The id of a session is derived in the decision that announces an attempt, so that it is committed before the program starts.
 //! Every further attempt resumes it: another try, another round of a loop, the attempt after one whose end is not known. How a

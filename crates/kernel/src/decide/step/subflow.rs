@@ -1,7 +1,7 @@
 //! A flow as a part of the run.
 //!
-//! Owns how it is entered, and what its end means for the step that runs it. Its steps are visits of the same run, in a
-//! scope of their own; journal, ledger and bounds are the run's.
+//! Owns its entry, and the effect of its end on the step that runs it. Its steps are visits of the same run, in a scope
+//! of their own; journal, ledger and bounds are the run's.
 
 use crate::{
     decide::{

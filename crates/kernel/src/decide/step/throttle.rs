@@ -1,7 +1,7 @@
-//! The account of an agent program, or of a model, is closed for a while: what its steps do.
+//! The behaviour of steps while the account of an agent program, or of a model, is closed.
 //!
 //! A step waits with a timer, as long as its flow allows; then it fails, asks, or goes on with another program. The wait is a
-//! durable one, as for another try: no process stays for it. Owns what of that decides. Which accounts are closed comes with the
+//! durable one, as for another try: no process stays for it. Owns these decisions. Which accounts are closed comes with the
 //! slot, or from the report of the very attempt.
 
 use crate::{
@@ -95,7 +95,7 @@ fn next<'p>(
         true => (DEFAULT_WAIT_MS, &AfterWait::Fail),
         false => (longest(policy.wait_ms), &policy.then),
     };
-    // A flow that names another program asks only about that one's account: who decided to wait has decided to go on with it.
+    // A flow that names another program asks only about that one's account: a person who decided to wait has decided to go on with it.
     if let (true, AfterWait::Use(other)) = (waited.patient && !waited.other, then) {
         return Next::Use(other);
     }
@@ -207,7 +207,7 @@ pub(crate) fn account(open: &OpenVisit) -> Option<&str> {
     open.plan.as_ref()?.command.account().map(|(account, _)| account)
 }
 
-/// An attempt with this account was not refused: what has waited for it need not wait in this decision.
+/// An attempt with this account was not refused: visits that have waited for it need not wait in this decision.
 pub(crate) fn passed(draft: &mut Draft<'_>, account: &str) {
     let Some(slot) = &mut draft.slot else { return };
     if slot.accounts.get(account).is_some_and(|standing| standing.is_tried) {

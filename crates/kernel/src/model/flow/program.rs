@@ -23,7 +23,7 @@ pub struct ProgramPlan {
     pub prompt: Template,
     /// The label of its session; `None`: each attempt has a session of its own.
     pub session: Option<String>,
-    /// The permission level: what it does without asking, as written in the flow.
+    /// The permission level: the actions that it takes without asking, as written in the flow.
     pub may: String,
     /// Its model; `None`: the program's default.
     pub model: Option<Template>,

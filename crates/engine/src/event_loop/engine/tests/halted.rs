@@ -25,7 +25,7 @@ fn asking(flow: &str) -> (Run, InterruptId) {
     (run, first)
 }
 
-/// Approves the question of `run`; what follows is not to be started.
+/// Approves the question of `run`; the next steps are not to be started.
 fn only_recorded(run: Run, question: InterruptId) -> Message {
     Message::Adopt(Box::new(Adopt {
         corrected: None,

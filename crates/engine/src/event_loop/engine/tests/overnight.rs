@@ -53,7 +53,7 @@ struct Night {
     journal: BTreeMap<RunId, Vec<Record>>,
     submitted: Rc<RefCell<VecDeque<Commit>>>,
     ensured: Rc<RefCell<VecDeque<Job>>>,
-    /// Attempts that work, until when, and what they come to.
+    /// Attempts that work, their ends, and their results.
     working: Vec<(u64, RunId, AttemptResult)>,
     clocks: Clocks,
     /// The monotonic clock when the engine came up.
