@@ -1,4 +1,4 @@
-//! Values: the list of a folder, what differs between two, and the folders that a change takes away.
+//! Values: the list of a folder, the differences between two, and the folders that a change takes away.
 
 pub(crate) mod bounds;
 pub(crate) mod compare;

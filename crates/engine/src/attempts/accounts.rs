@@ -146,8 +146,8 @@ impl AgentAccounts {
         }
     }
 
-    /// The secrets of the account that a command works with, also if it could not begin with it now: what it left before that was
-    /// so may hold them.
+    /// The secrets of the account that a command works with, also if it could not begin with it now: its earlier output may hold
+    /// them.
     pub(super) fn secrets_for(&self, command: &Command) -> impl Iterator<Item = &str> {
         let account = match command {
             Command::Agent(call) => {
@@ -195,7 +195,7 @@ mod tests {
         assert!(said("spare", "claude").contains("SPARE_KEY"), "{}", said("spare", "claude"));
         assert!(said("home", "claude").contains("has no account `home`"));
         assert!(!format!("{accounts:?}").contains("sk-"));
-        // The configuration has changed since the attempt began: what it left is masked all the same.
+        // The configuration has changed since the attempt began: its output is masked all the same.
         let call = r#"{"program": "codex", "account": "codex/work", "prompt": "p", "may": "edit"}"#;
         let call: ProgramCall = serde_json::from_str(call).unwrap();
         assert!(accounts.of_call(&call).is_err());

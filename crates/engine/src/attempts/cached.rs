@@ -1,4 +1,4 @@
-//! A step with `cache`: what its command gets, and the engine's part of the key.
+//! A step with `cache`: the variables of its command, and the engine's part of the key.
 //!
 //! The engine gives the command only what is part of the key: no secrets, no last hand-off, answers, feedback, envelope or variables of
 //! models. The supervisor adds files and programs to the key.
@@ -55,7 +55,8 @@ fn is_keyed(name: &str) -> bool {
         && !name.starts_with("XDG_SESSION_")
 }
 
-/// The engine's part of the key. `env`: what the command gets, one value a name, without the engine's own.
+/// The engine's part of the key. `env`: the variables of the command, one value a name, without the engine's
+/// own.
 ///
 /// # Errors
 /// The key of the store for secrets cannot be had.

@@ -1,4 +1,4 @@
-//! Files in conflict that a person edits: where they lie, and how what the person made of them comes into a merge.
+//! Files in conflict that a person edits: their folder, and how the edited files come into a merge.
 //!
 //! The folder is in that of the attempt that found the conflict. It is there only if every file in conflict can be settled in this way.
 

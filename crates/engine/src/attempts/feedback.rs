@@ -1,4 +1,4 @@
-//! The feedback for a step in a loop: the critic's text, a line `--- stderr`, the end of its stderr; where a
+//! The feedback for a step in a loop: the critic's text, a line `--- stderr`, the end of its stderr; if a
 //! person sent the run back, a line `--- answer` and their words, or their words alone.
 
 use envoi_step::{AttemptDir, Spec, plain};

@@ -144,7 +144,7 @@ impl Driver {
         let decided = self.run.decide(input.clone(), slot.clone(), self.now);
         assert_eq!(decided, self.run.decide_next(input, slot, self.now), "decided twice");
         assert_eq!(self.run, before, "a decision changed the run");
-        // No input can bring a run at odds with itself: what does not fit is refused for its own reason.
+        // No input can bring a run at odds with itself: an input that does not fit is refused for its own reason.
         assert!(!matches!(decided, Err(Refusal::Inconsistent { .. })), "{decided:?}");
         for record in decided.iter().flatten() {
             let before = self.run.envelope().current_stage;

@@ -1,4 +1,4 @@
-//! Templates: what a command is given, and what stops it before it starts.
+//! Templates: their values in a command, and the errors that stop it before it starts.
 
 use crate::{
     driver::{Driver, reported, result, settled},

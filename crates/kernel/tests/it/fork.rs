@@ -59,7 +59,7 @@ fn fork(source: &Driver, from: Option<&str>) -> Driver {
     fork_as(source, asked(source, from)).unwrap().0
 }
 
-/// The last event that was taken over, and what came of it.
+/// The last event that was taken over, and the events after it.
 fn told(source: &Driver, from: Option<&str>) -> String {
     match fork_as(source, asked(source, from)) {
         Err(refusal) => format!("refused: {refusal}"),
@@ -426,7 +426,7 @@ fn the_bounds_are_those_of_the_whole_family() {
     forked.exit("c.1.1", 1);
     forked.restart();
     rules::check(&flow, &root.records);
-    // The root goes on: what the fork has used counts for it, and nothing is left over.
+    // The root goes on: the use of the fork counts for it, and nothing is left over.
     let mut family = root.run.own_share();
     family.add(&forked.run.own_share());
     assert_eq!(counted(&family.used), used(4, 4));
@@ -437,7 +437,7 @@ fn the_bounds_are_those_of_the_whole_family() {
     assert_eq!(stand(&root.run), "= nothing [exhausted 4]");
     assert_eq!(root.run.ledger(), &family.used);
     assert_eq!(counted(&root.run.own_share().used), used(2, 3), "and is not its own");
-    // So is a bound raised for all, and what the root uses of it is gone for the fork.
+    // A limit is raised for all, and the root's use of it is gone for the fork.
     let more = used(1, 0);
     let elsewhere = family.beyond(&root.run.known_share());
     assert!(elsewhere.is_nothing());

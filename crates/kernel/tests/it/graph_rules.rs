@@ -405,7 +405,7 @@ impl Graph {
         }
     }
 
-    /// The failed steps, and what hangs on them, are to be done again; what was under way, too.
+    /// The failed steps, and those that depend on them, are to be done again; steps that were under way, too.
     fn take_up(&mut self, of: &Flow) {
         let failed = |stands: &Stands| *stands == Stands::Over(Done::Failed);
         let mut all: Vec<StepId> =

@@ -28,7 +28,7 @@ fn cancelled(flow: &Arc<Flow>, before: &[&str], doubt: &str) -> Driver {
     driver
 }
 
-/// Corrects the run by the same flow as another version: what follows, or the reasons against it.
+/// Corrects the run by the same flow as another version: returns the events, or the reasons against it.
 fn again_from(driver: &mut Driver, of: &Arc<Flow>, from: &str) -> String {
     let to = version("again", of);
     driver.run.learn(Arc::clone(&to));

@@ -1,4 +1,4 @@
-//! Microloops: how often, how deep, and what when it was not enough.
+//! Microloops: their rounds, their nesting, and their end without success.
 
 use crate::{
     driver::Driver,

@@ -1,4 +1,4 @@
-//! `isolate: true`: the items of a step work in trees of their own, and what they have changed is merged when all are over.
+//! `isolate: true`: the items of a step work in trees of their own, and their changes are merged when all are over.
 
 use crate::{
     ask::file,

@@ -1,4 +1,4 @@
-//! A run that does a part of its flow: what is left out starts nothing, and what is in it sees what it would see in a whole run.
+//! A run that does a part of its flow: a step that is left out starts nothing, and the other steps see the same as in a whole run.
 
 use crate::{
     corrected::{correction, version},
@@ -518,7 +518,7 @@ fn a_run_that_is_resumed_stays_a_part() {
     assert!(feed(&mut driver, "b.2.1 exit 0").ends_with("[succeeded 0]"));
 }
 
-/// A part that has failed at its step, whose flow is corrected; what follows, or why it is refused.
+/// A part that has failed at its step, whose flow is corrected; returns the events, or the refusal.
 fn corrected(
     old: &Arc<Flow>,
     words: &str,

@@ -54,7 +54,7 @@ fn through_text(record: &Record) -> Record {
     let text = serde_json::to_string(record).unwrap();
     let read: Record = serde_json::from_str(&text).unwrap();
     assert_eq!(&read, record, "{text}");
-    // As the journal has it: what is written there is not read again for most events, so it is here.
+    // As the journal has it: most events are not read again there after they are written, so they are here.
     let kept = record.event.kept().unwrap();
     assert_eq!(serde_json::from_str::<Event>(&kept).unwrap(), record.event, "{kept}");
     assert!(kept.starts_with(&format!("{{\"type\":\"{}\"", record.event.name())), "{kept}");

@@ -25,7 +25,7 @@ struct Count {
     hops: u64,
     uses: Uses,
     returns: u64,
-    /// Which flow each scope is of, and what goes on in those that are graphs.
+    /// The flow of each scope, and the state of the scopes that are graphs.
     places: Places,
     graphs: Graphs,
     agents: Agents,
@@ -52,7 +52,7 @@ struct Count {
     open: BTreeMap<InterruptId, (InterruptRaised, Vec<Principal>)>,
     /// All there ever were.
     asked: BTreeSet<InterruptId>,
-    /// A denial or an expiry whose visit has not been left, and where it may lead.
+    /// A denial or an expiry whose visit has not been left, and its possible ways.
     closing: Option<(VisitId, Option<StepId>)>,
     /// The steps whose denial or expiry a flow is on the way of, by its scope.
     diverted: BTreeMap<String, Vec<StepId>>,

@@ -108,7 +108,7 @@ fn a_member_under_another_name_is_never_taken_for_one_that_is_missing() {
     assert!(looked_at > 100, "{looked_at}");
 }
 
-/// Snapshots of earlier versions of this crate kept who cancelled a run, and what was to end it, beside its end.
+/// Snapshots of earlier versions of this crate kept the person who cancelled a run, and its pending end, beside its end.
 #[test]
 fn of_an_end_and_what_led_to_it_the_end_counts() {
     let [.., cancelling, stopping, ended] = &lived()[..] else { panic!("three are being ended or over") };
@@ -180,7 +180,7 @@ fn a_run_is_shown_without_its_envelope_as_with_it() {
     }
 }
 
-/// The reason for two parts: the envelope has a line for each attempt, what decides has none.
+/// The reason for two parts: the envelope has a line for each attempt, the deciding state has none.
 #[test]
 fn what_decides_does_not_grow_with_the_rounds_of_a_loop() {
     let rounds = |count: u32| {

@@ -1,4 +1,4 @@
-//! Which loops a flow has, and what each one spans: asked of the flow, before anything runs.
+//! The loops of a flow, and the extent of each: computed from the flow, before anything runs.
 
 use crate::flows::{ask, branch, critic, flow, graph, step, step_id};
 use envoi_kernel::{

@@ -60,7 +60,7 @@ fn it_changes_exactly_when_the_flow_the_last_handoff_or_an_artifact_does() {
     for (place, one) in differing.iter().enumerate() {
         assert!(!differing[..place].contains(one), "{place}");
     }
-    // When it happens and who started it is no part of it, nor is the wording of the question.
+    // The time and the starter are no part of it, nor is the wording of the question.
     assert_eq!(about(&plain, said("words")), about(&plain, said("words")));
     let [a, q, b] = steps();
     let worded = q.asking(|plan| plan.message = envoi_kernel::flow::Template("Else?".to_owned()));

@@ -596,7 +596,7 @@ fn a_higher_limit_of_waiting_answers_the_question_about_it_and_holds_from_then_o
     driver.restart();
     driver.timer_due();
     assert_eq!(driver.run.waited_ms(at(9 * HOUR)), 2 * HOUR);
-    // The higher limit holds: who raised it has not decided to wait as long as it takes.
+    // The higher limit holds: a person who raised it has not decided to wait as long as it takes.
     driver.ok(refused("a.1.2", Some(at(4 * HOUR))));
     assert!(driver.question().question.contains("waited 2h for accounts, and may wait 2h 30m"));
     // As an answer, with the amount.

@@ -37,7 +37,7 @@ fn what_an_agent_does_not_report_is_unknown_and_not_nothing() {
         (agent(), Some(least.as_str()), (1, 1, 1)),
         (agent(), Some(r#""llm_calls":2"#), (0, 1, 1)),
         (agent(), None, (1, 1, 1)),
-        // A command is believed: what its report does not name was not used.
+        // A command is believed: an amount that its report does not name was not used.
         (step("a"), None, (0, 0, 0)),
         (step("a"), Some(r#""llm_calls":2"#), (0, 0, 0)),
         (step("a"), Some(r#""llm_calls":2,"cost_usd":null"#), (0, 0, 1)),

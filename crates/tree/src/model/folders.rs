@@ -49,7 +49,7 @@ impl Folders {
         self.0.get(path).copied()
     }
 
-    /// Each with its permission bits; one that lies in another one comes after it.
+    /// Each with its permission bits; a folder comes before those in it.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], u32)> {
         self.0.iter().map(|(path, mode)| (path.as_slice(), *mode))
     }

@@ -77,7 +77,7 @@ pub enum LeftOut {
     Large,
     /// The system does not let it be read.
     Unreadable,
-    /// A folder that the system does not let be listed: what is below it is not known.
+    /// A folder that the system does not let be listed: its contents are not known.
     Unlisted,
 }
 

@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// See the module. Two snapshots that are compared, or restored, must have been taken in the same way: what only one of them can have would
+/// See the module. Two snapshots that are compared, or restored, must have the same scope: a file that only one of them can have would
 /// count as new or as deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {

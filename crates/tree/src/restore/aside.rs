@@ -109,7 +109,7 @@ fn path(folder: &Path, order: &Order) -> io::Result<PathBuf> {
     })
 }
 
-/// Empties the place: what the store does not have is put into it and named. A file that cannot be stored stays.
+/// Empties the place: contents that the store does not have are put into it and named. A file that cannot be stored stays.
 pub(crate) fn sweep(place: &Path, order: &Order) -> io::Result<Vec<Late>> {
     let late = look_through(place, order)?;
     if late.iter().all(|late| late.digest.is_some()) {
@@ -150,7 +150,7 @@ pub(crate) fn look_through(place: &Path, order: &Order) -> io::Result<Vec<Late>>
     let mut intake = Intake::new(&shelf);
     let mut late = Vec::new();
     for restore in stages(place)? {
-        // Without the list they are named by their numbers; one that cannot be read now can be later.
+        // Without the list they are named by their numbers; a list that cannot be read now can be read later.
         let paths = match fs::read(restore.join(PATHS)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read?,

@@ -45,7 +45,7 @@ pub(super) fn put_back(folder: &Path, place: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// By number: what was laid aside last, with the number of its try.
+/// By number: the file that was laid aside last, with the number of its try.
 fn laid_aside(stage: &Path) -> io::Result<BTreeMap<usize, (u32, PathBuf)>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(stage)? {

@@ -109,7 +109,7 @@ fn described(entry: Option<&Entry>) -> String {
 /// headings.
 #[must_use]
 pub fn has_markers(text: &[u8]) -> bool {
-    // The page writes the name of what comes behind the line between the sides, where several come.
+    // The page writes the name of a version behind the line between the sides, if there are several.
     let markers = [format!("{OURS} "), format!("{THEIRS} "), format!("{BETWEEN} item ")];
     let begins = |line: &[u8]| markers.iter().any(|marker| line.starts_with(marker.as_bytes()));
     text.split(|byte| *byte == b'\n').any(begins)

@@ -68,7 +68,7 @@ pub fn with_ignored(
 
 /// Whether something of the kind of this entry is there.
 fn stands(folder: &Path, entry: &Entry) -> bool {
-    // Through no link: what is behind it is another file.
+    // Through no link: its target is another file.
     let mut above = ancestors(&entry.path);
     let is_folder =
         |path: &[u8]| fs::symlink_metadata(walk::full(folder, path)).is_ok_and(|found| found.is_dir());

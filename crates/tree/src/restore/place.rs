@@ -217,7 +217,7 @@ impl Moved<'_> {
     fn put_by_link(&self, parent: &OwnedFd, entry: &Entry, new: &Path, nth: usize) -> io::Result<()> {
         let name = name(&entry.path);
         for nth_try in 0..TRIES {
-            // A number of its own for each try: what went aside stays there.
+            // A number of its own for each try: a file that went aside stays there.
             let old = self.stage.join(format!("old{nth_try}-{nth}"));
             let is_aside = match renameat(parent, name, CWD, &old) {
                 Ok(()) => true,

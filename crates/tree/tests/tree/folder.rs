@@ -33,7 +33,7 @@ impl Place {
     pub(crate) fn at(base: &Path) -> Self {
         let root = base.join("work");
         fs::create_dir_all(&root).unwrap();
-        // On another file system, where one is named: see `elsewhere`.
+        // On another file system, if one is named: see `elsewhere`.
         let store = match std::env::var_os(STORE_IN) {
             Some(other) => Path::new(&other).join(base.file_name().unwrap()),
             None => root.join(".envoi"),

@@ -55,7 +55,7 @@ fn clash(path: &str, with_link: bool) -> Conflict {
 fn both_sides_stand_between_markers_unless_markers_cannot_show_them() {
     let place = Place::new();
     let marked = "<<<<<<< ours\nmine\n=======\nyours\n>>>>>>> it\n";
-    // The base, ours, theirs, and what comes of them; without it, the path is in conflict.
+    // The base, ours, theirs, and the result; without it, the path is in conflict.
     let rows: [(&str, &[&str; 3], Option<&str>); 8] = [
         ("lines", &["then\n", "mine\n", "yours\n"], Some(marked)),
         ("both are new", &["", "mine\n", "yours\n"], Some(marked)),

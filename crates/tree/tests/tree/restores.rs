@@ -388,7 +388,7 @@ fn a_snapshot_is_written_into_an_empty_folder_only() {
     assert!(matches!(again, Err(NotRestored::InTheWay { .. })));
 }
 
-/// Found by the test of all edits below: what surrounds a repository does not decide about single files of it.
+/// Found by the test of all edits below: the rules around a repository do not decide about single files of it.
 #[test]
 fn a_new_file_of_a_repository_goes_also_if_the_folder_around_it_would_ignore_it() {
     let place = Place::new();
@@ -492,7 +492,7 @@ fn apply(place: &Place, edit: &Edit) {
         },
         Edit::Repository(path) => {
             if fs::create_dir_all(at(path)).is_ok() {
-                // Enough for git to call it one; and one that git refuses is looked at without git.
+                // Enough for git to call it a repository; and a repository that git refuses is looked at without git.
                 drop(fs::create_dir_all(at(path).join(".git/objects")));
                 drop(fs::create_dir_all(at(path).join(".git/refs")));
                 drop(fs::write(at(path).join(".git/HEAD"), "ref: refs/heads/main\n"));

@@ -103,7 +103,7 @@ fn all(
     print: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
     let mut is_silent = true;
-    // Attempts that start while this prints are left out: what the last one writes after it was read would be missing in the middle.
+    // Attempts that start while this prints are left out: later lines of the last one would be missing in the middle.
     let last = outputs.attempts(None)?.first().map(|(seq, _)| *seq);
     let mut page = VecDeque::from(outputs.attempts_from(0)?);
     while let Some((seq, attempt)) = page.pop_front().filter(|(seq, _)| last.is_some_and(|last| *seq <= last))

@@ -145,8 +145,8 @@ impl StoreView {
 }
 
 impl StoreView {
-    /// How many lines each run gets for its steps, newest first: what it needs, or its share of the rest. If
-    /// that is too little, no run gets any.
+    /// How many lines each run gets for its steps, newest first: the lines that it needs, or its share of the
+    /// rest. If that is too little, no run gets any.
     fn shares(&self, now: Timestamp, look: Look) -> Vec<usize> {
         let count = self.runs.len();
         let mut room = look.height.saturating_sub(count).saturating_sub(self.unreadable.len());
