@@ -180,7 +180,7 @@ impl SimStore {
         records.iter().all(|record| durable.iter().rev().any(|known| known == record))
     }
 
-    /// All events of a run, with any snapshot.
+    /// All events of a run, including those before its snapshot.
     #[must_use]
     pub fn records(&self, run: &RunId) -> Vec<Record> {
         lock(&self.state).runs.get(run).map(|stored| stored.records.clone()).unwrap_or_default()

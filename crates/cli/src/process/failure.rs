@@ -84,8 +84,8 @@ impl Failure {
         let Diagnostic { code, expected, found, hint, .. } = refusal;
         let hint = Some(hint.into_string()).filter(|hint| !hint.is_empty());
         let message = format!("expected {expected}, found {found}");
-        // A document that a command reads is its input, so the exit code is that of bad input, with any
-        // meaning of the code in a run.
+        // A document that a command reads is its input, so the exit code is that of bad input, no matter what
+        // the code means in a run.
         Self { hint, location, ..Self::received(FailureCode::Known(code), BAD_INPUT, message) }
     }
 

@@ -38,7 +38,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// No file of the store has a secret in it, with any name.
+/// No file of the store has a secret in it, no matter what its name is.
 fn assert_written_nowhere(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();

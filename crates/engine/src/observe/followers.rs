@@ -72,7 +72,7 @@ impl Followers {
         self.rest_as(run, Standing::of(status));
     }
 
-    /// The run is not at rest, in any state: more follows by itself.
+    /// The run is not at rest, no matter what its state is: more follows by itself.
     pub(super) fn goes_on(&self, run: &RunId) {
         self.rest_as(run, None);
     }

@@ -81,7 +81,7 @@ impl Blobs {
     }
 
     /// Stores copies of several open files, each of which must have its digest and size; their paths are for messages. All are
-    /// durable when it returns: their file system is synced twice, for any number, in place of three syncs a file.
+    /// durable when it returns: their file system is synced twice for all of them, in place of three syncs a file.
     ///
     /// # Errors
     /// As [`Blobs::put_file`]; contents that were stored before are harmless.

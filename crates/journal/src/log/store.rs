@@ -142,8 +142,8 @@ impl Store {
     }
 
     /// Makes a copy a store of its own: a new id, and this folder as its place. Attempts that were live in the original are
-    /// in doubt here, with any policy of their steps for doubt, and a person must answer. Returns where the original lies, or
-    /// `None` if the store is no copy; then nothing changes.
+    /// in doubt here, no matter what the policies of their steps are, and a person must answer. Returns where the original
+    /// lies, or `None` if the store is no copy; then nothing changes.
     ///
     /// To be called by the holder of the lease. `shares_workspaces`: runs that the original has begun may work in its
     /// workspaces outside of the project's folder.

@@ -141,7 +141,7 @@ impl Progress {
         self.step = Some(step.as_str().to_owned());
     }
 
-    /// An ended run is never woken, with any timer that had been set.
+    /// An ended run is never woken by a timer that had been set.
     fn end(&mut self, ended: &RunEnded) {
         self.live_attempts = 0;
         self.pending_timers = 0;

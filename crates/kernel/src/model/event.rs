@@ -82,7 +82,7 @@ pub enum Event {
     AttemptStarted(Box<AttemptStarted>),
     /// An attempt has ended, or its end can no longer be known.
     AttemptSettled(Box<AttemptSettled>),
-    /// A model call is announced. It may begin once this event is committed. It counts with any outcome.
+    /// A model call is announced. It may begin once this event is committed. It counts even if it fails.
     ModelCallStarted(Box<ModelCallStarted>),
     /// A model call has ended, or its end is not known.
     ModelCallEnded(Box<ModelCallEnded>),

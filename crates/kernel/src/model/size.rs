@@ -1,7 +1,8 @@
 //! Size limits of a step's output within events (docs/limits.md).
 //!
-//! Events, hand-offs and envelopes must stay readable with any step, agent or report. So this module either
-//! shortens longer parts, with a mark, or replaces them by a reference to the stored content.
+//! Events, hand-offs and envelopes must stay readable, no matter how large a step's output, an agent's answer
+//! or a report is. So this module either shortens longer parts, with a mark, or replaces them by a reference
+//! to the stored content.
 
 use crate::model::files::Blob;
 use envoi_contract::{

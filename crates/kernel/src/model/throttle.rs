@@ -20,8 +20,8 @@ pub const FIRST_PROBE_MS: u64 = 5 * 60_000;
 /// Maximum of these waits.
 pub const LONGEST_PROBE_MS: u64 = 60 * 60_000;
 
-/// A try is made after this time at the latest, with any stated reset. The windows of most providers are at
-/// most a week.
+/// A try is made after this time at the latest, even if a later reset was stated. The windows of most
+/// providers are at most a week.
 pub const LONGEST_CLOSED_MS: u64 = 8 * 24 * 60 * 60_000;
 
 /// A stated reset that is further away is ignored: no limit is longer than a month. A time in a wrong unit
@@ -106,7 +106,7 @@ pub struct Standing {
     /// Number of refusals in a row.
     pub refusals: u32,
     /// Whether the account may be tried and another attempt is trying it. Others wait for that attempt,
-    /// with any rule of a flow about closed accounts.
+    /// no matter what their flow's rules for closed accounts are.
     pub is_tried: bool,
 }
 

@@ -423,7 +423,7 @@ fn is_ignored(rules: &[Arc<Gitignore>], place: &Path, is_folder: bool) -> bool {
     rule.is_some_and(|rule| rule.is_ignore())
 }
 
-/// Adds the entries at the paths of files of `target` that are to come, or on the way there, with any rules.
+/// Adds the entries at the paths of files of `target` that are to come, or on the way there, even if a rule ignores them.
 pub(crate) fn add_in_the_way(
     root: &Path,
     found: &mut Found,

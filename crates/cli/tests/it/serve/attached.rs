@@ -101,7 +101,7 @@ fn an_answer_has_at_most_20_files_those_of_its_envelope_first() {
         assert!(refused.text().contains(reason), "{reason}: {}", refused.text());
         assert_eq!(admin.json(&format!("/v1/questions?run={run}"))["questions"][0]["state"], "open");
     }
-    // Size and type are the store's, with any reference.
+    // Size and type are the store's, no matter what the reference has.
     let told: Vec<Value> =
         references.iter().map(|file| with(&with(file, "mime", "image/png"), "size", 1)).collect();
     let answered = admin.post(&path, &body(&envelope(&told[..15]), true, &told[15..20]));

@@ -66,7 +66,7 @@ pub(super) const UNREADABLE: &str = "unreadable";
 fn part_of_run(row: &Row<'_>, error: rusqlite::Error) -> Result<RunRow> {
     let unreadable = || FlowId::new(UNREADABLE).map_err(|error| damaged(error.into()));
     let key: RunKey = row.get("run")?;
-    // The numbers of a row are numbers with any texts: the tables are strict.
+    // The numbers of a row are numbers even if its texts are damaged: the tables are strict.
     let count =
         |column: &str| row.get::<_, i64>(column).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     let updated_at = time(row, "updated_at_ms")?;

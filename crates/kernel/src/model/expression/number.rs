@@ -47,7 +47,7 @@ pub(super) fn is_written(value: &Value) -> bool {
     value.downcast_object_ref::<Written>().is_some()
 }
 
-/// Whether it is a number, with any digits.
+/// Whether it is a number, also one that keeps its digits.
 pub(super) fn is_number(value: &Value) -> bool {
     value.is_number() || is_written(value)
 }

@@ -106,7 +106,7 @@ impl Accounts {
         self.forget_if_over(&event.attempt);
     }
 
-    /// Records the start of a model call. It counts from now on, with any outcome.
+    /// Records the start of a model call. It counts from now on, even if it fails.
     pub(crate) fn call_started(&mut self, event: &ModelCallStarted) -> Result<Ledger, IllegalEvent> {
         if self.calls.insert(event.call.clone(), event.attempt.clone()).is_some() {
             return Err(IllegalEvent::CallUnderWay { call: event.call.to_string() });

@@ -95,8 +95,8 @@ pub(crate) fn whole(budget: &Budget) -> Ledger {
     }
 }
 
-/// Enforces a budget: an attempt that exceeded it has failed, with any result. Metered usage counts as
-/// reported.
+/// Enforces a budget: an attempt that exceeded it has failed, no matter what its result is. Metered usage
+/// counts as reported.
 pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>, metered: &Ledger) -> Verdict {
     let Some(budget) = budget else { return verdict };
     let metrics = verdict.report.as_ref().and_then(|report| report.metrics.as_ref());

@@ -40,7 +40,7 @@ struct ProgramSession {
 }
 
 impl ProgramSessions {
-    /// Records an announced attempt. If its session has an id, the id is known from now on, with any outcome.
+    /// Records an announced attempt. If its session has an id, the id is known from now on, even if the attempt fails.
     pub(crate) fn started(&mut self, event: &AttemptStarted) {
         let Some(call) = call_of(event) else { return };
         if let Some(key) = &call.session_key {

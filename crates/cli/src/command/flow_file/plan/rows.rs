@@ -82,8 +82,8 @@ fn figures(step: &PlannedStep) -> [Option<Amount>; 3] {
 }
 
 /// Pairs every step with the same step of the other flow: first the steps of this flow, then those that only
-/// the other flow has. Steps of the outer flow are the same if their ids are equal, with any name of the
-/// flow.
+/// the other flow has. Steps of the outer flow are the same if their ids are equal; the flow's name does not
+/// matter.
 fn pairs<'p>(
     this: &'p FlowPlan,
     other: &'p FlowPlan,
