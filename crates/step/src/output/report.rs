@@ -229,7 +229,8 @@ fn beginning(path: &Path, most_bytes: u64) -> Option<Vec<u8>> {
 fn has_ok(bytes: &[u8]) -> bool {
     const NAME: &[u8] = b"\"ok\"";
     let after_name = bytes.windows(NAME.len()).enumerate().filter(|(_, window)| *window == NAME);
-    after_name.map(|(at, _)| &bytes[at + NAME.len()..]).any(|rest| rest.trim_ascii_start().starts_with(b":"))
+    let rests = after_name.filter_map(|(at, _)| bytes.get(at.saturating_add(NAME.len())..));
+    rests.map(<[u8]>::trim_ascii_start).any(|rest| rest.starts_with(b":"))
 }
 
 /// Collects what the command wrote at `ENVOI_DATA` in the same way, masked and synced.
