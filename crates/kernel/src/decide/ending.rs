@@ -119,9 +119,9 @@ pub(crate) fn finish(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal
     for visit in left {
         let Some(open) = draft.control.open.get(&visit) else { continue };
         let error = match open.state {
-            VisitState::ForEach | VisitState::Inside => {
-                Some(SkillError::new(Code::RunStopped, "the run ended while this was under way".to_owned()))
-            }
+            VisitState::ForEach | VisitState::Inside => Some(under_way()),
+            // Its items are over and wait for their merge: without a hand-off they would be forgotten, and done again under the same names.
+            _ if open.for_each.is_some() => open.error.clone().or_else(|| Some(under_way())),
             _ => open.error.clone(),
         };
         if let Some(error) = error {
@@ -129,6 +129,10 @@ pub(crate) fn finish(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal
         }
     }
     draft.emit(Event::RunEnded(end))
+}
+
+fn under_way() -> SkillError {
+    SkillError::new(Code::RunStopped, "the run ended while this was under way".to_owned())
 }
 
 /// An item is deeper than its whole, and the steps that a visit runs are deeper than the visit.

@@ -7,7 +7,7 @@ use crate::{
     decide::{
         conclude::{self, Conclusion, VisitResult},
         draft::Draft,
-        for_each::named,
+        for_each::{self, named},
         route::{self, Decided},
         set_back,
     },
@@ -100,7 +100,8 @@ pub(crate) fn follow(
     let in_conflict = item_trees::in_conflict(&settled.data);
     match error {
         Some(error) => conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text)),
-        None if in_conflict.is_empty() => Ok(()),
+        // At once: what ends the run or corrects its flow in this commit finds a step that is done.
+        None if in_conflict.is_empty() => for_each::gather(draft, visit),
         None => put_off(draft, settled, &in_conflict, text),
     }
 }

@@ -57,6 +57,7 @@ mod ledger;
 mod limits_asked;
 mod linear;
 mod loops;
+mod merge_cut_off;
 mod merging;
 mod part;
 mod passed_over;
