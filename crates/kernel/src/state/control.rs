@@ -217,7 +217,7 @@ impl Control {
                 Ok(())
             }
             Event::RunReopened(event) => self.run_reopened(flow, event),
-            Event::RunForked(event) => self.run_forked(event),
+            Event::RunForked(event) => self.run_forked(flow, event),
             Event::CorrectionRequested(event) => {
                 self.correction_requested(event);
                 Ok(())

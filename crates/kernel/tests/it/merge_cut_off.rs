@@ -108,6 +108,50 @@ fn items_that_wait_for_their_merge_when_a_run_is_cancelled_are_not_done_again() 
 }
 
 #[test]
+fn a_fork_compares_an_item_with_what_its_new_tree_began_with() {
+    let tries = each("[1]").tries(3);
+    let beside = [ask("first"), ask("second").with(|step| step.needs = vec![step_id("first")])];
+    let steps = graph([tries].into_iter().chain(beside));
+    let mut driver = isolated(&steps);
+    fill(&mut driver);
+    driver.ok(settled(from("0.fix.1.1", Outcome::Exited { code: 1 }, "base", "half")));
+    feed(&mut driver, "answer approve");
+    feed(&mut driver, "cancel");
+    let place = Isolated {
+        of: "/project".to_owned(),
+        place: "/trees/fork".to_owned(),
+        branch: None,
+        head: None,
+        base: digest("base"),
+        remarks: Vec::new(),
+    };
+    let fork = Fork {
+        run: RunId::new("run_1fork").unwrap(),
+        run_base: "/base/fork".to_owned(),
+        workspace: "/other".to_owned(),
+        shared: false,
+        yes_to: Vec::new(),
+        by: person("bob"),
+        why: None,
+        from: Some(step_id("second")),
+        lived: driver.records.clone(),
+        family: driver.run.known_share(),
+        correct: None,
+        isolated: Some(Box::new(place)),
+        files: None,
+    };
+    let mut fork_of = Driver::new(&steps);
+    fork_of.now = driver.now;
+    fork_of.ok(Input::Fork(Box::new(fork)));
+    fill(&mut fork_of);
+    fork_of.restart();
+    assert_eq!(live(&fork_of), ["0.fix.1.2"]);
+    fork_of.ok(settled(from("0.fix.1.2", Outcome::Exited { code: 0 }, "of the fork", "done")));
+    fill(&mut fork_of);
+    fork_of.restart();
+    assert_eq!(merged(&fork_of, "fix.1.1"), [(0, digest("of the fork"), digest("done"))]);
+}
+
 /// Why the run cannot go on under a flow of these steps.
 #[test]
 #[test]

@@ -8,10 +8,14 @@ use crate::{
     model::{
         event::{EndStatus, RunEnded, RunForked, RunReopened},
         flow::Flow,
+        ids::VisitId,
     },
-    state::{accounts::Accounts, agent_session::AgentSession, flow_state::Kept, graph},
+    state::{
+        accounts::Accounts, agent_session::AgentSession, files_at_entry::FilesAtEntry, flow_state::Kept,
+        graph,
+    },
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 impl Control {
     pub(super) fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), IllegalEvent> {
@@ -38,9 +42,20 @@ impl Control {
 
     /// Work that was in progress in the original run is not in progress in the fork: it is executed again.
     /// Numbers of attempts and tries continue; items and flows keep their results.
-    pub(super) fn run_forked(&mut self, event: &RunForked) -> Result<(), IllegalEvent> {
+    ///
+    /// An item in a tree of its own gets a new tree, made from the files of the fork. So what it began with before is not what its
+    /// changes are compared with.
+    pub(super) fn run_forked(&mut self, flow: &Flow, event: &RunForked) -> Result<(), IllegalEvent> {
         self.phase.fork()?;
-        self.open.change_all(|_, visit| {
+        let works_apart = |id: &VisitId| {
+            let of = self.flow(flow, id.flow_scope());
+            id.item().is_some() && of.step(&id.step).is_some_and(|step| step.isolate)
+        };
+        let apart: BTreeSet<VisitId> = self.open.keys().filter(|id| works_apart(id)).cloned().collect();
+        self.open.change_all(|id, visit| {
+            if apart.contains(id) {
+                visit.files = FilesAtEntry::default();
+            }
             if !matches!(visit.state, VisitState::ForEach | VisitState::Inside) {
                 (visit.state, visit.plan, visit.doubt) = (VisitState::Ready, None, None);
                 visit.agent_session = AgentSession::default();
