@@ -2,21 +2,20 @@
 //! ends, is corrected or forked around the merge.
 
 use crate::{
-    corrected::{correction, version},
-    driver::{Driver, attempt, blob, doubtful, person, result, settled, slot},
+    driver::{Driver, person, result, settled},
     flows::{With as _, ask, bounded, flow, graph, limits, step, step_id},
     set_back::isolated,
     story::{feed, stand},
 };
-use envoi_contract::{digest::Digest, json::Value};
+use envoi_contract::digest::Digest;
 use envoi_kernel::{
-    Event, Flow, Fork, Input, Refusal,
-    event::{Change, Command, FileChange, Isolated, MergeItem, Outcome, Snapshot},
+    Event, Fork, Input,
+    event::{Command, Isolated, MergeItem, Outcome, Snapshot},
     flow::{Expression, ForEach, OnConflict, Step},
     ids::RunId,
     input::AttemptResult,
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 fn digest(word: &str) -> Digest {
     Digest::of(word.as_bytes())
@@ -152,13 +151,6 @@ fn a_fork_compares_an_item_with_what_its_new_tree_began_with() {
     assert_eq!(merged(&fork_of, "fix.1.1"), [(0, digest("of the fork"), digest("done"))]);
 }
 
-/// Why the run cannot go on under a flow of these steps.
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
 #[test]
 fn a_merge_that_fits_while_the_run_is_cancelled_leaves_the_hand_off_of_its_step() {
     let mut driver = merging([each("[1]"), step("last")]);
@@ -167,6 +159,3 @@ fn a_merge_that_fits_while_the_run_is_cancelled_leaves_the_hand_off_of_its_step(
     driver.restart();
     assert_eq!(driver.handoff("fix.1").error, None, "{}", stand(&driver.run));
 }
-
-#[test]
-#[test]
