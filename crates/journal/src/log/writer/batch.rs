@@ -2,7 +2,10 @@
 //!
 //! Owns what is all-or-nothing. An outcome that it returns is final: success only after COMMIT has returned.
 
-use super::known::{Known, KnownRuns};
+use super::{
+    known::{Known, KnownRuns},
+    place::Place,
+};
 use crate::{
     folder::blobs::INLINE_MAX_BYTES,
     model::{
@@ -147,6 +150,7 @@ impl Part for Work {
 pub(super) struct Transactions {
     conn: Connection,
     epoch: Epoch,
+    place: Place,
     runs: KnownRuns,
     /// Without it, a database that another process keeps locked is an error after [`BUSY`](crate::tables::schema::BUSY).
     patience: Option<Patience>,
@@ -160,7 +164,15 @@ struct Ended {
 
 impl Transactions {
     pub(super) fn new(conn: Connection, epoch: Epoch, patience: Option<Patience>) -> Self {
-        Self { conn, epoch, runs: KnownRuns::default(), patience }
+        Self { place: Place::of(&conn), conn, epoch, runs: KnownRuns::default(), patience }
+    }
+
+    /// Finds out whether another program has replaced the files of the database, and saves the commits if so.
+    ///
+    /// # Errors
+    /// They were replaced.
+    pub(super) fn check_place(&self) -> Result<(), CommitError> {
+        self.place.check(&self.conn, self.epoch)
     }
 
     /// Writes all that can be written, and returns the outcome of each.
@@ -210,6 +222,7 @@ impl Transactions {
     }
 
     fn begin(&self) -> Result<(), CommitError> {
+        self.check_place()?;
         let mut tries = 0_u32;
         while let Err(error) = self.run("BEGIN IMMEDIATE").map_err(commit_error) {
             tries = tries.saturating_add(1);

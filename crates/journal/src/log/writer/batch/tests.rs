@@ -399,3 +399,48 @@ fn a_row_in_the_place_of_a_new_one_is_trouble_of_that_run_alone() {
     assert!(outcomes[1].is_ok(), "{outcomes:?}");
     assert_eq!(lengths(&place, &["a", "b"]), [3, 2]);
 }
+
+/// The commits so far are in a file beside the database that another program has put there.
+#[test]
+fn nothing_is_committed_to_a_database_that_was_replaced_and_its_commits_are_saved() {
+    let (place, transactions) = fresh();
+    transactions.write(&[first("a")]).pop().unwrap().unwrap();
+    let db = place.store.layout().db();
+    let names = ["envoi.db", "envoi.db-wal", "envoi.db-shm"].map(|name| db.with_file_name(name));
+    let aside = tempfile::tempdir().unwrap();
+    for name in &names {
+        let copy = aside.path().join(name.file_name().unwrap());
+        std::fs::copy(name, &copy).unwrap();
+        std::fs::remove_file(name).unwrap();
+        std::fs::copy(&copy, name).unwrap();
+    }
+    for name in ["b", "c"] {
+        let refused = transactions.write(&[first(name)]).pop().unwrap().unwrap_err();
+        assert!(refused.to_string().contains("has replaced"), "{refused}");
+    }
+    let kept = db.with_file_name(format!("envoi.db.kept-{}", transactions.epoch.0));
+    let runs = |path: &std::path::Path| {
+        let conn = Connection::open(path).unwrap();
+        conn.query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(runs(&kept), 1);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&kept).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn the_commits_of_a_log_that_was_removed_are_written_into_the_database() {
+    let (place, transactions) = fresh();
+    transactions.write(&[first("a")]).pop().unwrap().unwrap();
+    let db = place.store.layout().db();
+    for name in ["envoi.db-wal", "envoi.db-shm"] {
+        std::fs::remove_file(db.with_file_name(name)).unwrap();
+    }
+    let refused = transactions.write(&[first("b")]).pop().unwrap().unwrap_err();
+    assert!(refused.to_string().contains("written into the database"), "{refused}");
+    // As after `kill -9`: what the removed log has is gone.
+    let copy = db.with_file_name("copy.db");
+    std::fs::copy(&db, &copy).unwrap();
+    let conn = Connection::open(&copy).unwrap();
+    assert_eq!(conn.query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+}
