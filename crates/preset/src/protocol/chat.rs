@@ -56,14 +56,26 @@ fn part(part: &Part) -> Value {
 pub(super) fn reply(body: &Value) -> Option<Reply> {
     let choice = body.get("choices")?.as_array()?.first()?;
     let message = choice.get("message")?;
-    let end = match (text(choice, &["finish_reason"]), text(message, &["refusal"])) {
+    let reason = text(choice, &["finish_reason"]).map(str::to_ascii_lowercase);
+    let has_call =
+        at(message, &["tool_calls"]).and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
+    let error = choice.get("error").filter(|error| **error != Value::Null);
+    let end = match (reason.as_deref(), text(message, &["refusal"])) {
         (_, Some(refusal)) => End::Refused(refusal.to_owned()),
         (Some("content_filter"), None) => {
             End::Refused("a filter of the provider stopped the answer".to_owned())
         }
-        (Some("length"), None) => End::Cut,
-        (Some(reason @ ("tool_calls" | "function_call")), None) => End::unfinished("finish_reason", reason),
-        (_, None) => End::Whole,
+        (Some("length" | "max_tokens" | "model_length"), None) => End::Cut,
+        // Older servers give none. The other words are those of servers for open models.
+        (None | Some("" | "stop" | "stop_sequence" | "end_turn" | "eos" | "eos_token"), None) => {
+            match error {
+                Some(error) => End::unfinished("choices.error", &error.compact()),
+                None if has_call => End::unfinished("message", "tool_calls"),
+                None => End::Whole,
+            }
+        }
+        // A word that is not known may mean that the answer was broken off, as `error` and `abort` do.
+        (Some(reason), None) => End::unfinished("finish_reason", reason),
     };
     Some(Reply {
         id: text(body, &["id"]).map(str::to_owned),

@@ -73,8 +73,12 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
     let end = match text(body, &["stop_reason"]) {
         Some("max_tokens" | "model_context_window_exceeded") => End::Cut,
         Some("refusal") => End::Refused("the model refuses to answer this".to_owned()),
-        Some(reason @ ("tool_use" | "pause_turn")) => End::unfinished("stop_reason", reason),
-        _ => End::Whole,
+        None | Some("end_turn" | "stop_sequence") => {
+            let call = content.iter().any(|part| text(part, &["type"]) == Some("tool_use"));
+            if call { End::unfinished("content.type", "tool_use") } else { End::Whole }
+        }
+        // The model waits for a tool or another turn. A word that is not known may mean that it was broken off.
+        Some(reason) => End::unfinished("stop_reason", reason),
     };
     // `input_tokens` does not include cached tokens.
     let given = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];

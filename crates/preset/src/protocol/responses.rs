@@ -75,7 +75,9 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
         }
         (None, Some("incomplete"), _) => End::Cut,
         (None, Some("failed" | "cancelled" | "in_progress" | "queued"), _) => return None,
-        (None, ..) => output.iter().find_map(unfinished).unwrap_or(End::Whole),
+        (None, None | Some("completed"), None) => output.iter().find_map(unfinished).unwrap_or(End::Whole),
+        (None, None | Some("completed"), Some(reason)) => End::unfinished("incomplete_details", reason),
+        (None, Some(status), _) => End::unfinished("status", status),
     };
     Some(Reply {
         id: text(body, &["id"]).map(str::to_owned),
