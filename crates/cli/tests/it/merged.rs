@@ -358,9 +358,11 @@ fn a_person_is_asked_about_items_in_conflict_and_may_have_them_done_again_or_lea
     }
 }
 
-/// A flow whose items also have a file that one changes and another deletes.
+/// A flow whose items also have a file that one changes and another deletes. With a secret, strange files in the folder of
+/// an attempt are removed; the files to be edited are not strange.
 const TO_BE_EDITED: &str = "
 flow: files
+secrets: { KEY: { file: key } }
 workspace: { folder: work, isolate: tree }
 steps:
   - id: fix
@@ -378,6 +380,7 @@ fn to_be_edited() -> (Stage, String, String, String) {
     let stage = stage(TO_BE_EDITED);
     with_lines(&stage);
     stage.write("work/gone.txt", "kept\n");
+    stage.write("key", "a-key-of-the-flow\n");
     stage.expect(3, &["run", "flow.yaml"]);
     let id = stage.run_id();
     let events = stage.events(&id);

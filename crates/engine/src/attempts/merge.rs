@@ -33,6 +33,9 @@ use std::{
 /// The hidden command.
 const ARGUMENT: &str = "__merge";
 
+/// The folder of the attempt's folder with the files in conflict, to be edited.
+pub(super) const EDIT_FOLDER: &str = "edit";
+
 /// The largest order that is read.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -88,7 +91,7 @@ pub(super) fn command(
         visit: job.started.attempt.visit.clone(),
         call: call.clone(),
         report: dir.report(),
-        edit: dir.path().join("edit"),
+        edit: dir.path().join(EDIT_FOLDER),
         store: shared.layout.root().to_owned(),
     };
     plain::write(&place, &serde_json::to_vec(&order)?)?;

@@ -144,6 +144,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         boot_id: shared.boot_id.clone(),
         start: start.to_owned(),
         secret_marks,
+        own_folder: started.merges().then(|| merge::EDIT_FOLDER.to_owned()),
     })
 }
 

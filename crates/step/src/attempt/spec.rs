@@ -112,6 +112,10 @@ pub struct Spec {
     /// [`crate::Start`].
     #[serde(default)]
     pub start: String,
+    /// The name of a folder of the attempt's folder that is Envoi's own: masking leaves it there. A merge has files of
+    /// the workspace in it that a person may edit.
+    #[serde(default)]
+    pub own_folder: Option<String>,
     /// Marks of the secrets' values, for a later comparison. The records of the attempt contain them.
     #[serde(default)]
     pub secret_marks: Vec<SecretMark>,

@@ -72,6 +72,8 @@ pub(crate) struct Written {
     pub(crate) before: Option<Measure>,
     pub(crate) stdout: Option<Measure>,
     pub(crate) stderr: Option<Measure>,
+    /// See [`Spec::own_folder`].
+    pub(crate) own_folder: Option<String>,
 }
 
 impl Written {
@@ -228,6 +230,12 @@ fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment<
     let found = fs::symlink_metadata(&path).ok()?;
     let kind = found.file_type();
     let shown = shown(dir, &path, name, secrets);
+    if let Moment::Settling(Written { own_folder: Some(own), .. }) = moment
+        && name == own.as_str()
+        && kind.is_dir()
+    {
+        return None;
+    }
     match owner(name, moment) {
         Owner::Supervisor => mask_own(dir, name, &found, &shown, secrets, moment),
         Owner::Ring if kind.is_file() => match stream::mask_ring(&path, secrets, bound(name, &found, moment))

@@ -87,6 +87,7 @@ impl Attempt {
             before: before.and_then(|before| before.written.clone()),
             stdout: ended.stdout.written.clone(),
             stderr: ended.stderr.written.clone(),
+            own_folder: self.spec.own_folder.clone(),
         };
         // Before the artifacts are copied: anything at the path of the copies is not a copy.
         let mut notes = strays::mask(&self.dir, &self.secrets, Moment::Settling(&written));

@@ -77,6 +77,7 @@ impl Stage {
             boot_id: boot_id().unwrap(),
             start: START.to_owned(),
             secret_marks: Vec::new(),
+            own_folder: None,
         }
     }
 

@@ -40,6 +40,7 @@ fn attempt(root: &Path) -> Attempt {
         boot_id: String::new(),
         start: String::new(),
         secret_marks: Vec::new(),
+        own_folder: None,
     };
     Attempt {
         dir: AttemptDir::new(root.join("work.1.1")),
