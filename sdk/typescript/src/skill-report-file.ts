@@ -23,7 +23,8 @@ export interface SkillReportOptions {
  * on disk, and prints one line to stdout, which states the engine's verdict: an `error` beside `ok: true` is a failure.
  * With `ok: false` and no `error`, the error is the one that the engine would give it. `data` may be any value that JSON can express; undefined is written as null.
  *
- * @throws ContractError `SKILL_REPORT_INVALID` if `data`, `metrics` or `error` cannot be written as JSON, or if the report would be invalid;
+ * @throws ContractError `SKILL_REPORT_INVALID` if `data`, `metrics` or `error` cannot be written as JSON, if the report would be invalid, or
+ * if an option has another name than these or `ok` is null;
  * what the file system throws. Nothing stands at `outputPath` then but what stood there before.
  */
 export function writeSkillReport(
@@ -32,12 +33,23 @@ export function writeSkillReport(
   data: unknown,
   options: SkillReportOptions = {},
 ): SkillReport {
+  checkOptions(options);
   const report = reportOf(skillName, data, options);
   keepReport(outputPath, report);
   const failure = report.judged();
   const judged = failure === undefined ? "ok" : `failed (${failure.code}: ${failure.message})`;
   process.stdout.write(`${skillName}: ${judged}, report in ${outputPath}\n`);
   return report;
+}
+
+/** A misspelt option would make a success of a failure: JavaScript has no compiler that finds it. @throws ContractError */
+function checkOptions(options: unknown): void {
+  const refused = (pointer: string, expected: string, found: string): ContractError =>
+    new ContractError("SKILL_REPORT_INVALID", { pointer, expected, found });
+  if (typeof options !== "object" || options === null) throw refused("", "options: ok, metrics, error", String(options));
+  const other = Object.keys(options).find((name) => !["ok", "metrics", "error"].includes(name));
+  if (other !== undefined) throw refused(`/${other}`, "one of ok, metrics, error", `\`${other}\``);
+  if ("ok" in options && options.ok === null) throw refused("/ok", "true or false", "null");
 }
 
 /** A report of this moment. @throws ContractError `SKILL_REPORT_INVALID` */
