@@ -291,8 +291,8 @@ steps:
       echo printed; echo x > hung; exec sleep 600'
 "#;
 
-/// Both are killed, and the secrets are as they are given when another engine takes the run up.
-fn rotated(policy: &str, token: Option<&str>, key: &str) -> (Stage, Done) {
+/// A run whose engine and whose supervisor are killed while its step works.
+fn killed(policy: &str) -> Stage {
     let stage = Stage::with_flow(&ROTATES.replace("POLICY", policy));
     stage.write("key.txt", FROM_FILE);
     let engine = Process::spawn(stage.command(&["run", "flow.yaml"]).env("MY_TOKEN", FROM_ENV));
@@ -303,6 +303,12 @@ fn rotated(policy: &str, token: Option<&str>, key: &str) -> (Stage, Done) {
     engine.kill();
     signal(supervisor, Signal::KILL);
     wait_until("the supervisor's end", || !lives(supervisor));
+    stage
+}
+
+/// The secrets are as they are given when another engine takes the run up.
+fn rotated(policy: &str, token: Option<&str>, key: &str) -> (Stage, Done) {
+    let stage = killed(policy);
     stage.write("key.txt", key);
     let run = stage.run_id();
     let mut command = stage.command(&["cancel", &run]);
@@ -350,6 +356,28 @@ fn what_a_killed_attempt_left_is_masked_and_kept_where_its_secrets_are_the_same(
     assert_eq!(fs::read_to_string(folder.join("output")).unwrap(), "out ***\n");
     let key = fs::metadata(stage.path(".envoi/secrets.key")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777, 0o600);
+}
+
+/// The attempt was started under the flow of before: its secrets are known, whatever the corrected flow names.
+#[test]
+fn a_correction_that_takes_a_secret_out_masks_what_a_killed_attempt_left() {
+    for secrets in [
+        "",
+        "secrets: { TOKEN: { env: OTHER }, KEY: { file: key.txt } }\n",
+        "secrets: { OTHER: { env: MY_TOKEN } }\n",
+    ] {
+        let stage = killed("ask");
+        let steps = &ROTATES[ROTATES.find("steps:").unwrap()..];
+        stage.write("corrected.yaml", format!("flow: rotates\n{secrets}{}", steps.replace("POLICY", "ask")));
+        let run = stage.run_id();
+        let mut command = stage.command(&["resume", &run, "--flow", "corrected.yaml", "--yes"]);
+        let done =
+            Process::spawn(command.env("MY_TOKEN", FROM_ENV).env("OTHER", "another-value-of-it")).done();
+        assert_eq!(done.code, Some(5), "{secrets}: {done:?}");
+        assert_written_nowhere(&stage.store());
+        let folder = stage.path(&format!(".envoi/runs/{run}/attempts/work.1.1"));
+        assert_eq!(fs::read_to_string(folder.join("output")).unwrap(), "out ***\n", "{secrets}");
+    }
 }
 
 /// The rows of `envoi doctor` about keys of the store.

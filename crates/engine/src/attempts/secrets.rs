@@ -25,6 +25,7 @@ pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
     Arc::new(Caller {
         env: wire.env.clone(),
         secrets: secrets.collect(),
+        variables: wire.secrets.clone(),
         flow_dir: wire.flow_dir.clone(),
         within: wire.within.clone(),
         not_passed: wire.not_passed.clone(),
@@ -161,8 +162,8 @@ pub fn findable_secrets(flow: &Flow, wire: &CallerWire) -> Vec<(String, String)>
 }
 
 fn value(secret: &Secret, caller: &Caller) -> Result<String, SecretError> {
-    let of_caller = |_: &str| {
-        caller.secrets.iter().find(|(name, _)| *name == secret.name).map(|(_, value)| value.clone())
+    let of_caller = |variable: &str| {
+        caller.variables.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone())
     };
     secret_value(&secret.source, &caller.flow_dir, of_caller)
         .map_err(|source| SecretError { secret: named(secret), source })

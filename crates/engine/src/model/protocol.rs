@@ -417,6 +417,18 @@ pub struct CallerWire {
     pub env_file_problem: Option<String>,
 }
 
+impl CallerWire {
+    /// With the variables that the secrets of the flow before a correction name. Nothing else of `before` is taken:
+    /// commands that start see only what the corrected flow names.
+    #[must_use]
+    pub fn with_secrets_of(mut self, before: Self) -> Self {
+        let is_new = |(name, _): &(String, String)| !self.secrets.iter().any(|(known, _)| known == name);
+        let more: Vec<_> = before.secrets.into_iter().filter(is_new).collect();
+        self.secrets.extend(more);
+        self
+    }
+}
+
 impl core::fmt::Debug for CallerWire {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("CallerWire").field("flow_dir", &self.flow_dir).finish_non_exhaustive()

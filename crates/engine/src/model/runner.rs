@@ -93,6 +93,9 @@ pub struct Caller {
     pub env: Vec<(String, String)>,
     /// Values of the flow's secrets that come from the environment, by the name that commands see.
     pub secrets: Vec<(String, String)>,
+    /// The same by the variables of the caller, also those that the flow before a correction named: an attempt that
+    /// was started under that flow is masked with them.
+    pub variables: Vec<(String, String)>,
     /// Folder of the flow file, to which secret files are relative.
     pub flow_dir: PathBuf,
     /// The attempts that wait for this run, because their commands follow it or one that does: the nearest first.

@@ -12,7 +12,7 @@ use crate::{
     auth::scope::Scope,
     commands::{
         start::{folder, parsed},
-        submit::submit,
+        submit::{caller_or_default, submit},
     },
     http::problem::Problem,
     request::{ApiRequest, flag, text, word},
@@ -111,6 +111,8 @@ pub(crate) fn correct(app: &App, request: &ApiRequest) -> Result<Response, Probl
         return shown(app, 202, &run);
     }
     let Given { corrected, flow, caller } = needed(given(app, request, &members)?)?;
+    // An attempt of before the correction is masked with the secrets that it had.
+    let caller = caller.with_secrets_of(caller_or_default(app, &run));
     let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
     // The new flow may contain questions that the selected part of the old flow left out.
     if let Some(part) = loaded.started().and_then(|started| started.part.as_deref()) {

@@ -46,7 +46,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         None => None,
     };
     let caller = match &corrected {
-        Some(corrected) => corrected.caller(),
+        Some(corrected) => corrected.caller().with_secrets_of(caller_or_none(&reader, &run)),
         None => caller_or_none(&reader, &run),
     };
     let request = Request::Resume(Box::new(ResumeRequest {
