@@ -90,6 +90,7 @@ pub struct Host {
     socket: socket::Listener,
     stopping: Stopping,
     lease: Lease,
+    epoch: Epoch,
 }
 
 /// The engine cannot come up.
@@ -117,8 +118,8 @@ impl Host {
     pub fn start(store: Arc<Store>, lease: Lease, settings: &Settings) -> Result<Self, (HostError, Lease)> {
         match Self::come_up(&store, &lease, settings) {
             Ok(parts) => {
-                let Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping } = parts;
-                Ok(Self { commands, mailbox, closing, thread, dispatcher, socket, stopping, lease })
+                let Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping, epoch } = parts;
+                Ok(Self { commands, mailbox, closing, thread, dispatcher, socket, stopping, lease, epoch })
             }
             Err(error) => Err((error, lease)),
         }
@@ -186,7 +187,7 @@ impl Host {
         };
         let seen = (followers, placing, presences, under_way);
         let thread = start_loop(store, log, settings, boot_id, channels, seen)?;
-        Ok(Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping })
+        Ok(Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping, epoch })
     }
 
     /// Returns after the first request through the socket, or after `longest`.
@@ -204,7 +205,12 @@ impl Host {
     /// commit.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        self.lease.is_current()
+        // A process that was stopped while it took over may take its epoch after the engine that followed it.
+        let has_newest_epoch = || {
+            let newest = self.commands.store.reader().and_then(|reader| reader.epoch());
+            newest.map_or(true, |newest| newest == self.epoch)
+        };
+        self.lease.is_current() && has_newest_epoch()
     }
 
     /// Number of requests, of all commands, in progress at the time of the call.
@@ -240,7 +246,8 @@ impl Host {
     /// loop had stopped by itself, if it had.
     #[must_use]
     pub fn close(self, own: Option<&RunId>) -> Option<EngineError> {
-        let Self { commands, mailbox, closing, thread, dispatcher, socket, stopping: _, lease } = self;
+        let Self { commands, mailbox, closing, thread, dispatcher, socket, stopping: _, lease, epoch: _ } =
+            self;
         // If the loop has stopped by itself, these messages have no receiver.
         let _ = closing.send(own.cloned());
         let _ = mailbox.send(Message::Wake);
@@ -308,6 +315,7 @@ struct Parts {
     dispatcher: DeliveryLoop,
     socket: socket::Listener,
     stopping: Stopping,
+    epoch: Epoch,
 }
 
 /// The loop's ends of the channels.
