@@ -262,7 +262,11 @@ impl Host {
         let ours = lease.is_current();
         lease.release();
         // An engine that was overtaken may first stumble over what the other one has tidied up.
-        let is_known = |error: &EngineError| ours || matches!(error, EngineError::Moved { .. });
+        let is_known = |error: &EngineError| {
+            let is_own =
+                matches!(error, EngineError::Moved { .. } | EngineError::Store(CommitError::Replaced { .. }));
+            ours || is_own
+        };
         stopped.map(|error| if is_known(&error) { error } else { EngineError::TakenOver })
     }
 }

@@ -194,6 +194,13 @@ pub enum CommitError {
         /// Whether COMMIT itself failed, so that a crash might still show this commit.
         unknown: bool,
     },
+    /// Another program has put other files at the path of the database, so a commit would be lost with this process.
+    /// The commits so far were saved if that was possible: the text says where. This writer never commits again.
+    #[error("{source}")]
+    Replaced {
+        /// Which file, and where the commits are.
+        source: Cause,
+    },
     /// The commit is inconsistent, and a reader could not decode it. A defect of the caller.
     #[error("the commit is malformed: {reason}")]
     Malformed {
@@ -211,7 +218,7 @@ impl CommitError {
     pub fn class(&self) -> Class {
         match self {
             Self::Full { .. } | Self::Busy | Self::Io { .. } => Class::Retry,
-            Self::Fenced { .. } | Self::Closed => Class::Reject,
+            Self::Fenced { .. } | Self::Replaced { .. } | Self::Closed => Class::Reject,
             Self::Conflict { .. } | Self::Malformed { .. } => Class::Bug,
         }
     }

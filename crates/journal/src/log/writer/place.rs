@@ -47,11 +47,11 @@ impl Place {
     /// To be called outside of a transaction. If the files were replaced, the commits so far are saved first.
     ///
     /// # Errors
-    /// [`CommitError::Io`] if the files were replaced. Nothing may be committed.
+    /// [`CommitError::Replaced`] if the files were replaced. Nothing may be committed.
     pub(super) fn check(&self, conn: &Connection, epoch: Epoch) -> Result<(), CommitError> {
         let Some(db) = &self.db else { return Ok(()) };
         if let Some(replaced) = self.replaced.borrow().clone() {
-            return Err(CommitError::Io { source: replaced, unknown: false });
+            return Err(CommitError::Replaced { source: replaced });
         }
         // A database that is not there was moved or removed. If this fails otherwise, SQLite finds out too.
         let Ok(file) = FileId::of(db) else { return Ok(()) };
@@ -71,7 +71,7 @@ impl Place {
         };
         let replaced = Arc::new(replaced);
         *self.replaced.borrow_mut() = Some(Arc::clone(&replaced));
-        Err(CommitError::Io { source: replaced, unknown: false })
+        Err(CommitError::Replaced { source: replaced })
     }
 }
 
